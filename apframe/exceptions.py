@@ -1,0 +1,90 @@
+"""Everything apframe raises or warns of; each message says what is wrong, where, and what to do."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from typing import Any
+
+
+class ApframeError(Exception):
+    """The base of all errors of apframe. Its message is one readable line."""
+
+
+class InputError(ApframeError, ValueError):
+    """The data that was given cannot be evaluated."""
+
+
+class FormatError(InputError):
+    """A file is missing, unreadable, cut off, or not in the format it was given as."""
+
+
+class ColumnError(InputError):
+    """A column is missing, or holds another type than the table needs."""
+
+
+class RowError(InputError):
+    """Some rows of a table hold values that cannot be right.
+
+    `table` is the table's name, `key` its id column (or "row", counted from 1), `rows` the ids of all such rows.
+    """
+
+    def __init__(self, table: str, problem: str, key: str, rows: Iterable[Any], remedy: str) -> None:
+        self.table, self.key, self.rows = table, key, list(rows)
+        super().__init__(f"{table}: {problem} where {key} is {listed(self.rows)}; {remedy}")
+
+    def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
+        return _restored, (type(self), str(self), self.table, self.key, self.rows)
+
+
+class DuplicateIdError(RowError):
+    """An id that must be unique stands in several rows."""
+
+
+class UnknownIdError(RowError):
+    """Rows refer to an image or a category that is not in its table."""
+
+
+class IdTypeError(InputError):
+    """Ids are integers on one side and strings on the other."""
+
+
+class ParameterError(ApframeError, ValueError):
+    """An option has a value that it cannot take."""
+
+
+class OutputError(ApframeError, OSError):
+    """Results cannot be written to the place that was named."""
+
+
+class QueryError(ApframeError, ValueError):
+    """An SQL query failed; the message carries what DuckDB said and the tables there are."""
+
+
+class ApframeWarning(UserWarning):
+    """The base of all warnings of apframe."""
+
+
+class UnknownCategoryWarning(ApframeWarning):
+    """Detections of categories that the ground truth does not have were dropped."""
+
+
+class NoAnnotationsWarning(ApframeWarning):
+    """There is nothing to find, so no metric is defined."""
+
+
+def listed(values: list[Any], most: int = 5) -> str:
+    """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
+
+    >>> listed([1, 2, 3])
+    '1, 2, 3'
+    >>> listed(list("abcdefg"))
+    "'a', 'b', 'c', 'd', 'e' and 2 more"
+    """
+    shown = ", ".join(repr(value) for value in values[:most])
+    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def _restored(kind: type[RowError], message: str, table: str, key: str, rows: list[Any]) -> RowError:
+    error = kind.__new__(kind, message)
+    error.args, error.table, error.key, error.rows = (message,), table, key, rows
+    return error

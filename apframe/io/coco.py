@@ -1,0 +1,345 @@
+"""COCO's JSON: ground truth (one object with images, categories, annotations) and results (one list of detections).
+
+Files are read by compiled parsers with the types spelled out. Whatever these cannot read, or would read wrongly, goes
+through Python's own `json`, which is slower, loses nothing, and says what is wrong and where.
+"""
+
+from __future__ import annotations
+
+import json
+from itertools import chain
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+
+from apframe.exceptions import FormatError, RowError
+from apframe.io.files import ends_with, open_unpacked, stamp, unpacked_file, written_whole
+from apframe.schema import TABLES, Dataset, canonical
+
+# What COCO's fields hold: an id, a number, a text, a box, several numbers, or any JSON.
+_FIELDS = {
+    "images": {"id": "id", "width": "number", "height": "number", "file_name": "text"},
+    "categories": {"id": "id", "name": "text", "supercategory": "text"},
+    "annotations": {
+        "id": "id", "image_id": "id", "category_id": "id", "bbox": "box", "area": "number", "iscrowd": "number",
+        "ignore": "number", "keypoints": "numbers", "segmentation": "json",
+    },
+    "detections": {
+        "image_id": "id", "category_id": "id", "score": "number", "bbox": "box", "keypoints": "numbers",
+        "segmentation": "json",
+    },
+}  # fmt: skip
+_SECTIONS = ("images", "categories", "annotations")
+_OPTIONAL = ("ignore", "keypoints", "segmentation")
+# COCO's names of canonical columns, where they differ
+_NAMES = {
+    "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
+    "categories": {"id": "category_id"},
+    "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", "segmentation": "mask"},
+    "detections": {"segmentation": "mask"},
+}
+_CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
+_BOX = ("x", "y", "width", "height")
+# Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
+_LARGEST_ID = 2.0**53
+_POLARS = {
+    "id": pl.Float64(), "number": pl.Float64(), "text": pl.String(), "box": pl.List(pl.Float64),
+    "numbers": pl.List(pl.Float64), "json": pl.String(),
+}  # fmt: skip
+_DUCKDB = {
+    "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
+}  # fmt: skip
+_ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
+
+
+def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
+    """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
+
+    Fields that COCO does not know become attribute columns of their table. Of a file they are read when a table of the
+    data set is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
+    text. A field with the name of another canonical column (an annotation's own `width`) is kept as `width_attribute`.
+
+    Raises
+    ------
+    FormatError
+        the file is missing, not JSON, cut off, or a results file
+    RowError, DuplicateIdError, UnknownIdError
+        rows that cannot be right, named by their ids
+
+    >>> truth = read_coco({
+    ...     "images": [{"id": 7, "width": 640, "height": 480, "weather": "rain"}],
+    ...     "categories": [{"id": 1, "name": "cat"}],
+    ...     "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40]}],
+    ... })
+    >>> truth.images["weather"].to_list(), truth.annotations["area"].to_list()
+    (['rain'], [1200.0])
+    """
+    if isinstance(source, dict):
+        return _dataset(source, "ground truth")
+    path = Path(source)
+    with open_unpacked(path) as file:
+        text = file.read()
+    core = _scan_ground_truth(text)
+    if core is None:
+        return _dataset(_parsed(text, path), str(path))
+    read_at = stamp(path)
+
+    def complete() -> Dataset:
+        if stamp(path) != read_at:
+            raise FormatError(f"{path}: the file has changed since it was read; read it again")
+        with open_unpacked(path) as file:
+            return _dataset(_parsed(file.read(), path), str(path))
+
+    return Dataset.deferred(core, complete)
+
+
+def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+    """Read COCO results: a JSON file, plain or gzip, with a list of boxes; or that list already in memory.
+
+    Of a file, the first row decides which columns there are. Returns the canonical detections: `detection_id` (from 1, in
+    the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, and further fields as attributes.
+
+    Raises
+    ------
+    FormatError
+        the file is missing, not JSON, cut off, or a ground-truth file
+    RowError
+        rows without a score or a box, with NaN or infinite numbers, negative sizes or values of the wrong type, named by
+        their place in the file
+
+    >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
+    [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
+    """
+    if isinstance(source, list):
+        frame = _results(source, "results")
+    else:
+        path = Path(source)
+        with unpacked_file(path) as plain:
+            scanned = _scan_results(plain, _first_row(plain, path))
+            frame = _results(_parsed(plain.read_bytes(), path), str(path)) if scanned is None else scanned
+    return canonical("detections", frame)
+
+
+def write_coco(dataset: Dataset, path: str | Path) -> None:
+    """Write ground truth as COCO JSON, with all attributes and the other sections of the file it came from.
+
+    Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed.
+    """
+    sections = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in dataset.other_sections.items()]
+    for table in _SECTIONS:
+        as_json = {name for owner, name in dataset.json_columns if owner == table}
+        sections.append(f'"{table}": {_json_rows(table, getattr(dataset, table), as_json)}')
+    with written_whole(Path(path)) as file:
+        file.write("{" + ",\n".join(sections) + "}\n")
+
+
+def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
+    """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out."""
+    frame = canonical("detections", detections).drop("detection_id", "area")
+    with written_whole(Path(path)) as file:
+        file.write(_json_rows("detections", frame, set()) + "\n")
+
+
+def _scan_ground_truth(text: bytes) -> Dataset | None:
+    """The known fields of ground truth; None where only `_dataset` can read or explain the file."""
+    fields = {
+        table: {name: _POLARS[kind] for name, kind in _FIELDS[table].items() if kind != "json"} for table in _SECTIONS
+    }
+    if not text.lstrip().startswith(b"{"):
+        return None
+    try:
+        sections = pl.read_json(text, schema={table: pl.List(pl.Struct(fields[table])) for table in _SECTIONS})
+    except pl.exceptions.PolarsError:
+        return None
+    frames = {}
+    for table in _SECTIONS:
+        if sections[table].null_count():
+            return None
+        frame = sections[table].explode(empty_as_null=False).struct.unnest()
+        frame = frame.drop([name for name in _OPTIONAL if name in frame.columns and frame[name].count() == 0])
+        if any(_loses_digits(frame[name]) for name, kind in _FIELDS[table].items() if kind == "id"):
+            return None
+        frames[table] = _canonical_names(table, frame)
+    return Dataset(**frames)
+
+
+def _scan_results(path: Path, first: dict[str, Any]) -> pl.DataFrame | None:
+    """Results with the columns of their first row; None where only `_results` can read or explain the file."""
+    kinds = {"image_id": "id", "category_id": "id", "score": "number", "bbox": "box"}
+    for name, value in first.items():
+        kinds[name] = _FIELDS["detections"].get(name) or _ATTRIBUTES.get(type(value), "")
+        if kinds[name] == "id" and isinstance(value, str):
+            kinds[name] = "text"
+    kinds.pop("area", None)
+    numbers_given = all(not isinstance(first.get(name), str) for name, kind in kinds.items() if kind == "number")
+    if "" in kinds.values() or not numbers_given or not ends_with(path, b"]"):
+        return None
+    columns = {name: _DUCKDB[kind] for name, kind in kinds.items()}
+    with duckdb.connect() as connection:
+        try:
+            frame = connection.read_json(
+                str(path), format="array", columns=columns, maximum_object_size=1 << 30
+            ).pl()
+        except duckdb.Error:
+            return None
+    for name, kind in kinds.items():
+        if kind == "id":
+            if _loses_digits(frame[name]):
+                return None
+            if name not in _FIELDS["detections"] and (frame[name] == frame[name].floor()).all():
+                frame = frame.with_columns(pl.col(name).cast(pl.Int64))
+    return _canonical_names("detections", frame)
+
+
+def _first_row(plain: Path, path: Path) -> dict[str, Any]:
+    """The first row of a results file, read from its head; an empty one where the list is empty."""
+    size = 1 << 16
+    while True:
+        with plain.open("rb") as file:
+            head = file.read(size).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        if not head:
+            raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
+        if head.startswith("{"):
+            raise FormatError(f"{path}: holds an object, not a list of results; is it ground truth?")
+        if not head.startswith("["):
+            raise FormatError(f"{path}: not a JSON list of results, it begins with {head[:20]!r}")
+        body = head[1:].lstrip()
+        if body.startswith("]"):
+            return {}
+        try:
+            first, _ = json.JSONDecoder().raw_decode(body)
+        except json.JSONDecodeError as error:
+            if size < plain.stat().st_size:
+                size *= 16
+                continue
+            raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
+        if not isinstance(first, dict):
+            raise FormatError(f"{path}: the list begins with {first!r}, not an object with image_id, bbox and score")
+        return first
+
+
+def _dataset(data: Any, source: str) -> Dataset:
+    """Ground truth from parsed JSON, with all its fields."""
+    if isinstance(data, list):
+        raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
+    missing = [table for table in _SECTIONS if not isinstance(data, dict) or not isinstance(data.get(table), list)]
+    if missing:
+        found = ", ".join(data) if isinstance(data, dict) and data else "none"
+        raise FormatError(f"{source}: no list named {', '.join(missing)}; ground truth needs it, the names here: {found}")
+    frames, json_columns = {}, set()
+    for table in _SECTIONS:
+        frame, as_json = _frame(table, data[table])
+        frames[table] = _canonical_names(table, frame)
+        json_columns |= {(table, name) for name in as_json}
+    dataset = Dataset(**frames)
+    dataset.other_sections = {name: value for name, value in data.items() if name not in _SECTIONS}
+    dataset.json_columns = json_columns
+    return dataset
+
+
+def _results(rows: Any, source: str) -> pl.DataFrame:
+    """Results from parsed JSON, with all their fields."""
+    if not isinstance(rows, list):
+        raise FormatError(f"{source}: holds no list of results; is it ground truth?")
+    frame, _ = _frame("detections", rows)
+    return _canonical_names("detections", frame.drop("area", strict=False))
+
+
+def _frame(table: str, rows: list[Any]) -> tuple[pl.DataFrame, set[str]]:
+    """Rows of JSON objects as columns; and the names of the attributes that are JSON text, for want of one plain type."""
+    _refuse(table, [not isinstance(row, dict) for row in rows], "the row is not a JSON object")
+    columns, as_json = [], set()
+    for name in dict.fromkeys(chain(_FIELDS[table], chain.from_iterable(rows))):
+        values = [row.get(name) for row in rows]
+        types = set(map(type, values)) - {type(None)}
+        kind = _FIELDS[table].get(name)
+        if kind in ("id", "number", "box", "numbers"):
+            columns.append(_known(table, name, kind, values))
+        elif kind == "text":
+            columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
+        elif kind is None and types <= {int, float}:
+            columns.append(pl.Series(name, values, (pl.Float64 if float in types else pl.Int64) if types else pl.Null))
+        elif kind is None and types in ({bool}, {str}):
+            columns.append(pl.Series(name, values))
+        else:
+            columns.append(pl.Series(name, [None if v is None else json.dumps(v) for v in values], pl.String))
+            if kind is None:
+                as_json.add(name)
+    frame = pl.DataFrame(columns)
+    return frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+
+
+def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
+    """A known field as a column of its type, or an error that names the rows of another type."""
+    number = (int, float)
+    if kind == "id":
+        of_first = (str,) if isinstance(next((v for v in values if v is not None), None), str) else number
+        wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
+        _refuse(table, wrong, f"{name} is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
+        if of_first == number:
+            _refuse(table, [v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
+        types = set(map(type, values)) - {type(None)}
+        return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
+    if kind == "number":
+        _refuse(table, [v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
+        return pl.Series(name, values, pl.Float64)
+    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
+    _refuse(table, [not ok for ok in is_list], f"{name} is not a list of numbers")
+    return pl.Series(name, values, pl.List(pl.Float64))
+
+
+def _refuse(table: str, wrong: list[bool], problem: str) -> None:
+    if any(wrong):
+        rows = [number for number, is_wrong in enumerate(wrong, 1) if is_wrong]
+        raise RowError(table, problem, "row", rows, "correct these rows of the file")
+
+
+def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """COCO's columns under their canonical names, the box as four columns."""
+    canonical_columns = {column.name for column in TABLES[table]}
+    names = _NAMES[table]
+    clashes = {name for name in frame.columns if name in canonical_columns and name not in _FIELDS[table]}
+    frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
+    if "bbox" in frame.columns:
+        is_list = frame["bbox"].dtype == pl.List
+        wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
+        if wrong.any():
+            rows = [number + 1 for number in wrong.arg_true()]
+            raise RowError(table, "bbox is missing or not four numbers", "row", rows, "boxes are [x, y, width, height]")
+        side = pl.col("bbox").list if is_list else pl.col("bbox").arr
+        frame = frame.with_columns(side.get(k).alias(name) for k, name in enumerate(_BOX)).drop("bbox")
+    return frame
+
+
+def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
+    """The rows as the text of a JSON list of objects, without their nulls."""
+    raw = as_json | {"segmentation"}
+    names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
+    if "x" in frame.columns:
+        frame = frame.with_columns(bbox=pl.concat_list(_BOX)).drop(_BOX)
+    frame = frame.with_columns(pl.col(name).cast(pl.Int8) for name in ("is_crowd", "ignore") if name in frame.columns)
+    frame = frame.rename({name: names.get(name, name).removesuffix(_CLASH) for name in frame.columns})
+    fields = []
+    for name in frame.columns:
+        encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)
+        text = pl.lit(json.dumps(name) + ":") + pl.col(name) if name in raw else encoded
+        fields.append(pl.when(pl.col(name).is_not_null()).then(text))
+    rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
+    return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
+
+
+def _parsed(text: bytes, path: Path) -> Any:
+    if not text.strip():
+        raise FormatError(f"{path}: the file is empty")
+    try:
+        return json.loads(text)
+    except json.JSONDecodeError as error:
+        raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
+    except UnicodeDecodeError as error:
+        raise FormatError(f"{path}: not JSON text ({error})") from None
+
+
+def _loses_digits(ids: pl.Series) -> bool:
+    return ids.dtype.is_float() and ids.len() > ids.null_count() and ids.abs().max() >= _LARGEST_ID  # type: ignore[operator]

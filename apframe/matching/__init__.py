@@ -1,0 +1,1 @@
+"""From pairs to matches: who is paired with whom, at which thresholds."""

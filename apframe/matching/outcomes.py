@@ -1,0 +1,75 @@
+"""The matches table: what became of every detection, and which annotations nobody found."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.matching.by_score import EVERY_SLICE
+
+OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
+_AT = ["first", "slice"]
+
+
+def expand_matches(
+    detections: pl.LazyFrame,
+    annotations: pl.LazyFrame,
+    assignments: pl.LazyFrame,
+    thresholds: pl.LazyFrame,
+    slices: pl.LazyFrame,
+) -> pl.LazyFrame:
+    """One row per detection, and one per annotation that was missed, for each threshold and slice.
+
+    A plan, not a table: dense, it is as large as detections × thresholds × slices. Give few thresholds and slices, or
+    filter `iou_threshold` and `area_range` before collecting; the filters move down to where the rows arise.
+
+    Parameters
+    ----------
+    detections
+        `detection` (its place in the order), `detection_id`, `image_id`, `category_id`, `score`, `area` and `rank`
+        (within the category)
+    annotations
+        `annotation` (row number), `annotation_id`, `image_id`, `category_id`, `area` and `is_crowd`
+    assignments
+        from `match_by_score`
+    thresholds
+        `first` (number), `iou_threshold`
+    slices
+        `slice` (number), `area_range` (name), `low`, `high`
+
+    Returns
+    -------
+    match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold, area_range, score, rank,
+    similarity and outcome. `tp`: matched to an annotation that counts. `ignored`: matched to one that does not, or not
+    matched and itself outside the area range. `fp`: any other detection. `fn`: an annotation that counts and was not
+    matched; it has no detection_id, score or rank.
+    """
+    grid = thresholds.join(slices, how="cross")
+    held = assignments.with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16)).explode("first").drop("last")
+    everywhere = held.filter(pl.col("slice") == EVERY_SLICE).drop("slice").join(slices.select("slice"), how="cross")
+    hits = pl.concat(
+        [everywhere, held.filter(pl.col("slice") != EVERY_SLICE).select(everywhere.collect_schema().names())]
+    ).join(grid.select(_AT), on=_AT, how="semi")
+
+    outside = ~pl.col("area").is_between("low", "high")
+    counting = annotations.join(grid, how="cross").filter(~(pl.col("is_crowd") | outside))
+    is_true = counting.select("annotation", *_AT, counts=pl.lit(True))
+    found = (
+        detections.join(grid, how="cross")
+        .join(hits.join(is_true, on=["annotation", *_AT], how="left"), on=["detection", *_AT], how="left")
+        .join(annotations.select("annotation", "annotation_id"), on="annotation", how="left", maintain_order="left")
+        .with_columns(
+            outcome=pl.when("counts").then(pl.lit("tp", OUTCOMES))
+            .when(pl.col("annotation").is_not_null() | outside).then(pl.lit("ignored", OUTCOMES))
+            .otherwise(pl.lit("fp", OUTCOMES)),
+            position=pl.col("detection").cast(pl.Int64),
+        )
+    )  # fmt: skip
+    missed = counting.join(hits, on=["annotation", *_AT], how="anti", maintain_order="left").with_columns(
+        outcome=pl.lit("fn", OUTCOMES), position=-1 - pl.col("annotation").cast(pl.Int64)
+    )
+    # a number for each row that does not depend on which other rows were asked for
+    number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position") + 2**31
+    return pl.concat([found, missed], how="diagonal").select(
+        number.alias("match_id"), "image_id", "category_id", "detection_id", "annotation_id", "iou_threshold",
+        "area_range", "score", "rank", "similarity", "outcome",
+    )  # fmt: skip

@@ -1,0 +1,1 @@
+"""Published rule sets, each a frozen value."""

@@ -1,0 +1,107 @@
+"""What a protocol fixes: thresholds, recall levels, area ranges, numbers of detections."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import Any, Self
+
+import numpy as np
+
+from apframe.exceptions import ParameterError
+
+ALL_AREAS = ("all", 0.0, 1e10)
+
+
+@dataclass(frozen=True)
+class Protocol:
+    """One choice on each axis of an evaluation; a frozen value that can be compared, hashed and printed.
+
+    Attributes
+    ----------
+    name
+        as it is cited
+    citation
+        where the rules are published
+    iou_types
+        the similarities it defines, the default one first
+    iou_thresholds
+        strictly increasing, in (0, 1]
+    recall_levels
+        strictly increasing, in [0, 1]: where the interpolated precision is read off
+    area_ranges
+        (name, lowest, highest) area in square pixels, both bounds inclusive; the first one is that of the headline numbers
+    max_detections
+        strictly increasing: at most this many detections per image and category; the largest is that of AP
+    agnostic
+        pool the categories
+
+    >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
+    (10,)
+    >>> Protocol("mine", "", iou_thresholds=(1.5,))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: iou_thresholds must lie in (0, 1] and increase, got (1.5,)
+    """
+
+    name: str
+    citation: str
+    iou_types: tuple[str, ...] = ("bbox",)
+    iou_thresholds: tuple[float, ...] = tuple(np.linspace(0.5, 0.95, 10).tolist())
+    recall_levels: tuple[float, ...] = tuple(np.linspace(0, 1, 101).tolist())
+    area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
+    max_detections: tuple[int, ...] = (100,)
+    agnostic: bool = False
+
+    def __post_init__(self) -> None:
+        thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.max_detections
+        if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
+            raise ParameterError(f"iou_thresholds must lie in (0, 1] and increase, got {thresholds}")
+        if not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
+            raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {_short(levels)}")
+        if not (limits and _increasing(limits) and limits[0] >= 1):
+            raise ParameterError(f"max_detections must be at least 1 and increase, got {limits}")
+        names = [name for name, *_ in self.area_ranges]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"area_ranges must have different names, got {names}")
+        for name, low, high in self.area_ranges:
+            if not 0 <= low <= high:
+                raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+
+    def with_options(
+        self,
+        *,
+        iou_thresholds: Sequence[float] | None = None,
+        recall_levels: Sequence[float] | None = None,
+        area_ranges: Mapping[str, tuple[float, float]] | None = None,
+        max_detections: Sequence[int] | None = None,
+        agnostic: bool | None = None,
+    ) -> Self:
+        """The same protocol with some of its choices changed; None keeps the published one.
+
+        `area_ranges` maps names to (lowest, highest) area; the range "all" is put first if it is not among them.
+        """
+        changes: dict[str, Any] = {}
+        try:
+            if iou_thresholds is not None:
+                changes["iou_thresholds"] = tuple(float(t) for t in iou_thresholds)
+            if recall_levels is not None:
+                changes["recall_levels"] = tuple(float(r) for r in recall_levels)
+            if max_detections is not None:
+                changes["max_detections"] = tuple(int(m) for m in max_detections)
+            if area_ranges is not None:
+                given = [(str(name), float(low), float(high)) for name, (low, high) in area_ranges.items()]
+                whole = [] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]
+                changes["area_ranges"] = (*whole, *given)
+        except (TypeError, ValueError, AttributeError) as error:
+            raise ParameterError(f"an option of the wrong type: {error}") from error
+        if agnostic is not None:
+            changes["agnostic"] = bool(agnostic)
+        return replace(self, **changes)
+
+
+def _increasing(values: Sequence[float]) -> bool:
+    return all(a < b for a, b in zip(values, values[1:], strict=False))
+
+
+def _short(values: Sequence[float]) -> str:
+    return str(tuple(values)) if len(values) <= 12 else f"{len(values)} levels from {values[0]} to {values[-1]}"

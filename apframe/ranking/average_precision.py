@@ -1,0 +1,62 @@
+"""Average precision as one weighted sum over the true positives of a ranking.
+
+Let `k` number the true positives down the ranking, `n` be the number of detections counted up to there, and R all
+positives there are. With precision `k / n`, its right-to-left maximum (the envelope) and a weight for each k, nearly every
+published definition is `sum(precision * weight)`; they differ in the precision and in the weights.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+SPACING = 2.220446049250313e-16  # numpy.spacing(1), which the reference adds to every divisor
+
+
+def precision(k: pl.Expr, n: pl.Expr) -> pl.Expr:
+    """True positives over all counted detections, `k / (n + spacing(1))`.
+
+    The tiny addend is the reference's (`COCOeval.accumulate`); it shows in one place: a single true positive at
+    rank 1 has precision 0.9999999999999998.
+
+    >>> pl.DataFrame({"k": [1, 1], "n": [1, 2]}).select(precision(pl.col("k"), pl.col("n"))).to_series().to_list()
+    [0.9999999999999998, 0.5]
+    """
+    return k / (n + SPACING)
+
+
+def envelope(precision: pl.Expr) -> pl.Expr:
+    """The right-to-left maximum of the precision: the best that is still reached at this recall or beyond.
+
+    >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
+    [0.6, 0.6, 0.4]
+    """
+    return precision.cum_max(reverse=True)
+
+
+def levels_reached(k: pl.Expr, n_positives: pl.Expr, levels: Sequence[float]) -> pl.Expr:
+    """How many of the recall levels are at most `k / n_positives`; none for k = 0.
+
+    Level 0 thereby belongs to the first true positive. The division is column by column: a division by a scalar
+    may be computed as a multiplication, whose last bit moves recalls across levels.
+
+    >>> frame = pl.DataFrame({"k": [0, 1, 2], "n_positives": [2, 2, 2]})
+    >>> frame.select(levels_reached(pl.col("k"), pl.col("n_positives"), [0, 0.5, 1])).to_series().to_list()
+    [0, 2, 3]
+    """
+    reached = pl.lit(pl.Series(levels, dtype=pl.Float64)).search_sorted(k / n_positives, side="right")
+    return pl.when(k > 0).then(reached).otherwise(0).cast(pl.UInt32)
+
+
+def average_precision(precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
+    """The weighted sum of the envelope; `weight` is of each true positive, and sums up to at most 1.
+
+    Use it in `group_by(...).agg(...)`, with the rows of each group in ranking order. For COCO's 101 points the weight is the
+    number of levels newly reached (see `levels_reached`) over 101.
+
+    >>> frame = pl.DataFrame({"p": [1.0, 2 / 3, 0.6], "weight": [0.34, 0.33, 0.33]})
+    >>> round(frame.select(average_precision(pl.col("p"), pl.col("weight"))).item(), 3)
+    0.758
+    """
+    return (envelope(precision) * weight).sum()

@@ -1,0 +1,325 @@
+"""The canonical tables: their columns, dtypes, keys and meanings, and what makes a row valid."""
+
+from __future__ import annotations
+
+import difflib
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import (
+    ColumnError,
+    DuplicateIdError,
+    FormatError,
+    IdTypeError,
+    RowError,
+    UnknownIdError,
+    listed,
+)
+
+ID = pl.Int64  # or String; see `_as_id`
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a canonical table. `required` columns must be given, `standard` ones are added when missing."""
+
+    name: str
+    dtype: Any
+    meaning: str
+    required: bool = False
+    standard: bool = True
+    is_id: bool = False
+
+
+def _id(name: str, meaning: str, required: bool = True) -> Column:
+    return Column(name, ID, meaning, required=required, is_id=True)
+
+
+_BOX = (
+    Column("x", pl.Float64, "left edge of the box, pixels", required=True),
+    Column("y", pl.Float64, "top edge of the box, pixels", required=True),
+    Column("width", pl.Float64, "xmax - xmin of the box, pixels", required=True),
+    Column("height", pl.Float64, "ymax - ymin of the box, pixels", required=True),
+)
+_SHAPE = (
+    Column("mask", pl.String, "segmentation as COCO's JSON text", standard=False),
+    Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),
+)
+
+TABLES: dict[str, tuple[Column, ...]] = {
+    "images": (
+        _id("image_id", "key"),
+        Column("image_width", pl.Int64, "pixels"),
+        Column("image_height", pl.Int64, "pixels"),
+        Column("file_name", pl.String, "as the data set names it"),
+    ),
+    "categories": (
+        _id("category_id", "key"),
+        Column("name", pl.String, "as people call it"),
+        Column("supercategory", pl.String, "the group it belongs to"),
+    ),
+    "annotations": (
+        _id("annotation_id", "key; numbered from 1 when not given", required=False),
+        _id("image_id", "the image it is on"),
+        _id("category_id", "what it is"),
+        *_BOX,
+        Column("area", pl.Float64, "square pixels, of the object where known, else of its box"),
+        Column("is_crowd", pl.Boolean, "a group of objects: matched many times, never counted"),
+        Column("ignore", pl.Boolean, "as the file says; COCO does not use it", standard=False),
+        *_SHAPE,
+    ),
+    "detections": (
+        _id("detection_id", "key; numbered from 1 when not given", required=False),
+        _id("image_id", "the image it is on"),
+        _id("category_id", "what it is taken for"),
+        Column("score", pl.Float64, "confidence; only its order matters", required=True),
+        *_BOX,
+        Column("area", pl.Float64, "square pixels of the box"),
+        *_SHAPE,
+    ),
+}
+"""Columns beyond these are attributes and are carried along."""
+
+
+class Dataset:
+    """Ground truth as three Polars frames: `images`, `categories` and `annotations`.
+
+    Parameters
+    ----------
+    images, categories, annotations
+        anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, the path of a Parquet
+        file), with the columns of `apframe.schema.TABLES`; further columns are attributes
+
+    Raises
+    ------
+    ColumnError, RowError, DuplicateIdError, UnknownIdError, IdTypeError
+        naming the rows
+
+    >>> truth = Dataset(
+    ...     images={"image_id": [1]},
+    ...     categories={"category_id": [1], "name": ["cat"]},
+    ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [5]},
+    ... )
+    >>> truth.annotations.select("annotation_id", "area", "is_crowd").rows()
+    [(1, 50.0, False)]
+    """
+
+    def __init__(self, images: Any, categories: Any, annotations: Any) -> None:
+        self._core = {
+            "images": canonical("images", images),
+            "categories": canonical("categories", categories),
+            "annotations": canonical("annotations", annotations),
+        }
+        self._complete: Callable[[], Dataset] | None = None
+        # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
+        self.other_sections: dict[str, Any] = {}
+        self.json_columns: set[tuple[str, str]] = set()
+        check_references("annotations", self.core("annotations"), self)
+
+    @classmethod
+    def deferred(cls, core: Dataset, complete: Callable[[], Dataset]) -> Dataset:
+        """A data set whose attribute columns are read when a table is first looked at; evaluation needs the core only."""
+        core._complete = complete
+        return core
+
+    def core(self, table: str) -> pl.DataFrame:
+        """A table with at least its canonical columns, without reading attributes for it."""
+        return self._core[table]
+
+    @property
+    def images(self) -> pl.DataFrame:
+        """One row per image: image_id, image_width, image_height, file_name and attributes."""
+        return self._table("images")
+
+    @property
+    def categories(self) -> pl.DataFrame:
+        """One row per category: category_id, name, supercategory and attributes."""
+        return self._table("categories")
+
+    @property
+    def annotations(self) -> pl.DataFrame:
+        """One row per annotation: ids, box, area, is_crowd and attributes."""
+        return self._table("annotations")
+
+    def _table(self, name: str) -> pl.DataFrame:
+        if self._complete is not None:
+            self.__dict__.update(vars(self._complete()))
+        return self._core[name]
+
+    def __repr__(self) -> str:
+        sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
+        return f"Dataset({sizes})"
+
+
+def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
+    """Detections as a canonical table, checked against the images and categories of their data set.
+
+    Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
+    """
+    detections = canonical("detections", source)
+    for column, table in (("image_id", "images"), ("category_id", "categories")):
+        _check_id_types("detections", detections, column, table, dataset.core(table))
+    return detections
+
+
+def canonical(table: str, source: Any) -> pl.DataFrame:
+    """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
+
+    Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
+    are null. A detection's `area` is always that of its box. Attributes keep their dtypes and follow the canonical columns.
+    """
+    frame = to_polars(source, table)
+    columns = TABLES[table]
+    missing = [c.name for c in columns if c.required and c.name not in frame.columns]
+    if missing:
+        near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
+        hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
+        raise ColumnError(f"{table}: no column {', '.join(missing)}{hint}; there are {', '.join(frame.columns) or 'none'}")
+    frame = frame.with_columns(
+        _as_id(table, frame[c.name]) if c.is_id else _as_dtype(table, frame[c.name], c.dtype)
+        for c in columns
+        if c.name in frame.columns
+    )
+    given = frame.columns
+    frame = frame.with_columns(_defaults(table, frame))
+    known = [c.name for c in columns if c.name in frame.columns]
+    frame = frame.select(*known, pl.exclude(known))
+    _check_values(table, frame, given)
+    return frame
+
+
+def to_polars(source: Any, table: str) -> pl.DataFrame:
+    """Polars, pyarrow, pandas, DuckDB, a dict of columns, or the path of a Parquet file, as a Polars frame.
+
+    >>> to_polars({"a": [1]}, "images").shape
+    (1, 1)
+    """
+    if isinstance(source, pl.DataFrame):
+        return source
+    if isinstance(source, pl.LazyFrame):
+        return source.collect()
+    if isinstance(source, (str, Path)):
+        try:
+            return pl.read_parquet(source)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FormatError(f"{table}: cannot read {source} as Parquet: {_first_line(error)}") from error
+    if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
+        try:
+            return pl.DataFrame(source)
+        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            raise ColumnError(f"{table}: the columns cannot be read: {_first_line(error)}") from error
+    if hasattr(source, "pl"):  # a DuckDB relation
+        return pl.DataFrame(source.pl())
+    raise ColumnError(
+        f"{table}: a {type(source).__name__} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
+        "a dict of columns or the path of a Parquet file"
+    )
+
+
+def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
+    """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
+    for column, owner in (("image_id", "images"), ("category_id", "categories")):
+        _check_id_types(table, frame, column, owner, dataset.core(owner))
+        known = frame[column].is_in(dataset.core(owner)[column].implode())
+        if not known.all():
+            raise UnknownIdError(
+                table, f"{column} is not among the {owner}", *_rows(table, frame, ~known),
+                f"unknown: {listed(frame[column].filter(~known).unique(maintain_order=True).to_list())}; add them or remove these rows",
+            )
+
+
+def _check_id_types(table: str, frame: pl.DataFrame, column: str, owner: str, owned: pl.DataFrame) -> None:
+    if frame.height and owned.height and frame[column].dtype != owned[column].dtype:
+        kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+        raise IdTypeError(
+            f"{table}.{column} holds {kinds[frame[column].dtype]}, {owner}.{column} {kinds[owned[column].dtype]}; "
+            "cast one of them, so that both are the same"
+        )
+
+
+def _as_id(table: str, ids: pl.Series) -> pl.Series:
+    """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
+    if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
+        return ids.cast(pl.String)
+    if ids.dtype.is_numeric() or ids.dtype == pl.Null:
+        return _as_dtype(table, ids, pl.Int64)
+    raise ColumnError(f"{table}.{ids.name}: ids are integers or strings, not {ids.dtype}")
+
+
+def _as_dtype(table: str, values: pl.Series, dtype: Any) -> pl.Series:
+    if values.dtype == dtype:
+        return values
+    is_text = values.dtype == pl.String and dtype != pl.String
+    if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
+        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}")
+    if values.dtype.is_float() and dtype == pl.Int64:
+        broken = (values != values.floor()) | ~values.is_finite()
+        if broken.any():
+            rows = _numbers(broken)
+            raise RowError(table, f"{values.name} is not a whole number", "row", rows, "correct these rows")
+    try:
+        return values.cast(dtype, strict=True)
+    except pl.exceptions.PolarsError:
+        failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
+        raise RowError(table, f"{values.name} is not {dtype}", "row", _numbers(failed), "correct these rows") from None
+
+
+def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
+    box_area = (pl.col("width") * pl.col("height")).alias("area")
+    exprs = []
+    for column in TABLES[table]:
+        name, given = column.name, column.name in frame.columns
+        if name == "area":
+            is_own = table == "annotations" and given
+            exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
+        elif name == "is_crowd" or (name == "ignore" and given):
+            exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
+        elif not given and column.is_id:
+            exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))
+        elif not given and column.standard:
+            exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
+    return exprs
+
+
+def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
+    needed = [c for c in TABLES[table] if c.required or c.is_id]
+    for column in needed:
+        _refuse(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
+    for column in TABLES[table]:
+        if column.dtype == pl.Float64:
+            finite = frame[column.name].is_finite()
+            _refuse(table, frame, ~finite, f"{column.name} is not a finite number", "correct or remove the rows")
+            if column.name in ("width", "height", "area"):
+                below = frame[column.name] < 0
+                _refuse(table, frame, below, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
+    key = TABLES[table][0].name
+    if key in given and frame[key].n_unique() < frame.height:
+        duplicated = frame[key].is_duplicated()
+        raise DuplicateIdError(
+            table, f"{key} is not unique", key, frame[key].filter(duplicated).unique(maintain_order=True),
+            "make the ids unique",
+        )
+
+
+def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+    if broken.any():
+        raise RowError(table, problem, *_rows(table, frame, broken), remedy)
+
+
+def _rows(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
+    """The key column and the ids of rows; their numbers where some have no id."""
+    key = TABLES[table][0].name
+    return ("row", _numbers(where)) if frame[key].null_count() else (key, frame[key].filter(where).to_list())
+
+
+def _numbers(where: pl.Series) -> list[int]:
+    """Row numbers, from 1."""
+    return [row + 1 for row in where.arg_true().to_list()]
+
+
+def _first_line(error: BaseException) -> str:
+    return str(error).strip().split("\n")[0]

@@ -1,0 +1,1 @@
+"""Pairs of detections and annotations, and how alike they are."""
