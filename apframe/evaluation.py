@@ -5,7 +5,10 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import asdict
+from datetime import UTC, datetime
 from functools import cached_property
+from importlib.metadata import version
 from pathlib import Path
 from typing import Any
 
@@ -20,9 +23,10 @@ from apframe.exceptions import (
     listed,
 )
 from apframe.io.coco import read_coco, read_coco_results
+from apframe.io.parquet import read_manifest, read_table, write_tables
 from apframe.matching.by_score import match_by_score
 from apframe.matching.order import order_detections
-from apframe.matching.outcomes import expand_matches
+from apframe.matching.outcomes import OUTCOMES, expand_matches
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import summarize
@@ -30,6 +34,8 @@ from apframe.ranking.curves import compute_curves
 from apframe.ranking.metrics import Ranking, compute_arrays, compute_metrics
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
+from apframe import sql
+from apframe.matching.by_score import EVERY_SLICE
 from apframe.schema import Dataset, canonical_detections
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import pair_boxes
@@ -263,6 +269,26 @@ class Evaluation:
         annotation_ids = self._annotations["annotation_id"].gather(pairs["annotation"])
         return pl.DataFrame([detection_ids, annotation_ids, pairs["similarity"]]).sort("detection_id", "annotation_id")
 
+    @property
+    def assignments(self) -> pl.DataFrame:
+        """Who is matched with whom: the matches table of all thresholds and area ranges in its compact form.
+
+        Columns: detection_id, annotation_id, similarity, area_range (null: in every one), and iou_from, iou_to: the lowest
+        and the highest threshold at which the two are matched.
+        """
+        rows = self._assignments
+        order = self._ordered_and_paired[0]
+        return pl.DataFrame(
+            {
+                "detection_id": self.detections["detection_id"].gather(order["row"].gather(rows["detection"])),
+                "annotation_id": self._annotations["annotation_id"].gather(rows["annotation"]),
+                "similarity": rows["similarity"],
+                "area_range": self._area_names.gather(rows["slice"].replace(EVERY_SLICE, None)),
+                "iou_from": self._thresholds.gather(rows["first"]),
+                "iou_to": self._thresholds.gather(rows["last"] - 1),
+            }
+        )
+
     def matches(self, iou_threshold: float | None = None, area_range: str | None = None) -> pl.DataFrame:
         """One row per detection and per missed annotation, at one threshold and area range.
 
@@ -326,6 +352,82 @@ class Evaluation:
             ranges if area is None else ranges.filter(pl.col("slice") == area),
         )
 
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.
+
+        The tables are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
+        curves, metrics and summary. Each is computed only if the query touches it; `matches` and `curves` only for the
+        thresholds and area ranges that the query asks for.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        """
+        return sql.query(self._tables(), query, parameters)
+
+    def write_parquet(self, folder: str | Path) -> None:
+        """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
+
+        The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
+        back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
+        and area ranges, see there), metrics and summary.
+
+        Raises
+        ------
+        OutputError
+            the folder holds something else, or cannot be written
+        """
+        tables = {
+            "images": self.dataset.images, "categories": self.dataset.categories, "annotations": self.dataset.annotations,
+            "detections": self.detections, "pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics,
+            "summary": self.summary,
+        }  # fmt: skip
+        manifest = {
+            "created": datetime.now(UTC).isoformat(timespec="seconds"),
+            "versions": {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")},
+            "protocol": asdict(self.protocol),
+            "categories": self._category_ids.to_list(),
+        }
+        write_tables(folder, tables, manifest)
+
+    def _tables(self) -> dict[str, pl.LazyFrame]:
+        """All tables by name, none of them computed yet."""
+        ids = {
+            "image_id": self._image_ids.dtype,
+            "category_id": self._category_ids.dtype,
+            "detection_id": self.detections["detection_id"].dtype,
+            "annotation_id": self._annotations["annotation_id"].dtype,
+        }
+        areas = self._area_names.dtype
+        at = {"category_id": ids["category_id"], "area_range": areas, "iou_threshold": pl.Float64}
+        pair = {"detection_id": ids["detection_id"], "annotation_id": ids["annotation_id"], "similarity": pl.Float64}
+        matches = {
+            "match_id": pl.Int64, "image_id": ids["image_id"], "category_id": ids["category_id"],
+            "detection_id": ids["detection_id"], "annotation_id": ids["annotation_id"], "iou_threshold": pl.Float64,
+            "area_range": areas, "score": pl.Float64, "rank": pl.Int64, "similarity": pl.Float64, "outcome": OUTCOMES,
+        }  # fmt: skip
+        curves = at | {
+            "rank": pl.UInt32, "detection_id": ids["detection_id"], "score": pl.Float64, "tp": pl.UInt32, "fp": pl.UInt32,
+            "precision": pl.Float64, "recall": pl.Float64, "envelope": pl.Float64,
+        }  # fmt: skip
+        metrics = at | {
+            "max_detections": pl.Int64, "ap": pl.Float64, "recall": pl.Float64, "n_positives": pl.Int64,
+            "n_detections": pl.Int64,
+        }  # fmt: skip
+        return {
+            **{name: getattr(self.dataset, name).lazy() for name in ("images", "categories", "annotations")},
+            "detections": self.detections.lazy(),
+            "pairs": sql.deferred(lambda: self.pairs, pair),
+            "assignments": sql.deferred(
+                lambda: self.assignments, pair | {"area_range": areas, "iou_from": pl.Float64, "iou_to": pl.Float64}
+            ),
+            "matches": sql.deferred(self._matches_plan, matches),
+            "curves": sql.deferred(lambda: compute_curves(self._matches_plan()), curves),
+            "metrics": sql.deferred(lambda: self.metrics, metrics),
+            "summary": sql.deferred(lambda: self.summary, {"metric": pl.String, "value": pl.Float64}),
+        }
+
     @property
     def _thresholds(self) -> pl.Series:
         """The thresholds as tables show them, so that a look-up of 0.9 finds 0.8999999999999999."""
@@ -359,6 +461,30 @@ class Evaluation:
 
     def _repr_html_(self) -> str:
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height)
+
+
+def read_evaluation(folder: str | Path) -> Evaluation:
+    """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
+
+    Metrics and summary are read, not computed again; everything else is computed from the tables when asked for.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    """
+    manifest = read_manifest(folder)
+    images, categories, annotations, detections = (
+        read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
+    )
+    protocol = Protocol(**{name: _frozen(value) for name, value in manifest["protocol"].items()})
+    evaluation = Evaluation(Dataset(images, categories, annotations), detections, protocol, manifest["categories"])
+    evaluation.__dict__ |= {name: read_table(folder, name) for name in ("metrics", "summary")}
+    return evaluation
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _chosen(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.DataFrame:

@@ -7,6 +7,8 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 from __future__ import annotations
 
 import json
+import re
+import tempfile
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -44,10 +46,6 @@ _CLASH = "_attribute"  # appended to a field of a file whose name is that of ano
 _BOX = ("x", "y", "width", "height")
 # Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
 _LARGEST_ID = 2.0**53
-_POLARS = {
-    "id": pl.Float64(), "number": pl.Float64(), "text": pl.String(), "box": pl.List(pl.Float64),
-    "numbers": pl.List(pl.Float64), "json": pl.String(),
-}  # fmt: skip
 _DUCKDB = {
     "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
 }  # fmt: skip
@@ -81,8 +79,9 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     path = Path(source)
     with open_unpacked(path) as file:
         text = file.read()
-    core = _scan_ground_truth(text)
-    if core is None:
+    cut = _cut_annotations(text)
+    annotations = None if cut is None else _scan_annotations(text[cut[1]])
+    if cut is None or annotations is None:
         return _dataset(_parsed(text, path), str(path))
     read_at = stamp(path)
 
@@ -92,7 +91,7 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
         with open_unpacked(path) as file:
             return _dataset(_parsed(file.read(), path), str(path))
 
-    return Dataset.deferred(core, complete)
+    return Dataset.deferred(_dataset(cut[0], str(path), annotations), complete)
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
@@ -142,55 +141,74 @@ def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
         file.write(_json_rows("detections", frame, set()) + "\n")
 
 
-def _scan_ground_truth(text: bytes) -> Dataset | None:
-    """The known fields of ground truth; None where only `_dataset` can read or explain the file."""
-    fields = {
-        table: {name: _POLARS[kind] for name, kind in _FIELDS[table].items() if kind != "json"} for table in _SECTIONS
-    }
-    if not text.lstrip().startswith(b"{"):
+def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
+    """Ground truth without its annotations, parsed; and where their list stands in the text. None if it is not found.
+
+    The list is nearly all of the file, and a list of objects alone is what the fast reader takes. Where it ends is a guess,
+    from the section that follows; it is right if the rest parses and the reader takes the list.
+    """
+    opening = re.search(rb'"annotations"\s*:\s*\[', text)
+    if opening is None:
         return None
+    begin = opening.end() - 1
+    tail = max(begin, len(text) - (1 << 20))
+    after = [text.find(name, begin) for name in (b'"images"', b'"categories"') if text.find(name, 0, begin) < 0]
+    after += [text.find(name, tail) for name in (b'"info"', b'"licenses"')]
+    end = text.rfind(b"]", begin, min((place for place in after if place > 0), default=len(text))) + 1
     try:
-        sections = pl.read_json(text, schema={table: pl.List(pl.Struct(fields[table])) for table in _SECTIONS})
-    except pl.exceptions.PolarsError:
+        rest = json.loads(text[:begin] + b"[]" + text[end:])
+    except ValueError:
         return None
-    frames = {}
-    for table in _SECTIONS:
-        if sections[table].null_count():
+    found = isinstance(rest, dict) and rest.get("annotations") == []
+    return (rest, slice(begin, end)) if found else None
+
+
+def _scan_annotations(text: bytes) -> pl.DataFrame | None:
+    """The known fields of a list of annotations; None where only `_frame` can read or explain it."""
+    with tempfile.TemporaryDirectory() as folder:
+        path = Path(folder) / "annotations.json"
+        path.write_bytes(text)
+        try:
+            first = _first_row(path, path)
+        except FormatError:
             return None
-        frame = sections[table].explode(empty_as_null=False).struct.unnest()
-        frame = frame.drop([name for name in _OPTIONAL if name in frame.columns and frame[name].count() == 0])
-        if any(_loses_digits(frame[name]) for name, kind in _FIELDS[table].items() if kind == "id"):
-            return None
-        frames[table] = _canonical_names(table, frame)
-    return Dataset(**frames)
+        kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if kind != "json"}
+        frame = _scan_list(path, "annotations", kinds, first)
+    if frame is None:
+        return None
+    return _canonical_names("annotations", frame.drop([n for n in _OPTIONAL if n in frame.columns and not frame[n].count()]))
 
 
 def _scan_results(path: Path, first: dict[str, Any]) -> pl.DataFrame | None:
     """Results with the columns of their first row; None where only `_results` can read or explain the file."""
-    kinds = {"image_id": "id", "category_id": "id", "score": "number", "bbox": "box"}
-    for name, value in first.items():
-        kinds[name] = _FIELDS["detections"].get(name) or _ATTRIBUTES.get(type(value), "")
-        if kinds[name] == "id" and isinstance(value, str):
-            kinds[name] = "text"
+    fields = _FIELDS["detections"]
+    kinds = {name: kind for name, kind in fields.items() if name not in _OPTIONAL}
+    kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
-    numbers_given = all(not isinstance(first.get(name), str) for name, kind in kinds.items() if kind == "number")
-    if "" in kinds.values() or not numbers_given or not ends_with(path, b"]"):
+    frame = None if "" in kinds.values() else _scan_list(path, "detections", kinds, first)
+    if frame is None:
         return None
-    columns = {name: _DUCKDB[kind] for name, kind in kinds.items()}
+    whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
+    whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
+    return _canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+
+
+def _scan_list(path: Path, table: str, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
+    """A file that is one JSON list of objects, by DuckDB; None where it fails, or would read something wrongly.
+
+    DuckDB takes a number written as text for a number. So the types of the first row decide: text ids make a text column,
+    and text in the place of a number makes the whole file one for the thorough reader.
+    """
+    is_text = {name for name, value in first.items() if isinstance(value, str)}
+    if any(kinds.get(name) == "number" for name in is_text) or not ends_with(path, b"]"):
+        return None
+    types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
     with duckdb.connect() as connection:
         try:
-            frame = connection.read_json(
-                str(path), format="array", columns=columns, maximum_object_size=1 << 30
-            ).pl()
+            frame = connection.read_json(str(path), format="array", columns=types).pl()
         except duckdb.Error:
             return None
-    for name, kind in kinds.items():
-        if kind == "id":
-            if _loses_digits(frame[name]):
-                return None
-            if name not in _FIELDS["detections"] and (frame[name] == frame[name].floor()).all():
-                frame = frame.with_columns(pl.col(name).cast(pl.Int64))
-    return _canonical_names("detections", frame)
+    return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
 
 def _first_row(plain: Path, path: Path) -> dict[str, Any]:
@@ -220,8 +238,8 @@ def _first_row(plain: Path, path: Path) -> dict[str, Any]:
         return first
 
 
-def _dataset(data: Any, source: str) -> Dataset:
-    """Ground truth from parsed JSON, with all its fields."""
+def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) -> Dataset:
+    """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
     if isinstance(data, list):
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
     missing = [table for table in _SECTIONS if not isinstance(data, dict) or not isinstance(data.get(table), list)]
@@ -230,6 +248,9 @@ def _dataset(data: Any, source: str) -> Dataset:
         raise FormatError(f"{source}: no list named {', '.join(missing)}; ground truth needs it, the names here: {found}")
     frames, json_columns = {}, set()
     for table in _SECTIONS:
+        if table == "annotations" and annotations is not None:
+            frames[table] = annotations
+            continue
         frame, as_json = _frame(table, data[table])
         frames[table] = _canonical_names(table, frame)
         json_columns |= {(table, name) for name in as_json}

@@ -51,13 +51,10 @@ def place_within(groups: np.ndarray) -> np.ndarray:
     """
     n = len(groups)
     # Sorting plain integers is several times as fast as a stable sort of rows, so the row number rides along in the
-    # low digits of the group's number.
-    keyed = np.sort(groups.astype(np.int64) * n + np.arange(n))
-    group, row = np.divmod(keyed, max(n, 1))
-    index = np.arange(n)
-    is_first = np.ones(n, dtype=bool)
-    is_first[1:] = group[1:] != group[:-1]
-    first = np.maximum.accumulate(np.where(is_first, index, 0))
+    # low bits of the group's number.
+    bits = n.bit_length()
+    keyed = np.sort((groups.astype(np.int64) << bits) | np.arange(n))
+    first = np.flatnonzero(np.diff(keyed >> bits, prepend=-1))
     place = np.empty(n, dtype=np.uint32)
-    place[row] = index - first + 1
+    place[keyed & ((1 << bits) - 1)] = np.arange(1, n + 1) - np.repeat(first, np.diff(first, append=n))
     return place

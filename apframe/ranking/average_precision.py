@@ -8,13 +8,16 @@ published definition is `sum(precision * weight)`; they differ in the precision 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import TypeVar
 
+import numpy as np
 import polars as pl
 
+Numbers = TypeVar("Numbers", pl.Expr, np.ndarray)
 SPACING = 2.220446049250313e-16  # numpy.spacing(1), which the reference adds to every divisor
 
 
-def precision(k: pl.Expr, n: pl.Expr) -> pl.Expr:
+def precision(k: Numbers, n: Numbers) -> Numbers:
     """True positives over all counted detections, `k / (n + spacing(1))`.
 
     The tiny addend is the reference's (`COCOeval.accumulate`); it shows in one place: a single true positive at

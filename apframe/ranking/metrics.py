@@ -2,14 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+import os
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import cached_property
+from itertools import product
 
 import numpy as np
 import polars as pl
 
 from apframe.ranking.average_precision import average_precision, envelope, levels_reached, precision
-from apframe.ranking.counts import count_true_positives
+from apframe.ranking.counts import Counts, count_down
 
 
 @dataclass(frozen=True)
@@ -34,33 +38,37 @@ class Ranking:
         """Numbers of thresholds, categories, slices and max_detections, the axes of the reference's arrays."""
         return (self.n_thresholds, *self.n_positives.shape, len(self.max_detections))
 
-    def true_positives(self) -> Iterator[tuple[int, int, pl.DataFrame, np.ndarray]]:
-        """For each slice and place in `max_detections`: the true positives with their counts, and all counted.
+    @cached_property
+    def deepest(self) -> np.ndarray:
+        """The largest cell rank of each category: a limit of that many detections, or more, leaves it as it is."""
+        deepest = np.zeros(self.n_positives.shape[0], dtype=np.int64)
+        largest = self.order.group_by("category").agg(pl.col("cell_rank").max())
+        deepest[largest["category"].to_numpy()] = largest["cell_rank"].to_numpy()
+        return deepest
 
-        Beside the columns of `count_true_positives` the rows have `precision`, `before` and `reached`: the number of
-        recall levels that the true positive before it reached, and that it reaches itself.
-        """
-        n_categories, n_slices = self.n_positives.shape
-        levels, start = self._levels_by_count()
-        for s in range(n_slices):
-            group_start = np.tile(start[:, s], self.n_thresholds)
-            for m, limit in enumerate(self.max_detections):
-                rows, total = count_true_positives(
-                    self.assignments, self.order, s, self.counts[s], self.ignored[s], limit, n_categories, self.n_thresholds
-                )
-                place = group_start[rows["group"].to_numpy()] + rows["k"].to_numpy()
-                yield s, m, rows.with_columns(
-                    precision=precision(pl.col("k"), pl.col("n")),
-                    before=levels[place - 1], reached=levels[place],
-                ), total
+    def counts_of(self, s: int, m: int, *, only_limited: bool = False) -> Counts:
+        """The counts of slice number s with the m-th of `max_detections`; of all categories, or those that it limits."""
+        assignments = self.assignments
+        if only_limited:
+            limited = self.deepest > self.max_detections[m]
+            assignments = assignments.filter(limited[self.order["category"].to_numpy()[assignments["detection"].to_numpy()]])
+        return count_down(
+            assignments, self.order, s, self.counts[s], self.ignored[s], self.max_detections[m],
+            self.n_positives.shape[0], self.n_thresholds,
+        )  # fmt: skip
 
-    def _levels_by_count(self) -> tuple[np.ndarray, np.ndarray]:
-        """The levels reached by k of R true positives, a run of k = 0..R for each R that occurs; where runs start."""
+    def step(self, s: int, counts: Counts) -> np.ndarray:
+        """Where the recalls of the counts stand in `levels_by_count`."""
+        return self.levels_by_count[1][:, s][counts.category] + counts.k
+
+    @cached_property
+    def levels_by_count(self) -> tuple[np.ndarray, np.ndarray]:
+        """The recall levels reached by k of R true positives, a run of k = 0..R for each R there is; where runs start."""
         distinct, which = np.unique(self.n_positives, return_inverse=True)
         runs = pl.DataFrame({"n_positives": distinct}).select("n_positives", k=pl.int_ranges(0, pl.col("n_positives") + 1))
         reached = runs.explode("k").select(levels_reached(pl.col("k"), pl.col("n_positives"), self.recall_levels))
         start = np.cumsum(distinct + 1) - (distinct + 1)
-        return reached.to_series().to_numpy(), start[which].reshape(self.n_positives.shape)
+        return reached.to_series().to_numpy(), start[which].reshape(self.n_positives.shape).astype(np.int32)
 
 
 def compute_metrics(ranking: Ranking) -> dict[str, np.ndarray]:
@@ -68,21 +76,41 @@ def compute_metrics(ranking: Ranking) -> dict[str, np.ndarray]:
 
     `ap` and `recall` are NaN where a category has no positives in a slice. `recall` is that of the whole list.
     """
-    shape = ranking.shape
-    n_thresholds, n_categories = shape[:2]
-    ap, hits = np.zeros(shape), np.zeros(shape)
-    n_detections = np.zeros(shape, dtype=np.int64)
-    for s, m, rows, total in ranking.true_positives():
-        n_levels = len(ranking.recall_levels)
-        groups = rows.group_by("group").agg(
-            ap=average_precision(pl.col("precision"), pl.col("reached") - pl.col("before")) / n_levels, hits=pl.len()
+    n_thresholds, n_categories, n_slices, n_limits = ranking.shape
+    widest = n_limits - 1  # the largest limit; a smaller one is the same where it limits no cell
+    ap, hits, n_detections = (np.zeros(ranking.shape) for _ in range(3))
+    # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
+    weights = np.diff(ranking.levels_by_count[0].astype(np.float64), prepend=0) / len(ranking.recall_levels)
+    columns = [str(t) for t in range(n_thresholds)]
+    sums = [average_precision(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
+
+    def fill(cell: tuple[int, int]) -> None:
+        counts = ranking.counts_of(*cell, only_limited=cell[1] < widest)
+        weight = weights[ranking.step(cell[0], counts)] * counts.is_true
+        # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
+        rows = pl.DataFrame(
+            {"category": counts.category}
+            | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
+            | {f"weight {t}": row for t, row in zip(columns, weight, strict=True)}
         )
-        at = np.divmod(groups["group"].to_numpy(), n_categories)
-        ap[*at, s, m] = groups["ap"].to_numpy()
-        hits[*at, s, m] = groups["hits"].to_numpy()
-        n_detections[:, :, s, m] = total.reshape(n_thresholds, n_categories)
+        groups = rows.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
+        ap[:, groups["category"].to_numpy(), *cell] = groups.select(columns).to_numpy().T
+        hits[:, :, *cell], n_detections[:, :, *cell] = counts.hits, counts.total
+
+    _ = ranking.levels_by_count, ranking.deepest  # made before the threads share them
+    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as threads:
+        list(threads.map(fill, [(s, widest) for s in range(n_slices)]))
+        list(threads.map(fill, product(range(n_slices), range(widest))))
+    for m, limit in enumerate(ranking.max_detections[:-1]):
+        same = ranking.deepest <= limit
+        for values in (ap, hits, n_detections):
+            values[:, same, :, m] = values[:, same, :, widest]
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
-    return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
+    return {
+        "ap": np.where(np.isnan(positives), np.nan, ap),
+        "recall": hits / positives,
+        "n_detections": n_detections.astype(np.int64),
+    }
 
 
 def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
@@ -107,16 +135,22 @@ def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarra
     precisions, at_scores = np.zeros(shape), np.zeros(shape)
     recall = np.zeros(ranking.shape)
     at_zero = np.asarray(ranking.recall_levels) <= 0
-    for s, m, rows, _ in ranking.true_positives():
-        rows = rows.with_columns(envelope(pl.col("precision")).over("group"))
-        threshold, category = np.divmod(rows["group"].to_numpy(), n_categories)
-        np.add.at(recall, (threshold, category, s, m), 1)
-        before, new = rows["before"].to_numpy(), (rows["reached"] - rows["before"]).to_numpy()
-        row = np.repeat(np.arange(len(new)), new)
-        level = before[row] + np.arange(len(row)) - (np.cumsum(new) - new)[row]
-        at = (threshold[row], level, category[row], s, m)
-        precisions[at] = rows["precision"].to_numpy()[row]
-        at_scores[at] = scores[rows["detection"].to_numpy()[row]]
+    levels = ranking.levels_by_count[0].astype(np.int64)
+    for s, m in product(range(n_slices), range(n_limits)):
+        counts = ranking.counts_of(s, m)
+        recall[:, :, s, m] = counts.hits
+        threshold, row = np.nonzero(counts.is_true)
+        category = counts.category[row]
+        rows = pl.DataFrame({"group": threshold * n_categories + category, "precision": precision(counts.k, counts.n)[threshold, row]})
+        best = rows.select(envelope(pl.col("precision")).over("group")).to_series().to_numpy()
+        # each true positive fills the levels that it is the first to reach
+        step = ranking.step(s, counts)[threshold, row]
+        before, new = levels[step - 1], levels[step] - levels[step - 1]
+        hit = np.repeat(np.arange(len(new)), new)
+        level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
+        at = (threshold[hit], level, category[hit], s, m)
+        precisions[at] = best[hit]
+        at_scores[at] = scores[counts.detection[row[hit]]]
     at_scores[:, at_zero] = np.nan_to_num(first_scores)[None, None, :, None, None]
     positives = np.maximum(ranking.n_positives, 1)[None, :, :, None]
     return {

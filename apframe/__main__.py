@@ -1,0 +1,5 @@
+"""`python -m apframe` is the `apframe` command."""
+
+from apframe.cli import main
+
+main()

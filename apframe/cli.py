@@ -1,0 +1,126 @@
+"""The `apframe` command: each verb is one call of the library."""
+
+from __future__ import annotations
+
+import json
+import sys
+import warnings
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Annotated, Any, NoReturn
+
+import polars as pl
+import typer
+
+from apframe.evaluation import evaluate, read_evaluation
+from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
+
+app = typer.Typer(
+    help="Average precision as tables.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
+
+
+@app.command("eval")
+def evaluate_files(
+    truth: Annotated[Path, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")],
+    results: Annotated[Path, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")],
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
+    max_detections: Annotated[str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category")] = None,
+    iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
+    agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
+    drop_unknown_images: Annotated[
+        bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
+    ] = False,
+) -> None:
+    """Evaluate detections against ground truth: the twelve COCO numbers, and all tables behind them."""
+    with _progress() as say:
+        say("reading")
+        evaluation = evaluate(
+            truth,
+            results,
+            iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float),
+            max_detections=_numbers("--max-detections", max_detections, int),
+            categories=None if categories is None else [name.strip() for name in categories.split(",")],
+            agnostic=agnostic or None,
+            unknown_images="drop" if drop_unknown_images else "error",
+        )
+        say("matching and ranking")
+        summary = evaluation.summary
+        if out is not None:
+            say(f"writing {out}")
+            evaluation.write_parquet(out)
+    print(json.dumps(dict(summary.rows())) if as_json else evaluation)
+
+
+@app.command("sql")
+def query_evaluation(
+    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` wrote")],
+    query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL, in DuckDB's dialect")],
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+) -> None:
+    """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ..."""
+    with _progress() as say:
+        say("querying")
+        answer = read_evaluation(folder).sql(query)
+    if as_json:
+        print(answer.write_json())
+    elif as_csv:
+        print(answer.write_csv(), end="")
+    else:
+        with pl.Config(
+            tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
+            tbl_width_chars=-1,
+        ):  # fmt: skip
+            print(answer)
+
+
+def main() -> NoReturn:
+    """Run the command; errors are one line on stderr: exit 1 for bad data, 2 for bad usage."""
+    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    warnings.simplefilter("always", ApframeWarning)
+    try:
+        app()
+    except (ParameterError, QueryError) as error:
+        _fail(error, 2)
+    except ApframeError as error:
+        _fail(error, 1)
+    except BrokenPipeError:  # the reader of the output has gone, as in `| head`
+        sys.stderr.close()
+        sys.exit(0)
+    sys.exit(0)
+
+
+def _fail(error: Exception, code: int) -> NoReturn:
+    print(f"error: {error}", file=sys.stderr)
+    sys.exit(code)
+
+
+def _show_warning(message: Warning | str, *_: Any) -> None:
+    print(f"warning: {message}", file=sys.stderr)
+
+
+@contextmanager
+def _progress() -> Iterator[Any]:
+    """A spinner on stderr that says what is being done; nothing where stderr is not a terminal."""
+    if not sys.stderr.isatty():
+        yield lambda _: None
+        return
+    from rich.console import Console  # takes a while to import, and is for people only
+
+    with Console(stderr=True).status("starting") as status:
+        yield status.update
+
+
+def _numbers(option: str, text: str | None, kind: type) -> list[Any] | None:
+    if text is None:
+        return None
+    try:
+        return [kind(item) for item in text.split(",")]
+    except ValueError:
+        what = "whole numbers" if kind is int else "numbers"
+        raise ParameterError(f"{option} takes {what} with commas between them, got {text!r}") from None

@@ -1,0 +1,115 @@
+"""A folder of Parquet files, one per table, with a manifest: how an evaluation is kept."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, OutputError
+
+MANIFEST = "manifest.json"
+FORMAT, SCHEMA_VERSION = "apframe evaluation", 1
+
+
+def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifest: Mapping[str, Any]) -> None:
+    """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
+
+    An earlier set at the same place is replaced whole. A folder that holds anything else is left alone.
+
+    Raises
+    ------
+    OutputError
+        the folder holds something else, is a file, or cannot be written
+    """
+    folder = Path(os.path.abspath(folder))
+    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    try:
+        _refuse_foreign(folder)
+        folder.parent.mkdir(parents=True, exist_ok=True)
+        part.mkdir()
+        for name, frame in tables.items():
+            frame.write_parquet(part / f"{name}.parquet", compression="zstd")
+        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION}
+        contents = head | dict(manifest) | {"tables": {name: frame.height for name, frame in tables.items()}}
+        (part / MANIFEST).write_text(json.dumps(contents, indent=2) + "\n")
+        _replace(folder, part)
+    except OutputError:
+        raise
+    except OSError as error:
+        raise OutputError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    finally:
+        shutil.rmtree(part, ignore_errors=True)
+
+
+def read_manifest(folder: str | Path) -> dict[str, Any]:
+    """The manifest of a folder that `write_tables` wrote.
+
+    Raises
+    ------
+    FormatError
+        there is no such folder, it is no such set, it is of another schema version, or files of it are missing
+    """
+    folder = Path(folder)
+    if not folder.is_dir():
+        raise FormatError(f"{folder}: there is no such folder")
+    manifest = _manifest(folder)
+    if manifest is None:
+        raise FormatError(f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one; write one with --out")
+    if manifest["schema_version"] != SCHEMA_VERSION:
+        raise FormatError(
+            f"{folder}: written with schema version {manifest['schema_version']}, this apframe reads {SCHEMA_VERSION}; "
+            "evaluate again"
+        )
+    gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
+    if gone:
+        raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
+    return manifest
+
+
+def read_table(folder: str | Path, name: str) -> pl.DataFrame:
+    """One table of the set."""
+    path = Path(folder) / f"{name}.parquet"
+    try:
+        return pl.read_parquet(path)
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise FormatError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]}); evaluate again") from error
+
+
+def _manifest(folder: Path) -> dict[str, Any] | None:
+    try:
+        manifest = json.loads((folder / MANIFEST).read_text())
+    except (OSError, ValueError):
+        return None
+    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+
+
+def _refuse_foreign(folder: Path) -> None:
+    if folder.exists() and not folder.is_dir():
+        raise OutputError(f"{folder}: this is a file; name a folder")
+    if not folder.is_dir():
+        return
+    manifest = _manifest(folder)
+    known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables", ()))}
+    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
+    if foreign:
+        raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")
+
+
+def _replace(folder: Path, part: Path) -> None:
+    """Put the finished part in the folder's place; the earlier one stays until then."""
+    earlier = folder.with_name(f".{folder.name}.{os.getpid()}.earlier")
+    if folder.exists():
+        folder.rename(earlier)
+    try:
+        part.rename(folder)
+    except OSError:
+        if earlier.exists():
+            earlier.rename(folder)
+        raise
+    shutil.rmtree(earlier, ignore_errors=True)
