@@ -28,7 +28,9 @@ def evaluate_files(
     results: Annotated[Path, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
-    max_detections: Annotated[str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category")] = None,
+    max_detections: Annotated[
+        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category")
+    ] = None,
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,

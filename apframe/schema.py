@@ -210,15 +210,34 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
             raise FormatError(f"{table}: cannot read {source} as Parquet: {_first_line(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
-            return pl.DataFrame(source)
+            return pl.DataFrame(source) if isinstance(source, dict) else from_arrow_stream(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"{table}: the columns cannot be read: {_first_line(error)}") from error
-    if hasattr(source, "pl"):  # a DuckDB relation
-        return pl.DataFrame(source.pl())
     raise ColumnError(
         f"{table}: a {type(source).__name__} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
         "a dict of columns or the path of a Parquet file"
     )
+
+
+def from_arrow_stream(source: Any) -> pl.DataFrame:
+    """A frame from anything that gives an Arrow stream: pyarrow, pandas, a DuckDB relation.
+
+    Polars is shown the stream and nothing else: it would look into a relation more closely, and DuckDB would complain of
+    that at the end of the program.
+
+    >>> import duckdb
+    >>> from_arrow_stream(duckdb.sql("SELECT 7 AS a")).item()
+    7
+    """
+    return pl.DataFrame(_ArrowStream(source.__arrow_c_stream__()))
+
+
+@dataclass(frozen=True)
+class _ArrowStream:
+    stream: Any
+
+    def __arrow_c_stream__(self, requested_schema: object = None) -> Any:
+        return self.stream
 
 
 def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
@@ -227,10 +246,9 @@ def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
         _check_id_types(table, frame, column, owner, dataset.core(owner))
         known = frame[column].is_in(dataset.core(owner)[column].implode())
         if not known.all():
-            raise UnknownIdError(
-                table, f"{column} is not among the {owner}", *_rows(table, frame, ~known),
-                f"unknown: {listed(frame[column].filter(~known).unique(maintain_order=True).to_list())}; add them or remove these rows",
-            )
+            unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
+            remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
+            raise UnknownIdError(table, f"{column} is not among the {owner}", *_rows(table, frame, ~known), remedy)
 
 
 def _check_id_types(table: str, frame: pl.DataFrame, column: str, owner: str, owned: pl.DataFrame) -> None:
@@ -301,7 +319,10 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
     if key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()
         raise DuplicateIdError(
-            table, f"{key} is not unique", key, frame[key].filter(duplicated).unique(maintain_order=True),
+            table,
+            f"{key} is not unique",
+            key,
+            frame[key].filter(duplicated).unique(maintain_order=True),
             "make the ids unique",
         )
 

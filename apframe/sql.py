@@ -9,6 +9,7 @@ import duckdb
 import polars as pl
 
 from apframe.exceptions import QueryError
+from apframe.schema import from_arrow_stream
 
 
 def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[str, Any]) -> pl.LazyFrame:
@@ -36,7 +37,14 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
             connection.register(name, table)
         try:
             result = connection.sql(sql, params=dict(parameters or {}))
-            return pl.DataFrame() if result is None else result.pl()
+            return pl.DataFrame() if result is None else _plain_integers(from_arrow_stream(result))
         except duckdb.Error as error:
             message = " ".join(str(error).split())
             raise QueryError(f"{message}; the tables are {', '.join(tables)}") from None
+
+
+def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:
+    """DuckDB sums integers as 128-bit numbers, which come over as decimals; those that fit become integers again."""
+    sums = [name for name, dtype in answer.schema.items() if dtype == pl.Decimal(38, 0)]
+    integers = answer.select(pl.col(sums).cast(pl.Int64, strict=False))
+    return answer.with_columns(column for column in integers if column.null_count() == answer[column.name].null_count())

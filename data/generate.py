@@ -220,7 +220,7 @@ def write_ground_truth(
         "annotations": annotations,
     }
     with path.open("w") as file:
-        file.write('{"info":{"description":"%s"}' % description)
+        file.write(f'{{"info":{{"description":"{description}"}}')
         for name, frame in parts.items():
             file.write(f',\n"{name}":')
             frame.write_json(file)

@@ -7,8 +7,10 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 from __future__ import annotations
 
 import json
+import os
 import re
 import tempfile
+from functools import cache
 from itertools import chain
 from pathlib import Path
 from typing import Any
@@ -17,8 +19,8 @@ import duckdb
 import polars as pl
 
 from apframe.exceptions import FormatError, RowError
-from apframe.io.files import ends_with, open_unpacked, stamp, unpacked_file, written_whole
-from apframe.schema import TABLES, Dataset, canonical
+from apframe.io.files import read_unpacked, stamp, write_whole
+from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream
 
 # What COCO's fields hold: an id, a number, a text, a box, several numbers, or any JSON.
 _FIELDS = {
@@ -77,10 +79,9 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     if isinstance(source, dict):
         return _dataset(source, "ground truth")
     path = Path(source)
-    with open_unpacked(path) as file:
-        text = file.read()
+    text = read_unpacked(path)
     cut = _cut_annotations(text)
-    annotations = None if cut is None else _scan_annotations(text[cut[1]])
+    annotations = None if cut is None else _scan_annotations(memoryview(text)[cut[1]])
     if cut is None or annotations is None:
         return _dataset(_parsed(text, path), str(path))
     read_at = stamp(path)
@@ -88,8 +89,7 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     def complete() -> Dataset:
         if stamp(path) != read_at:
             raise FormatError(f"{path}: the file has changed since it was read; read it again")
-        with open_unpacked(path) as file:
-            return _dataset(_parsed(file.read(), path), str(path))
+        return _dataset(_parsed(read_unpacked(path), path), str(path))
 
     return Dataset.deferred(_dataset(cut[0], str(path), annotations), complete)
 
@@ -115,9 +115,10 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
         frame = _results(source, "results")
     else:
         path = Path(source)
-        with unpacked_file(path) as plain:
-            scanned = _scan_results(plain, _first_row(plain, path))
-            frame = _results(_parsed(plain.read_bytes(), path), str(path)) if scanned is None else scanned
+        text = read_unpacked(path)
+        scanned = _scan_results(text, _first_row(text, path))
+        frame = _results(_parsed(text, path), str(path)) if scanned is None else scanned
+        del text
     return canonical("detections", frame)
 
 
@@ -130,15 +131,13 @@ def write_coco(dataset: Dataset, path: str | Path) -> None:
     for table in _SECTIONS:
         as_json = {name for owner, name in dataset.json_columns if owner == table}
         sections.append(f'"{table}": {_json_rows(table, getattr(dataset, table), as_json)}')
-    with written_whole(Path(path)) as file:
-        file.write("{" + ",\n".join(sections) + "}\n")
+    write_whole(Path(path), "{" + ",\n".join(sections) + "}\n")
 
 
 def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
     """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out."""
     frame = canonical("detections", detections).drop("detection_id", "area")
-    with written_whole(Path(path)) as file:
-        file.write(_json_rows("detections", frame, set()) + "\n")
+    write_whole(Path(path), _json_rows("detections", frame, set()) + "\n")
 
 
 def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
@@ -163,29 +162,27 @@ def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
     return (rest, slice(begin, end)) if found else None
 
 
-def _scan_annotations(text: bytes) -> pl.DataFrame | None:
+def _scan_annotations(text: memoryview) -> pl.DataFrame | None:
     """The known fields of a list of annotations; None where only `_frame` can read or explain it."""
-    with tempfile.TemporaryDirectory() as folder:
-        path = Path(folder) / "annotations.json"
-        path.write_bytes(text)
-        try:
-            first = _first_row(path, path)
-        except FormatError:
-            return None
-        kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if kind != "json"}
-        frame = _scan_list(path, "annotations", kinds, first)
+    try:
+        first = _first_row(text, Path("annotations"))
+    except FormatError:
+        return None
+    kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if kind != "json"}
+    frame = _scan_list(text, kinds, first)
     if frame is None:
         return None
-    return _canonical_names("annotations", frame.drop([n for n in _OPTIONAL if n in frame.columns and not frame[n].count()]))
+    empty = [name for name in _OPTIONAL if name in frame.columns and not frame[name].count()]
+    return _canonical_names("annotations", frame.drop(empty))
 
 
-def _scan_results(path: Path, first: dict[str, Any]) -> pl.DataFrame | None:
+def _scan_results(text: bytes, first: dict[str, Any]) -> pl.DataFrame | None:
     """Results with the columns of their first row; None where only `_results` can read or explain the file."""
     fields = _FIELDS["detections"]
     kinds = {name: kind for name, kind in fields.items() if name not in _OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
-    frame = None if "" in kinds.values() else _scan_list(path, "detections", kinds, first)
+    frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
     if frame is None:
         return None
     whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
@@ -193,30 +190,58 @@ def _scan_results(path: Path, first: dict[str, Any]) -> pl.DataFrame | None:
     return _canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
 
 
-def _scan_list(path: Path, table: str, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
-    """A file that is one JSON list of objects, by DuckDB; None where it fails, or would read something wrongly.
+def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
+    """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
 
     DuckDB takes a number written as text for a number. So the types of the first row decide: text ids make a text column,
-    and text in the place of a number makes the whole file one for the thorough reader.
+    and text in the place of a number makes the whole list one for the thorough reader.
     """
     is_text = {name for name, value in first.items() if isinstance(value, str)}
-    if any(kinds.get(name) == "number" for name in is_text) or not ends_with(path, b"]"):
+    if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
         return None
     types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
-    with duckdb.connect() as connection:
+    with tempfile.TemporaryDirectory() as folder:
+        paths = _write_parts(text, Path(folder))
         try:
-            frame = connection.read_json(str(path), format="array", columns=types).pl()
+            frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
         except duckdb.Error:
             return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
 
-def _first_row(plain: Path, path: Path) -> dict[str, Any]:
-    """The first row of a results file, read from its head; an empty one where the list is empty."""
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One database for all reading: opening one takes longer than reading a small file."""
+    return duckdb.connect()
+
+
+def _write_parts(text: memoryview, folder: Path) -> list[str]:
+    """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
+
+    It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
+    the reader refuses them.
+    """
+    between = re.compile(rb"\}\s*,\s*(?=\{)")
+    n_parts = max(1, min(os.cpu_count() or 1, len(text) >> 20))
+    cuts = [between.search(text, len(text) * part // n_parts) for part in range(1, n_parts)]
+    ends = [cut.start() + 1 for cut in cuts if cut] + [len(text)]
+    begins = [0] + [cut.end() for cut in cuts if cut]
+    paths = []
+    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        path = folder / f"{number}.json"
+        with path.open("wb") as file:
+            file.write(b"[" if begin else b"")
+            file.write(text[begin:end])
+            file.write(b"]" if end < len(text) else b"")
+        paths.append(str(path))
+    return paths
+
+
+def _first_row(text: bytes | memoryview, path: Path) -> dict[str, Any]:
+    """The first row of a list of objects, read from its head; an empty one where the list is empty."""
     size = 1 << 16
     while True:
-        with plain.open("rb") as file:
-            head = file.read(size).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        head = bytes(text[:size]).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
         if not head:
             raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
         if head.startswith("{"):
@@ -229,7 +254,7 @@ def _first_row(plain: Path, path: Path) -> dict[str, Any]:
         try:
             first, _ = json.JSONDecoder().raw_decode(body)
         except json.JSONDecodeError as error:
-            if size < plain.stat().st_size:
+            if size < len(text):
                 size *= 16
                 continue
             raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
@@ -363,4 +388,4 @@ def _parsed(text: bytes, path: Path) -> Any:
 
 
 def _loses_digits(ids: pl.Series) -> bool:
-    return ids.dtype.is_float() and ids.len() > ids.null_count() and ids.abs().max() >= _LARGEST_ID  # type: ignore[operator]
+    return ids.dtype.is_float() and bool((ids.abs() >= _LARGEST_ID).any())

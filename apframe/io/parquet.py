@@ -27,7 +27,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifes
     OutputError
         the folder holds something else, is a file, or cannot be written
     """
-    folder = Path(os.path.abspath(folder))
+    folder = Path(folder).absolute()
     part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
     try:
         _refuse_foreign(folder)

@@ -54,16 +54,24 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
     has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
     in_conflict = np.zeros(len(is_crowd), dtype=bool)
     in_conflict[annotation[has_choice]] = True
-    settled = ~in_conflict[annotation]
+    contested = in_conflict[annotation]
 
     start = np.where(is_crowd[annotation], 0, _best_before(annotation, reach))
-    simple = pairs.with_columns(
-        slice=pl.lit(EVERY_SLICE, pl.Int16), first=pl.Series(start, dtype=pl.UInt16), last=pl.Series(reach, dtype=pl.UInt16)
-    ).filter(pl.Series(settled) & (pl.col("first") < pl.col("last")))
-    if settled.all():
-        return simple.sort("detection")
-    contested = pairs.with_columns(reach=reach).filter(~pl.Series(settled))
-    return pl.concat([simple, _settle_in_rounds(contested, is_crowd, ignored, len(thresholds))]).sort("detection")
+    simple = np.flatnonzero(~contested & (start < reach))
+    rows, slices, first = _settle_in_rounds(
+        np.flatnonzero(contested), detection, annotation, similarity, reach, is_crowd, ignored
+    )
+    row = np.concatenate([simple, rows])
+    return pl.DataFrame(
+        {
+            "detection": detection[row],
+            "annotation": annotation[row],
+            "similarity": similarity[row],
+            "slice": np.concatenate([np.full(len(simple), EVERY_SLICE), slices]).astype(np.int16),
+            "first": np.concatenate([start[simple], first]).astype(np.uint16),
+            "last": np.concatenate([reach[simple], first + 1]).astype(np.uint16),
+        }
+    ).sort("detection")
 
 
 def _best_before(group: np.ndarray, value: np.ndarray) -> np.ndarray:
@@ -75,41 +83,42 @@ def _best_before(group: np.ndarray, value: np.ndarray) -> np.ndarray:
     return np.maximum(before - base, 0)
 
 
-def _settle_in_rounds(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, n_thresholds: int) -> pl.DataFrame:
-    """The stable matching of pairs with `reach`, each slice and threshold on its own."""
-    flags = pl.DataFrame({"slice": np.arange(len(ignored), dtype=np.int16), "ignored": ignored}).explode("ignored")
-    flags = flags.with_columns(annotation=pl.int_range(pl.len(), dtype=pl.UInt32) % ignored.shape[1])
-    open_pairs = (
-        pairs.lazy()
-        .join(flags.lazy(), on="annotation")
-        .with_columns(first=pl.int_ranges(0, pl.col("reach"), dtype=pl.UInt16))
-        .explode("first")
-        # from here on, a detection's candidates stand together, the best one on top
-        .sort("slice", "first", "detection", "ignored", "similarity", "annotation",
-              descending=[False, False, False, False, True, True])
-        .with_columns(problem=pl.col("slice").cast(pl.Int64) * n_thresholds + pl.col("first"))
-        .collect()
-    )
-    problem, detection = open_pairs["problem"].to_numpy(), open_pairs["detection"].to_numpy().astype(np.int64)
-    annotation = open_pairs["annotation"].to_numpy().astype(np.int64)
-    # who proposes, and what is proposed to, each within its own problem, as dense numbers
-    _, proposer = np.unique(problem * (detection.max() + 1) + detection, return_inverse=True)
-    _, target = np.unique(problem * len(is_crowd) + annotation, return_inverse=True)
-    crowd = is_crowd[annotation]
+def _settle_in_rounds(
+    pair: np.ndarray,
+    detection: np.ndarray,
+    annotation: np.ndarray,
+    similarity: np.ndarray,
+    reach: np.ndarray,
+    is_crowd: np.ndarray,
+    ignored: np.ndarray,
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The stable matching of some of the pairs, each slice and threshold on its own: pair, slice and threshold numbers."""
+    # one row for each slice and each threshold that the pair reaches
+    pair, slices = np.tile(pair, len(ignored)), np.repeat(np.arange(len(ignored)), len(pair))
+    n_reached = reach[pair]
+    threshold = np.arange(n_reached.sum()) - np.repeat(np.cumsum(n_reached) - n_reached, n_reached)
+    pair, slices = np.repeat(pair, n_reached), np.repeat(slices, n_reached)
+    problem = slices * (int(reach.max(initial=0)) + 1) + threshold
+    # a detection's candidates stand together, the best one on top
+    preference = (-annotation[pair].astype(np.int64), -similarity[pair], ignored[slices, annotation[pair]])
+    best_first = np.lexsort((*preference, detection[pair], problem))
+    pair, slices, threshold, problem = pair[best_first], slices[best_first], threshold[best_first], problem[best_first]
 
-    row = np.arange(len(problem))
-    chosen = []
+    # who proposes, and what is proposed to, each within its own problem, as dense numbers
+    rank, crowd = detection[pair], is_crowd[annotation[pair]]
+    proposer = np.cumsum((np.diff(problem, prepend=-1) != 0) | (np.diff(rank, prepend=0) != 0))
+    target = np.unique(problem * len(is_crowd) + annotation[pair], return_inverse=True)[1]
+    row, chosen = np.arange(len(pair)), [np.arange(0)]
     while len(row):
-        best_ranked = np.full(target.max() + 1, np.iinfo(np.int64).max)
-        np.minimum.at(best_ranked, target[row], detection[row])
+        best_ranked = np.full(len(pair), np.iinfo(rank.dtype).max, dtype=rank.dtype)
+        np.minimum.at(best_ranked, target[row], rank[row])
         is_favourite = np.diff(proposer[row], prepend=-1) != 0
-        wins = row[is_favourite & (crowd[row] | (best_ranked[target[row]] == detection[row]))]
+        wins = row[is_favourite & (crowd[row] | (best_ranked[target[row]] == rank[row]))]
         chosen.append(wins)
-        is_placed = np.zeros(proposer.max() + 1, dtype=bool)
+        is_placed = np.zeros(len(pair) + 1, dtype=bool)
         is_placed[proposer[wins]] = True
-        is_taken = np.zeros(target.max() + 1, dtype=bool)
+        is_taken = np.zeros(len(pair), dtype=bool)
         is_taken[target[wins[~crowd[wins]]]] = True
         row = row[~(is_placed[proposer[row]] | is_taken[target[row]])]
-    return open_pairs[np.concatenate(chosen)].select(
-        "detection", "annotation", "similarity", "slice", "first", last=pl.col("first") + 1
-    )
+    settled = np.concatenate(chosen)
+    return pair[settled], slices[settled], threshold[settled]

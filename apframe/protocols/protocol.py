@@ -4,13 +4,22 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from itertools import pairwise
 from typing import Any, Self
-
-import numpy as np
 
 from apframe.exceptions import ParameterError
 
 ALL_AREAS = ("all", 0.0, 1e10)
+
+
+def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
+    """The same doubles as `numpy.linspace`: the reference's thresholds and levels are these, to the last bit.
+
+    >>> linspace(0.5, 0.95, 10)[8]
+    0.8999999999999999
+    """
+    step = (stop - start) / (n - 1)
+    return (*(k * step + start for k in range(n - 1)), stop)
 
 
 @dataclass(frozen=True)
@@ -46,8 +55,8 @@ class Protocol:
     name: str
     citation: str
     iou_types: tuple[str, ...] = ("bbox",)
-    iou_thresholds: tuple[float, ...] = tuple(np.linspace(0.5, 0.95, 10).tolist())
-    recall_levels: tuple[float, ...] = tuple(np.linspace(0, 1, 101).tolist())
+    iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
+    recall_levels: tuple[float, ...] = linspace(0.0, 1.0, 101)
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int, ...] = (100,)
     agnostic: bool = False
@@ -100,7 +109,7 @@ class Protocol:
 
 
 def _increasing(values: Sequence[float]) -> bool:
-    return all(a < b for a, b in zip(values, values[1:], strict=False))
+    return all(a < b for a, b in pairwise(values))
 
 
 def _short(values: Sequence[float]) -> str:

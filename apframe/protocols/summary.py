@@ -63,4 +63,6 @@ def summarize(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
         .alias(line.metric)
         for line in lines
     )
-    return pl.DataFrame({"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64})
+    return pl.DataFrame(
+        {"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64}
+    )

@@ -76,7 +76,7 @@ def compute_metrics(ranking: Ranking) -> dict[str, np.ndarray]:
 
     `ap` and `recall` are NaN where a category has no positives in a slice. `recall` is that of the whole list.
     """
-    n_thresholds, n_categories, n_slices, n_limits = ranking.shape
+    n_thresholds, _, n_slices, n_limits = ranking.shape
     widest = n_limits - 1  # the largest limit; a smaller one is the same where it limits no cell
     ap, hits, n_detections = (np.zeros(ranking.shape) for _ in range(3))
     # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
@@ -141,7 +141,9 @@ def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarra
         recall[:, :, s, m] = counts.hits
         threshold, row = np.nonzero(counts.is_true)
         category = counts.category[row]
-        rows = pl.DataFrame({"group": threshold * n_categories + category, "precision": precision(counts.k, counts.n)[threshold, row]})
+        rows = pl.DataFrame(
+            {"group": threshold * n_categories + category, "precision": precision(counts.k, counts.n)[threshold, row]}
+        )
         best = rows.select(envelope(pl.col("precision")).over("group")).to_series().to_numpy()
         # each true positive fills the levels that it is the first to reach
         step = ranking.step(s, counts)[threshold, row]

@@ -31,7 +31,5 @@ def box_iou() -> pl.Expr:
 
 
 def _overlap(start: str, length: str) -> pl.Expr:
-    end = pl.min_horizontal(
-        pl.col(length) + pl.col(start), pl.col(f"{length}_right") + pl.col(f"{start}_right")
-    )
+    end = pl.min_horizontal(pl.col(length) + pl.col(start), pl.col(f"{length}_right") + pl.col(f"{start}_right"))
     return end - pl.max_horizontal(start, f"{start}_right")

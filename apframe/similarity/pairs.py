@@ -7,9 +7,7 @@ import polars as pl
 BOX = ["x", "y", "width", "height"]
 
 
-def pair_boxes(
-    detections: pl.DataFrame, annotations: pl.DataFrame, similarity: pl.Expr, least: float
-) -> pl.DataFrame:
+def pair_boxes(detections: pl.DataFrame, annotations: pl.DataFrame, similarity: pl.Expr, least: float) -> pl.DataFrame:
     """Join on the cell, compute the similarity, and keep pairs that reach the least of the thresholds.
 
     Parameters

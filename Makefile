@@ -1,0 +1,49 @@
+# Two commands for a fresh machine with Python (3.11 or later) and make: `make demo` and `make test`.
+PYTHON ?= python3
+BIN := .venv/bin
+TRUTH := data/street/instances.json
+EXAMPLES ?= 60
+
+.PHONY: demo test test-full bench sample clean
+
+demo: .venv/installed
+	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
+	$(BIN)/apframe sql runs/model_a "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) \
+	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
+
+test: .venv/installed-test
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto
+
+# the same tests with at least 1,000 generated data sets for each comparison with pycocotools
+test-full:
+	$(MAKE) test EXAMPLES=1000
+
+# the peers, in an environment of their own
+bench: .venv-bench/installed
+	.venv-bench/bin/python -m tests.benchmarks $(BENCH)
+
+# make the sample set anew; it comes out the same
+sample: .venv/installed
+	$(BIN)/python data/generate.py
+
+.venv/bin/python:
+	$(PYTHON) -m venv .venv
+
+.venv/installed: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	touch $@
+
+.venv/installed-test: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
+	touch $@ .venv/installed
+
+.venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
+	$(PYTHON) -m venv .venv-bench
+	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -e . -r tests/benchmarks/requirements.txt
+	touch $@
+
+clean:
+	rm -rf .venv .venv-bench .bench runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

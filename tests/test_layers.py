@@ -1,0 +1,46 @@
+"""The rooms import one way: a room knows those before it, never those after it."""
+
+from __future__ import annotations
+
+import ast
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+PACKAGE = Path(__file__).parents[1] / "apframe"
+# every room with those that it may import
+LAYERS = ["exceptions", "schema", "io", "similarity", "matching", "ranking", "protocols", "analysis", "report", "sql",
+          "pipeline", "evaluation", "retrieval", "cli", "__main__"]  # fmt: skip
+SIDE_BY_SIDE = [{"io", "similarity"}, {"analysis", "report", "sql"}]
+
+
+def rooms_imported(path: Path) -> set[str]:
+    """The rooms of apframe that a file imports, at its top or inside functions."""
+    names = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        modules = []
+        if isinstance(node, ast.Import):
+            modules = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module is not None:
+            modules = [f"{node.module}.{alias.name}" for alias in node.names]
+        names |= {module.split(".")[1] for module in modules if module.startswith("apframe.")}
+    return names
+
+
+@pytest.mark.parametrize("path", sorted(PACKAGE.rglob("*.py")), ids=lambda path: str(path.relative_to(PACKAGE)))
+def test_imports_point_one_way(path: Path) -> None:
+    room = path.relative_to(PACKAGE).parts[0].removesuffix(".py")
+    if room == "__init__":
+        return
+    for other in rooms_imported(path) - {room}:
+        assert LAYERS.index(other) < LAYERS.index(room), f"{room} must not import {other}"
+        assert not any({room, other} <= group for group in SIDE_BY_SIDE), f"{room} and {other} stand side by side"
+
+
+def test_import_brings_in_polars_and_duckdb_alone() -> None:
+    heavy = ["typer", "rich", "numpy", "pandas", "pyarrow", "altair", "pycocotools"]
+    script = f"import sys, apframe; print([name for name in {heavy} if name in sys.modules])"
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[]"
