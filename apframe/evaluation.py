@@ -23,7 +23,7 @@ from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
-from apframe.schema import Dataset, canonical_detections
+from apframe.schema import Dataset, canonical_detections, is_known
 
 if TYPE_CHECKING:
     import numpy as np
@@ -138,7 +138,7 @@ class Evaluation:
         found = canonical_detections(detections, dataset)
         self.detections = _of_known(found, dataset, self._category_ids, drop_unknown_images)
         annotations = dataset.core("annotations")
-        self._annotations = annotations.filter(annotations["category_id"].is_in(self._category_ids.implode()))
+        self._annotations = annotations.filter(is_known(annotations["category_id"], self._category_ids))
         if self._annotations.is_empty():
             warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 3)
         if protocol.agnostic:  # pooled categories are walked one after the other, which tells where scores or IoUs are equal
@@ -165,7 +165,9 @@ class Evaluation:
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The headline numbers: columns `metric` and `value` (null where nothing could be evaluated)."""
-        return summarize(self.metrics, self.protocol)
+        complete = self.__dict__.get("metrics")
+        metrics = self._pipeline.metrics(headlines_only=True) if complete is None else complete
+        return summarize(metrics, self.protocol)
 
     @property
     def stats(self) -> np.ndarray:
@@ -371,7 +373,7 @@ def _chosen(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.
 
 def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
     """The detections on images and of categories that are evaluated."""
-    known = found["image_id"].is_in(dataset.core("images")["image_id"].implode())
+    known = is_known(found["image_id"], dataset.core("images")["image_id"])
     if drop_unknown_images:
         found = found.filter(known)
     elif not known.all():
@@ -380,7 +382,7 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
         rows = found["detection_id"].filter(~known)
         raise UnknownIdError("detections", "image_id is not among the images", "detection_id", rows, remedy)
     listed_ids = dataset.core("categories")["category_id"]
-    unknown = ~found["category_id"].is_in(listed_ids.implode())
+    unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
         which = listed(found["category_id"].filter(unknown).unique(maintain_order=True).to_list())
         warnings.warn(
@@ -388,5 +390,5 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
             UnknownCategoryWarning, 5,
         )  # fmt: skip
     if unknown.any() or len(category_ids) < len(listed_ids):
-        found = found.filter(found["category_id"].is_in(category_ids.implode()))
+        found = found.filter(is_known(found["category_id"], category_ids))
     return found

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
@@ -58,13 +59,15 @@ class Pipeline:
     def _order_and_pairs(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The order of the detections, and the pairs, whose `detection` is a place in that order."""
         codes = self._codes(self.detections)
-        order = order_detections(codes.with_columns(self.detections["score"]))
-        pairs = pair_boxes(
-            self.detections.with_columns(codes["cell"]),
-            self.annotations.with_columns(self._codes(self.annotations)["cell"]),
-            box_iou(),
-            min(self.protocol.iou_thresholds[0], 1 - 1e-10),
-        )
+        with ThreadPoolExecutor(1) as other_thread:
+            ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
+            pairs = pair_boxes(
+                self.detections.with_columns(codes["cell"]),
+                self.annotations.with_columns(self._codes(self.annotations)["cell"]),
+                box_iou(),
+                min(self.protocol.iou_thresholds[0], 1 - 1e-10),
+            )
+            order = ordering.result()
         place = np.empty(order.height, dtype=np.uint32)
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
         detection = place[pairs["detection"].to_numpy()]
@@ -101,10 +104,10 @@ class Pipeline:
             n_thresholds=len(self.protocol.iou_thresholds),
         )
 
-    def metrics(self) -> pl.DataFrame:
-        """See `Evaluation.metrics`."""
+    def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
+        """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
         ranking = self._ranking
-        values = compute_metrics(ranking)
+        values = compute_metrics(ranking, ap_at=() if headlines_only else range(len(self.protocol.max_detections)))
         axes = (1, 2, 0, 3)  # category, area range, threshold, max_detections: outermost first
         shape = tuple(np.array(ranking.shape)[list(axes)])
         category, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))

@@ -84,6 +84,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 """Columns beyond these are attributes and are carried along."""
+_REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
 
 class Dataset:
@@ -119,7 +120,8 @@ class Dataset:
         # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
         self.other_sections: dict[str, Any] = {}
         self.json_columns: set[tuple[str, str]] = set()
-        check_references("annotations", self.core("annotations"), self)
+        self._core["annotations"] = with_id_types("annotations", self.core("annotations"), self)
+        _check_references("annotations", self.core("annotations"), self)
 
     @classmethod
     def deferred(cls, core: Dataset, complete: Callable[[], Dataset]) -> Dataset:
@@ -161,10 +163,7 @@ def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
 
     Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
     """
-    detections = canonical("detections", source)
-    for column, table in (("image_id", "images"), ("category_id", "categories")):
-        _check_id_types("detections", detections, column, table, dataset.core(table))
-    return detections
+    return with_id_types("detections", canonical("detections", source), dataset)
 
 
 def canonical(table: str, source: Any) -> pl.DataFrame:
@@ -240,24 +239,36 @@ class _ArrowStream:
         return self.stream
 
 
-def check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
+def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
+    """The frame, its image_id and category_id of the types that the data set has; an error where they differ."""
+    for column, owner in _REFERENCES:
+        mine, theirs = frame[column].dtype, dataset.core(owner)[column].dtype
+        if mine == theirs:
+            continue
+        if frame.is_empty():
+            frame = frame.with_columns(pl.col(column).cast(theirs))
+        elif dataset.core(owner).height:
+            kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+            raise IdTypeError(
+                f"{table}.{column} holds {kinds[mine]}, {owner}.{column} {kinds[theirs]}; "
+                "cast one of them, so that both are the same"
+            )
+    return frame
+
+
+def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
+    """Flags: is each id among the known ones?"""
+    return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)
+
+
+def _check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
     """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
-    for column, owner in (("image_id", "images"), ("category_id", "categories")):
-        _check_id_types(table, frame, column, owner, dataset.core(owner))
-        known = frame[column].is_in(dataset.core(owner)[column].implode())
+    for column, owner in _REFERENCES:
+        known = is_known(frame[column], dataset.core(owner)[column])
         if not known.all():
             unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
             remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
             raise UnknownIdError(table, f"{column} is not among the {owner}", *_rows(table, frame, ~known), remedy)
-
-
-def _check_id_types(table: str, frame: pl.DataFrame, column: str, owner: str, owned: pl.DataFrame) -> None:
-    if frame.height and owned.height and frame[column].dtype != owned[column].dtype:
-        kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-        raise IdTypeError(
-            f"{table}.{column} holds {kinds[frame[column].dtype]}, {owner}.{column} {kinds[owned[column].dtype]}; "
-            "cast one of them, so that both are the same"
-        )
 
 
 def _as_id(table: str, ids: pl.Series) -> pl.Series:

@@ -54,7 +54,11 @@ def place_within(groups: np.ndarray) -> np.ndarray:
     # low bits of the group's number.
     bits = n.bit_length()
     keyed = np.sort((groups.astype(np.int64) << bits) | np.arange(n))
-    first = np.flatnonzero(np.diff(keyed >> bits, prepend=-1))
-    place = np.empty(n, dtype=np.uint32)
-    place[keyed & ((1 << bits) - 1)] = np.arange(1, n + 1) - np.repeat(first, np.diff(first, append=n))
+    group, row = keyed >> bits, keyed & ((1 << bits) - 1)
+    is_first = np.ones(n, dtype=bool)
+    np.not_equal(group[1:], group[:-1], out=is_first[1:])
+    # most items are the first of their group, and need no more
+    place = np.ones(n, dtype=np.uint32)
+    later = np.flatnonzero(~is_first)
+    place[row[later]] += (later - np.flatnonzero(is_first)[np.cumsum(is_first)[later] - 1]).astype(np.uint32)
     return place

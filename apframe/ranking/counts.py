@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 import numpy as np
@@ -15,7 +16,7 @@ class Counts:
     """Matched detections in ranking order, with the counts down to each at every threshold.
 
     `category` and `detection` are of shape (rows,); `is_true`, `k` (true positives so far) and `n` (counted detections so
-    far) of shape (thresholds, rows); `hits` and `total` (all true positives, all counted) of shape (thresholds, categories).
+    far) of shape (thresholds, rows).
     """
 
     category: np.ndarray
@@ -23,26 +24,41 @@ class Counts:
     is_true: np.ndarray
     k: np.ndarray
     n: np.ndarray
-    hits: np.ndarray
-    total: np.ndarray
 
 
-def count_down(
+@dataclass(frozen=True)
+class SliceRows:
+    """What one slice of the objects makes of the detections, with at most so many of each cell.
+
+    `counts` has one flag per detection, in order: does it count when it is not matched? The others have one entry per
+    assignment that changes a count: its `category` and `detection`, `is_true` (matched to an annotation that is not
+    ignored), `is_counted` (the detection's flag) and `first`, `last` (thresholds).
+    """
+
+    counts: np.ndarray
+    category: np.ndarray
+    detection: np.ndarray
+    is_true: np.ndarray
+    is_counted: np.ndarray
+    first: np.ndarray
+    last: np.ndarray
+
+    def only(self, categories: np.ndarray) -> SliceRows:
+        """The assignments of some categories, given by a flag for each."""
+        kept = categories[self.category]
+        columns = (self.category, self.detection, self.is_true, self.is_counted, self.first, self.last)
+        return SliceRows(self.counts, *(column[kept] for column in columns))
+
+
+def select_rows(
     assignments: pl.DataFrame,
     order: pl.DataFrame,
     slice_number: int,
     counts: np.ndarray,
     ignored: np.ndarray,
     max_detections: int,
-    n_categories: int,
-    n_thresholds: int,
-) -> Counts:
-    """Count the true positives of one slice of the objects, and all detections that count, down to each matched one.
-
-    Between two matched detections all are alike: not matched, and counted as false positives if they lie in the slice
-    themselves. So the number of detections counted up to a rank is a running sum over all detections, the same for every
-    threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
-    to an ignored annotation does not count even if it lies inside.
+) -> SliceRows:
+    """The assignments of one slice of the objects, those beyond `max_detections` of a cell left out.
 
     Parameters
     ----------
@@ -53,49 +69,84 @@ def count_down(
     slice_number
         which slice; assignments that hold in every slice belong to it too
     counts
-        one flag per detection, in order: whether it lies in the slice itself, and so counts when it is not matched
+        one flag per detection, in order: whether it lies in the slice itself
     ignored
         one flag per annotation: whether it is ignored in this slice
     max_detections
-        detections of a cell beyond this place are left out
-
-    >>> assignments = pl.DataFrame({"detection": [1], "annotation": [0], "slice": [-1], "first": [0], "last": [1]})
-    >>> order = pl.DataFrame({"category": [0, 0, 0], "cell_rank": [1, 2, 3]})
-    >>> counts = count_down(assignments, order, 0, np.array([True] * 3), np.array([False]), 100, 1, n_thresholds=2)
-    >>> counts.k.tolist(), counts.n.tolist(), counts.total.tolist()
-    ([[1], [0]], [[2], [2]], [[3], [3]])
+        the largest place in a cell that takes part
     """
-    category, cell_rank = order["category"].to_numpy(), order["cell_rank"].to_numpy()
-    is_within = cell_rank <= max_detections
-    running = np.zeros(len(category) + 1, dtype=np.int32)
-    np.cumsum(counts & is_within, out=running[1:])
-    before_category = running[np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype))]
-
+    is_within = order["cell_rank"].to_numpy() <= max_detections
+    counts = counts & is_within
     slices, detection = assignments["slice"].to_numpy(), assignments["detection"].to_numpy()
     is_true, is_counted = ~ignored[assignments["annotation"].to_numpy()], counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = ((slices == EVERY_SLICE) | (slices == slice_number)) & (is_true | is_counted) & is_within[detection]
-    detection, is_true, is_counted = detection[matters], is_true[matters], is_counted[matters]
-    first, last = assignments["first"].to_numpy()[matters], assignments["last"].to_numpy()[matters]
-    category = category[detection]
-
-    threshold = np.arange(n_thresholds, dtype=first.dtype)[:, None]
-    held = (first <= threshold) & (threshold < last)
-    starts = np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype))
-    true_at = held & is_true
-    k, hits = _running_in_categories(true_at, starts)
-    n = np.broadcast_to(running[detection + 1] - before_category[category], k.shape)
-    total = np.broadcast_to(np.diff(before_category), hits.shape)
-    departs = is_true != is_counted
-    if departs.any():
-        correction, all_corrections = _running_in_categories(held * (is_true.astype(np.int8) - is_counted), starts)
-        n, total = n + correction, total + all_corrections
-    return Counts(category, detection, true_at, k, n, hits, total)
+    detection = detection[matters]
+    return SliceRows(
+        counts=counts,
+        category=order["category"].to_numpy()[detection],
+        detection=detection,
+        is_true=is_true[matters],
+        is_counted=is_counted[matters],
+        first=assignments["first"].to_numpy()[matters],
+        last=assignments["last"].to_numpy()[matters],
+    )
 
 
-def _running_in_categories(values: np.ndarray, starts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """Running sums along the rows, begun anew where each category starts; and the sums of the categories."""
+def tally(rows: SliceRows, category: np.ndarray, n_categories: int, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
+    """All true positives, and all detections counted, of shape (thresholds, categories).
+
+    `category` is that of every detection, in order.
+
+    >>> rows = SliceRows(np.array([True, True, False]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> [part.tolist() for part in tally(rows, np.array([0, 0, 0]), n_categories=1, n_thresholds=2)]
+    [[[1], [0]], [[2], [2]]]
+    """
+    shape = (n_thresholds + 1, n_categories)
+    first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
+
+    def held(value: np.ndarray) -> np.ndarray:
+        """The sums of the values at each threshold: each is added where it begins to hold, and taken off where it ends."""
+        begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
+        return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
+
+    counted = np.bincount(category[rows.counts], minlength=n_categories)
+    return held(rows.is_true), counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
+
+
+def count_down(rows: SliceRows, category: np.ndarray, n_categories: int, n_thresholds: int) -> Counts:
+    """Count the true positives, and all detections that count, down to each matched detection.
+
+    Between two matched detections all are alike: not matched, and counted as false positives if they lie in the slice
+    themselves. So the number of detections counted up to a rank is a running sum over all detections, the same for every
+    threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
+    to an ignored annotation does not count even if it lies inside.
+
+    `category` is that of every detection, in order.
+
+    >>> rows = SliceRows(np.array([True] * 3), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> counts = count_down(rows, np.array([0, 0, 0]), n_categories=1, n_thresholds=2)
+    >>> counts.k.tolist(), counts.n.tolist()
+    ([[1], [0]], [[2], [2]])
+    """
+    every_category = np.arange(n_categories + 1, dtype=category.dtype)
+    running = np.zeros(len(category) + 1, dtype=np.int32)
+    np.cumsum(rows.counts, out=running[1:])
+    before_category = running[np.searchsorted(category, every_category)]
+
+    threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
+    held = (rows.first <= threshold) & (threshold < rows.last)
+    starts = np.searchsorted(rows.category, every_category)
+    is_true = held & rows.is_true
+    k = _running_in_categories(is_true, starts)
+    n = np.broadcast_to(running[rows.detection + 1] - before_category[rows.category], k.shape)
+    if (rows.is_true != rows.is_counted).any():
+        n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), starts)
+    return Counts(rows.category, rows.detection, is_true, k, n)
+
+
+def _running_in_categories(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Running sums along the rows, begun anew where each category starts."""
     sums = np.zeros((len(values), values.shape[1] + 1), dtype=np.int32)
     np.cumsum(values, axis=1, out=sums[:, 1:])
-    at_starts = sums[:, starts]
-    return sums[:, 1:] - np.repeat(at_starts[:, :-1], np.diff(starts), axis=1), np.diff(at_starts, axis=1)
+    return sums[:, 1:] - np.repeat(sums[:, starts[:-1]], np.diff(starts), axis=1)

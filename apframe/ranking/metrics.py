@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -13,7 +11,7 @@ import numpy as np
 import polars as pl
 
 from apframe.ranking.average_precision import average_precision, envelope, levels_reached, precision
-from apframe.ranking.counts import Counts, count_down
+from apframe.ranking.counts import Counts, SliceRows, count_down, select_rows, tally
 
 
 @dataclass(frozen=True)
@@ -46,16 +44,15 @@ class Ranking:
         deepest[largest["category"].to_numpy()] = largest["cell_rank"].to_numpy()
         return deepest
 
-    def counts_of(self, s: int, m: int, *, only_limited: bool = False) -> Counts:
-        """The counts of slice number s with the m-th of `max_detections`; of all categories, or those that it limits."""
-        assignments = self.assignments
-        if only_limited:
-            limited = self.deepest > self.max_detections[m]
-            assignments = assignments.filter(limited[self.order["category"].to_numpy()[assignments["detection"].to_numpy()]])
-        return count_down(
-            assignments, self.order, s, self.counts[s], self.ignored[s], self.max_detections[m],
-            self.n_positives.shape[0], self.n_thresholds,
-        )  # fmt: skip
+    def rows_of(self, s: int, m: int) -> SliceRows:
+        """What takes part in slice number s with the m-th of `max_detections`."""
+        limit = self.max_detections[m]
+        return select_rows(self.assignments, self.order, s, self.counts[s], self.ignored[s], limit)
+
+    @property
+    def category(self) -> np.ndarray:
+        """The category of each detection, in order."""
+        return self.order["category"].to_numpy()
 
     def step(self, s: int, counts: Counts) -> np.ndarray:
         """Where the recalls of the counts stand in `levels_by_count`."""
@@ -71,46 +68,50 @@ class Ranking:
         return reached.to_series().to_numpy(), start[which].reshape(self.n_positives.shape).astype(np.int32)
 
 
-def compute_metrics(ranking: Ranking) -> dict[str, np.ndarray]:
+def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
     """`ap`, `recall` and `n_detections` as arrays of shape (thresholds, categories, slices, max_detections).
 
-    `ap` and `recall` are NaN where a category has no positives in a slice. `recall` is that of the whole list.
+    Recall is that of the whole list, and cheap. `ap` takes the most time, and is computed for those of `max_detections`
+    whose places are in `ap_at`, the last one always; elsewhere it is NaN. `ap` and `recall` are NaN where a category has no
+    positives in a slice.
     """
-    n_thresholds, _, n_slices, n_limits = ranking.shape
-    widest = n_limits - 1  # the largest limit; a smaller one is the same where it limits no cell
-    ap, hits, n_detections = (np.zeros(ranking.shape) for _ in range(3))
-    # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
-    weights = np.diff(ranking.levels_by_count[0].astype(np.float64), prepend=0) / len(ranking.recall_levels)
-    columns = [str(t) for t in range(n_thresholds)]
-    sums = [average_precision(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
-
-    def fill(cell: tuple[int, int]) -> None:
-        counts = ranking.counts_of(*cell, only_limited=cell[1] < widest)
-        weight = weights[ranking.step(cell[0], counts)] * counts.is_true
-        # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
-        rows = pl.DataFrame(
-            {"category": counts.category}
-            | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
-            | {f"weight {t}": row for t, row in zip(columns, weight, strict=True)}
-        )
-        groups = rows.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
-        ap[:, groups["category"].to_numpy(), *cell] = groups.select(columns).to_numpy().T
-        hits[:, :, *cell], n_detections[:, :, *cell] = counts.hits, counts.total
-
-    _ = ranking.levels_by_count, ranking.deepest  # made before the threads share them
-    with ThreadPoolExecutor(min(os.cpu_count() or 1, 4)) as threads:
-        list(threads.map(fill, [(s, widest) for s in range(n_slices)]))
-        list(threads.map(fill, product(range(n_slices), range(widest))))
-    for m, limit in enumerate(ranking.max_detections[:-1]):
-        same = ranking.deepest <= limit
-        for values in (ap, hits, n_detections):
-            values[:, same, :, m] = values[:, same, :, widest]
+    n_thresholds, n_categories, n_slices, n_limits = ranking.shape
+    ap = np.full(ranking.shape, np.nan)
+    hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
+    for s, m in product(range(n_slices), reversed(range(n_limits))):
+        rows = ranking.rows_of(s, m)
+        hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, ranking.category, n_categories, n_thresholds)
+        if m == n_limits - 1:
+            ap[:, :, s, m] = _average_precisions(ranking, s, rows)
+        elif m in ap_at:
+            # a category that has no cell beyond the limit is the same as without the limit
+            limited = ranking.deepest > ranking.max_detections[m]
+            ap[:, :, s, m] = ap[:, :, s, -1]
+            if limited.any():
+                ap[:, limited, s, m] = _average_precisions(ranking, s, rows.only(limited))[:, limited]
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
-    return {
-        "ap": np.where(np.isnan(positives), np.nan, ap),
-        "recall": hits / positives,
-        "n_detections": n_detections.astype(np.int64),
-    }
+    return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
+
+
+def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray:
+    """Average precision of slice number s, of shape (thresholds, categories)."""
+    n_thresholds, n_categories = ranking.shape[:2]
+    counts = count_down(rows, ranking.category, n_categories, n_thresholds)
+    # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
+    share = np.diff(ranking.levels_by_count[0].astype(np.float64), prepend=0) / len(ranking.recall_levels)
+    weights = share[ranking.step(s, counts)] * counts.is_true
+    # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
+    columns = [str(t) for t in range(n_thresholds)]
+    table = pl.DataFrame(
+        {"category": counts.category}
+        | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
+        | {f"weight {t}": row for t, row in zip(columns, weights, strict=True)}
+    )
+    sums = [average_precision(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
+    groups = table.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
+    ap = np.zeros((n_thresholds, n_categories))
+    ap[:, groups["category"].to_numpy()] = groups.select(columns).to_numpy().T
+    return ap
 
 
 def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
@@ -137,14 +138,15 @@ def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarra
     at_zero = np.asarray(ranking.recall_levels) <= 0
     levels = ranking.levels_by_count[0].astype(np.int64)
     for s, m in product(range(n_slices), range(n_limits)):
-        counts = ranking.counts_of(s, m)
-        recall[:, :, s, m] = counts.hits
+        rows = ranking.rows_of(s, m)
+        recall[:, :, s, m] = tally(rows, ranking.category, n_categories, n_thresholds)[0]
+        counts = count_down(rows, ranking.category, n_categories, n_thresholds)
         threshold, row = np.nonzero(counts.is_true)
         category = counts.category[row]
-        rows = pl.DataFrame(
+        table = pl.DataFrame(
             {"group": threshold * n_categories + category, "precision": precision(counts.k, counts.n)[threshold, row]}
         )
-        best = rows.select(envelope(pl.col("precision")).over("group")).to_series().to_numpy()
+        best = table.select(envelope(pl.col("precision")).over("group")).to_series().to_numpy()
         # each true positive fills the levels that it is the first to reach
         step = ranking.step(s, counts)[threshold, row]
         before, new = levels[step - 1], levels[step] - levels[step - 1]
