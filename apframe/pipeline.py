@@ -188,8 +188,11 @@ class Pipeline:
         )
 
     def curves(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
-        """The curves table as a plan, of all matches unless some are given."""
-        return compute_curves(self.matches() if matches is None else matches)
+        """The curves table as a plan, of all matches unless some are given; pooled categories have one curve."""
+        matches = self.matches() if matches is None else matches
+        if self.protocol.agnostic:
+            matches = matches.with_columns(category_id=pl.lit(None, self.category_ids.dtype))
+        return compute_curves(matches)
 
 
 def _code(values: pl.Series, ids: pl.Series) -> pl.Series:

@@ -41,7 +41,8 @@ def expand_matches(
     match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold, area_range, score, rank,
     similarity and outcome. `tp`: matched to an annotation that counts. `ignored`: matched to one that does not, or not
     matched and itself outside the area range. `fp`: any other detection. `fn`: an annotation that counts and was not
-    matched; it has no detection_id, score or rank.
+    matched; it has no detection_id, score or rank. In no particular order; by `match_id` it is that of area ranges,
+    thresholds, then detections by category and rank, then missed annotations.
     """
     grid = thresholds.join(slices, how="cross")
     held = assignments.with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16)).explode("first").drop("last")
@@ -53,10 +54,11 @@ def expand_matches(
     outside = ~pl.col("area").is_between("low", "high")
     counting = annotations.join(grid, how="cross").filter(~(pl.col("is_crowd") | outside))
     is_true = counting.select("annotation", *_AT, counts=pl.lit(True))
+    verdicts = hits.join(is_true, on=["annotation", *_AT], how="left")
     found = (
         detections.join(grid, how="cross")
-        .join(hits.join(is_true, on=["annotation", *_AT], how="left"), on=["detection", *_AT], how="left")
-        .join(annotations.select("annotation", "annotation_id"), on="annotation", how="left", maintain_order="left")
+        .join(verdicts, on=["detection", *_AT], how="left")
+        .join(annotations.select("annotation", "annotation_id"), on="annotation", how="left")
         .with_columns(
             outcome=pl.when("counts").then(pl.lit("tp", OUTCOMES))
             .when(pl.col("annotation").is_not_null() | outside).then(pl.lit("ignored", OUTCOMES))
@@ -64,11 +66,11 @@ def expand_matches(
             position=pl.col("detection").cast(pl.Int64),
         )
     )  # fmt: skip
-    missed = counting.join(hits, on=["annotation", *_AT], how="anti", maintain_order="left").with_columns(
-        outcome=pl.lit("fn", OUTCOMES), position=-1 - pl.col("annotation").cast(pl.Int64)
+    missed = counting.join(hits, on=["annotation", *_AT], how="anti").with_columns(
+        outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("annotation").cast(pl.Int64)
     )
-    # a number for each row that does not depend on which other rows were asked for
-    number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position") + 2**31
+    # which number a row has does not depend on which other rows were asked for
+    number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position")
     return pl.concat([found, missed], how="diagonal").select(
         number.alias("match_id"), "image_id", "category_id", "detection_id", "annotation_id", "iou_threshold",
         "area_range", "score", "rank", "similarity", "outcome",

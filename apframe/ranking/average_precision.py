@@ -38,18 +38,18 @@ def envelope(precision: pl.Expr) -> pl.Expr:
     return precision.cum_max(reverse=True)
 
 
-def levels_reached(k: pl.Expr, n_positives: pl.Expr, levels: Sequence[float]) -> pl.Expr:
+def levels_reached(k: np.ndarray, n_positives: np.ndarray, levels: Sequence[float]) -> np.ndarray:
     """How many of the recall levels are at most `k / n_positives`; none for k = 0.
 
-    Level 0 thereby belongs to the first true positive. The division is column by column: a division by a scalar
-    may be computed as a multiplication, whose last bit moves recalls across levels.
+    Level 0 thereby belongs to the first true positive. Computed in NumPy, whose division is exact to the last bit: where a
+    column is one value repeated, Polars multiplies with the reciprocal, and 3 / 10 comes out as 0.30000000000000004,
+    which is a level that 3 of 10 do not reach.
 
-    >>> frame = pl.DataFrame({"k": [0, 1, 2], "n_positives": [2, 2, 2]})
-    >>> frame.select(levels_reached(pl.col("k"), pl.col("n_positives"), [0, 0.5, 1])).to_series().to_list()
-    [0, 2, 3]
+    >>> levels_reached(np.array([0, 1, 2, 3]), np.array([10]), [0, 0.1, 0.2, 0.30000000000000004]).tolist()
+    [0, 2, 3, 3]
     """
-    reached = pl.lit(pl.Series(levels, dtype=pl.Float64)).search_sorted(k / n_positives, side="right")
-    return pl.when(k > 0).then(reached).otherwise(0).cast(pl.UInt32)
+    recall = np.divide(k, n_positives, out=np.zeros(len(k)), where=k > 0)
+    return np.where(k > 0, np.searchsorted(np.asarray(levels), recall, side="right"), 0)
 
 
 def average_precision(precision: pl.Expr, weight: pl.Expr) -> pl.Expr:

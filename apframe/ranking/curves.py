@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.ranking.average_precision import precision
+from apframe.ranking.average_precision import envelope, precision
 
 GROUP = ["category_id", "area_range", "iou_threshold"]
 
@@ -15,30 +15,33 @@ def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
     Parameters
     ----------
     matches
-        from `expand_matches`; within each group in ranking order
+        from `expand_matches`
 
     Returns
     -------
-    category_id, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id, score, tp, fp,
-    precision `tp / (tp + fp)`, recall `tp / n_positives` (null without positives), envelope (the largest precision at
-    this rank or further down: the interpolated precision).
+    By group and rank: category_id, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
+    score, tp, fp, precision `tp / (tp + fp)`, recall `tp / n_positives` (null without positives), envelope (the largest
+    precision at this rank or further down: the interpolated precision).
 
     >>> from apframe.matching.outcomes import OUTCOMES
     >>> matches = pl.LazyFrame({
     ...     "category_id": [1] * 4, "area_range": ["all"] * 4, "iou_threshold": [0.5] * 4, "detection_id": [1, 2, 3, None],
-    ...     "score": [0.9, 0.8, 0.7, None], "outcome": ["tp", "fp", "tp", "fn"]}, schema_overrides={"outcome": OUTCOMES})
+    ...     "score": [0.9, 0.8, 0.7, None], "rank": [1, 2, 3, None], "outcome": ["tp", "fp", "tp", "fn"],
+    ... }, schema_overrides={"outcome": OUTCOMES})
     >>> compute_curves(matches).select("rank", "tp", "fp", "recall").collect().rows()
     [(1, 1, 0, 0.3333333333333333), (2, 1, 1, 0.3333333333333333), (3, 2, 1, 0.6666666666666666)]
     """
     is_tp, is_fp = pl.col("outcome") == "tp", pl.col("outcome") == "fp"
     n_positives = pl.col("outcome").is_in(["tp", "fn"]).sum().over(GROUP)
-    counted = matches.with_columns(n_positives=n_positives).filter(is_tp | is_fp)
     tp, fp = pl.col("tp"), pl.col("fp")
     return (
-        counted.with_columns(
-            tp=is_tp.cum_sum().over(GROUP), fp=is_fp.cum_sum().over(GROUP), n_positives=pl.col("n_positives").replace(0, None)
-        )
-        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=tp / pl.col("n_positives"))
-        .with_columns(envelope=pl.col("precision").cum_max(reverse=True).over(GROUP))
+        matches.with_columns(n_positives=n_positives.replace(0, None))
+        .filter(is_tp | is_fp)
+        .sort(*GROUP, "rank")
+        .with_columns(tp=is_tp.cum_sum().over(GROUP, order_by="rank"), fp=is_fp.cum_sum().over(GROUP, order_by="rank"))
+        # the divisor must be a column of its own: by one repeated value Polars divides with a reciprocal, off in the last bit
+        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=tp / (pl.col("n_positives") + 0 * tp))
+        .with_columns(envelope=envelope(pl.col("precision")).over(GROUP, order_by="rank"))
         .select(*GROUP, "rank", "detection_id", "score", "tp", "fp", "precision", "recall", "envelope")
+        .sort(*GROUP, "rank")
     )

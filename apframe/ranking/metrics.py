@@ -62,10 +62,10 @@ class Ranking:
     def levels_by_count(self) -> tuple[np.ndarray, np.ndarray]:
         """The recall levels reached by k of R true positives, a run of k = 0..R for each R there is; where runs start."""
         distinct, which = np.unique(self.n_positives, return_inverse=True)
-        runs = pl.DataFrame({"n_positives": distinct}).select("n_positives", k=pl.int_ranges(0, pl.col("n_positives") + 1))
-        reached = runs.explode("k").select(levels_reached(pl.col("k"), pl.col("n_positives"), self.recall_levels))
         start = np.cumsum(distinct + 1) - (distinct + 1)
-        return reached.to_series().to_numpy(), start[which].reshape(self.n_positives.shape).astype(np.int32)
+        k = np.arange((distinct + 1).sum()) - np.repeat(start, distinct + 1)
+        reached = levels_reached(k, np.repeat(distinct, distinct + 1), self.recall_levels)
+        return reached, start[which].reshape(self.n_positives.shape).astype(np.int32)
 
 
 def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
