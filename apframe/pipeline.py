@@ -50,8 +50,8 @@ class Pipeline:
     def _codes(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`)."""
         codes = frame.select(
-            image=_code(frame["image_id"], self.image_ids),
-            category=pl.lit(0, pl.UInt32) if self.protocol.agnostic else _code(frame["category_id"], self.category_ids),
+            image=_code("image_id", self.image_ids),
+            category=pl.lit(0, pl.UInt32) if self.protocol.agnostic else _code("category_id", self.category_ids),
         )
         return codes.with_columns(cell=pl.col("category").cast(pl.Int64) * len(self.image_ids) + pl.col("image"))
 
@@ -195,8 +195,8 @@ class Pipeline:
         return compute_curves(matches)
 
 
-def _code(values: pl.Series, ids: pl.Series) -> pl.Series:
+def _code(column: str, ids: pl.Series) -> pl.Expr:
     """The place of each value among the sorted ids."""
-    if ids.is_empty():
-        return pl.Series(values.name, [], dtype=pl.UInt32)
-    return values.replace_strict(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True), return_dtype=pl.UInt32)
+    if ids.is_empty():  # then there are no rows
+        return pl.col(column).cast(pl.UInt32)
+    return pl.col(column).replace_strict(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True), return_dtype=pl.UInt32)

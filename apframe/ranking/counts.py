@@ -30,12 +30,14 @@ class Counts:
 class SliceRows:
     """What one slice of the objects makes of the detections, with at most so many of each cell.
 
-    `counts` has one flag per detection, in order: does it count when it is not matched? The others have one entry per
-    assignment that changes a count: its `category` and `detection`, `is_true` (matched to an annotation that is not
-    ignored), `is_counted` (the detection's flag) and `first`, `last` (thresholds).
+    `running[i]` is how many of the first i detections, in order, count when they are not matched; `starts` is where each
+    category begins among the detections, and where the last one ends. The others have one entry per assignment that
+    changes a count: its `category` and `detection`, `is_true` (matched to an annotation that is not ignored), `is_counted`
+    (whether the detection counts when it is not matched) and `first`, `last` (thresholds).
     """
 
-    counts: np.ndarray
+    running: np.ndarray
+    starts: np.ndarray
     category: np.ndarray
     detection: np.ndarray
     is_true: np.ndarray
@@ -47,7 +49,7 @@ class SliceRows:
         """The assignments of some categories, given by a flag for each."""
         kept = categories[self.category]
         columns = (self.category, self.detection, self.is_true, self.is_counted, self.first, self.last)
-        return SliceRows(self.counts, *(column[kept] for column in columns))
+        return SliceRows(self.running, self.starts, *(column[kept] for column in columns))
 
 
 def select_rows(
@@ -57,6 +59,7 @@ def select_rows(
     counts: np.ndarray,
     ignored: np.ndarray,
     max_detections: int,
+    n_categories: int,
 ) -> SliceRows:
     """The assignments of one slice of the objects, those beyond `max_detections` of a cell left out.
 
@@ -75,16 +78,19 @@ def select_rows(
     max_detections
         the largest place in a cell that takes part
     """
-    is_within = order["cell_rank"].to_numpy() <= max_detections
+    category, is_within = order["category"].to_numpy(), order["cell_rank"].to_numpy() <= max_detections
     counts = counts & is_within
+    running = np.zeros(len(category) + 1, dtype=np.int32)
+    np.cumsum(counts, out=running[1:])
     slices, detection = assignments["slice"].to_numpy(), assignments["detection"].to_numpy()
     is_true, is_counted = ~ignored[assignments["annotation"].to_numpy()], counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = ((slices == EVERY_SLICE) | (slices == slice_number)) & (is_true | is_counted) & is_within[detection]
     detection = detection[matters]
     return SliceRows(
-        counts=counts,
-        category=order["category"].to_numpy()[detection],
+        running=running,
+        starts=np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype)),
+        category=category[detection],
         detection=detection,
         is_true=is_true[matters],
         is_counted=is_counted[matters],
@@ -93,15 +99,14 @@ def select_rows(
     )
 
 
-def tally(rows: SliceRows, category: np.ndarray, n_categories: int, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
+def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
     """All true positives, and all detections counted, of shape (thresholds, categories).
 
-    `category` is that of every detection, in order.
-
-    >>> rows = SliceRows(np.array([True, True, False]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
-    >>> [part.tolist() for part in tally(rows, np.array([0, 0, 0]), n_categories=1, n_thresholds=2)]
+    >>> rows = SliceRows(np.array([0, 1, 2, 2]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> [part.tolist() for part in tally(rows, n_thresholds=2)]
     [[[1], [0]], [[2], [2]]]
     """
+    n_categories = len(rows.starts) - 1
     shape = (n_thresholds + 1, n_categories)
     first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
 
@@ -110,11 +115,11 @@ def tally(rows: SliceRows, category: np.ndarray, n_categories: int, n_thresholds
         begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
         return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
 
-    counted = np.bincount(category[rows.counts], minlength=n_categories)
+    counted = np.diff(rows.running[rows.starts])
     return held(rows.is_true), counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
 
 
-def count_down(rows: SliceRows, category: np.ndarray, n_categories: int, n_thresholds: int) -> Counts:
+def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     """Count the true positives, and all detections that count, down to each matched detection.
 
     Between two matched detections all are alike: not matched, and counted as false positives if they lie in the slice
@@ -122,31 +127,26 @@ def count_down(rows: SliceRows, category: np.ndarray, n_categories: int, n_thres
     threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
     to an ignored annotation does not count even if it lies inside.
 
-    `category` is that of every detection, in order.
-
-    >>> rows = SliceRows(np.array([True] * 3), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
-    >>> counts = count_down(rows, np.array([0, 0, 0]), n_categories=1, n_thresholds=2)
+    >>> rows = SliceRows(np.array([0, 1, 2, 2]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> counts = count_down(rows, n_thresholds=2)
     >>> counts.k.tolist(), counts.n.tolist()
     ([[1], [0]], [[2], [2]])
     """
-    every_category = np.arange(n_categories + 1, dtype=category.dtype)
-    running = np.zeros(len(category) + 1, dtype=np.int32)
-    np.cumsum(rows.counts, out=running[1:])
-    before_category = running[np.searchsorted(category, every_category)]
-
     threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
     held = (rows.first <= threshold) & (threshold < rows.last)
-    starts = np.searchsorted(rows.category, every_category)
+    first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
     is_true = held & rows.is_true
-    k = _running_in_categories(is_true, starts)
-    n = np.broadcast_to(running[rows.detection + 1] - before_category[rows.category], k.shape)
+    k = _running_in_categories(is_true, first_rows)
+    n = np.broadcast_to(rows.running[rows.detection + 1] - rows.running[rows.starts[rows.category]], k.shape)
     if (rows.is_true != rows.is_counted).any():
-        n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), starts)
+        n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), first_rows)
     return Counts(rows.category, rows.detection, is_true, k, n)
 
 
-def _running_in_categories(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Running sums along the rows, begun anew where each category starts."""
-    sums = np.zeros((len(values), values.shape[1] + 1), dtype=np.int32)
-    np.cumsum(values, axis=1, out=sums[:, 1:])
-    return sums[:, 1:] - np.repeat(sums[:, starts[:-1]], np.diff(starts), axis=1)
+def _running_in_categories(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:
+    """Running sums along the rows, begun anew in each category: what the one before has summed up to is taken off."""
+    steps = values.astype(np.int32)
+    if len(first_rows):
+        sums = np.add.reduceat(steps, first_rows, axis=1)
+        steps[:, first_rows[1:]] -= sums[:, :-1]
+    return np.cumsum(steps, axis=1, dtype=np.int32)

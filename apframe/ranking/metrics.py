@@ -47,12 +47,8 @@ class Ranking:
     def rows_of(self, s: int, m: int) -> SliceRows:
         """What takes part in slice number s with the m-th of `max_detections`."""
         limit = self.max_detections[m]
-        return select_rows(self.assignments, self.order, s, self.counts[s], self.ignored[s], limit)
-
-    @property
-    def category(self) -> np.ndarray:
-        """The category of each detection, in order."""
-        return self.order["category"].to_numpy()
+        n_categories = self.n_positives.shape[0]
+        return select_rows(self.assignments, self.order, s, self.counts[s], self.ignored[s], limit, n_categories)
 
     def step(self, s: int, counts: Counts) -> np.ndarray:
         """Where the recalls of the counts stand in `levels_by_count`."""
@@ -75,12 +71,12 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
     whose places are in `ap_at`, the last one always; elsewhere it is NaN. `ap` and `recall` are NaN where a category has no
     positives in a slice.
     """
-    n_thresholds, n_categories, n_slices, n_limits = ranking.shape
+    n_thresholds, _, n_slices, n_limits = ranking.shape
     ap = np.full(ranking.shape, np.nan)
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
     for s, m in product(range(n_slices), reversed(range(n_limits))):
         rows = ranking.rows_of(s, m)
-        hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, ranking.category, n_categories, n_thresholds)
+        hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, n_thresholds)
         if m == n_limits - 1:
             ap[:, :, s, m] = _average_precisions(ranking, s, rows)
         elif m in ap_at:
@@ -96,7 +92,7 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
 def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray:
     """Average precision of slice number s, of shape (thresholds, categories)."""
     n_thresholds, n_categories = ranking.shape[:2]
-    counts = count_down(rows, ranking.category, n_categories, n_thresholds)
+    counts = count_down(rows, n_thresholds)
     # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
     share = np.diff(ranking.levels_by_count[0].astype(np.float64), prepend=0) / len(ranking.recall_levels)
     weights = share[ranking.step(s, counts)] * counts.is_true
@@ -139,8 +135,8 @@ def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarra
     levels = ranking.levels_by_count[0].astype(np.int64)
     for s, m in product(range(n_slices), range(n_limits)):
         rows = ranking.rows_of(s, m)
-        recall[:, :, s, m] = tally(rows, ranking.category, n_categories, n_thresholds)[0]
-        counts = count_down(rows, ranking.category, n_categories, n_thresholds)
+        recall[:, :, s, m] = tally(rows, n_thresholds)[0]
+        counts = count_down(rows, n_thresholds)
         threshold, row = np.nonzero(counts.is_true)
         category = counts.category[row]
         table = pl.DataFrame(
