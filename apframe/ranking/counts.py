@@ -30,13 +30,13 @@ class Counts:
 class SliceRows:
     """What one slice of the objects makes of the detections, with at most so many of each cell.
 
-    `running[i]` is how many of the first i detections, in order, count when they are not matched; `starts` is where each
-    category begins among the detections, and where the last one ends. The others have one entry per assignment that
+    `counts` has one flag per detection, in order: does it count when it is not matched? `starts` is where each category
+    begins among the detections, and where the last one ends. The others have one entry per assignment that
     changes a count: its `category` and `detection`, `is_true` (matched to an annotation that is not ignored), `is_counted`
     (whether the detection counts when it is not matched) and `first`, `last` (thresholds).
     """
 
-    running: np.ndarray
+    counts: np.ndarray
     starts: np.ndarray
     category: np.ndarray
     detection: np.ndarray
@@ -49,7 +49,7 @@ class SliceRows:
         """The assignments of some categories, given by a flag for each."""
         kept = categories[self.category]
         columns = (self.category, self.detection, self.is_true, self.is_counted, self.first, self.last)
-        return SliceRows(self.running, self.starts, *(column[kept] for column in columns))
+        return SliceRows(self.counts, self.starts, *(column[kept] for column in columns))
 
 
 def select_rows(
@@ -80,15 +80,13 @@ def select_rows(
     """
     category, is_within = order["category"].to_numpy(), order["cell_rank"].to_numpy() <= max_detections
     counts = counts & is_within
-    running = np.zeros(len(category) + 1, dtype=np.int32)
-    np.cumsum(counts, out=running[1:])
     slices, detection = assignments["slice"].to_numpy(), assignments["detection"].to_numpy()
     is_true, is_counted = ~ignored[assignments["annotation"].to_numpy()], counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = ((slices == EVERY_SLICE) | (slices == slice_number)) & (is_true | is_counted) & is_within[detection]
     detection = detection[matters]
     return SliceRows(
-        running=running,
+        counts=counts,
         starts=np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype)),
         category=category[detection],
         detection=detection,
@@ -102,7 +100,7 @@ def select_rows(
 def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
     """All true positives, and all detections counted, of shape (thresholds, categories).
 
-    >>> rows = SliceRows(np.array([0, 1, 2, 2]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([True, True, False]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
     >>> [part.tolist() for part in tally(rows, n_thresholds=2)]
     [[[1], [0]], [[2], [2]]]
     """
@@ -115,7 +113,7 @@ def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
         begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
         return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
 
-    counted = np.diff(rows.running[rows.starts])
+    counted = np.diff(_count_before(rows.starts, rows.counts))
     return held(rows.is_true), counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
 
 
@@ -127,7 +125,7 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
     to an ignored annotation does not count even if it lies inside.
 
-    >>> rows = SliceRows(np.array([0, 1, 2, 2]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([True, True, False]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
     >>> counts = count_down(rows, n_thresholds=2)
     >>> counts.k.tolist(), counts.n.tolist()
     ([[1], [0]], [[2], [2]])
@@ -137,10 +135,22 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
     is_true = held & rows.is_true
     k = _running_in_categories(is_true, first_rows)
-    n = np.broadcast_to(rows.running[rows.detection + 1] - rows.running[rows.starts[rows.category]], k.shape)
+    counted = _count_before(rows.detection + 1, rows.counts) - _count_before(rows.starts, rows.counts)[rows.category]
+    n = np.broadcast_to(counted, k.shape)
     if (rows.is_true != rows.is_counted).any():
         n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), first_rows)
     return Counts(rows.category, rows.detection, is_true, k, n)
+
+
+def _count_before(places: np.ndarray, flags: np.ndarray) -> np.ndarray:
+    """How many flags are set before each place; the places ascend, and there are far fewer of them than flags."""
+    if not len(places):
+        return np.zeros(0, dtype=np.int32)
+    is_new = np.diff(places, prepend=places[:1]) != 0
+    distinct = np.append(places[0], places[is_new])
+    between = np.add.reduceat(np.append(flags, False), distinct, dtype=np.int32)
+    before = np.cumsum(np.append(np.count_nonzero(flags[: distinct[0]]), between[:-1]), dtype=np.int32)
+    return before[np.cumsum(is_new)]
 
 
 def _running_in_categories(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:

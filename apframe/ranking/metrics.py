@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from functools import cached_property
 from itertools import product
@@ -74,17 +75,23 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
     n_thresholds, _, n_slices, n_limits = ranking.shape
     ap = np.full(ranking.shape, np.nan)
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
-    for s, m in product(range(n_slices), reversed(range(n_limits))):
-        rows = ranking.rows_of(s, m)
-        hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, n_thresholds)
-        if m == n_limits - 1:
-            ap[:, :, s, m] = _average_precisions(ranking, s, rows)
-        elif m in ap_at:
-            # a category that has no cell beyond the limit is the same as without the limit
-            limited = ranking.deepest > ranking.max_detections[m]
-            ap[:, :, s, m] = ap[:, :, s, -1]
-            if limited.any():
-                ap[:, limited, s, m] = _average_precisions(ranking, s, rows.only(limited))[:, limited]
+
+    def fill(s: int) -> None:
+        for m in reversed(range(n_limits)):
+            rows = ranking.rows_of(s, m)
+            hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, n_thresholds)
+            if m == n_limits - 1:
+                ap[:, :, s, m] = _average_precisions(ranking, s, rows)
+            elif m in ap_at:
+                # a category that has no cell beyond the limit is the same as without the limit
+                limited = ranking.deepest > ranking.max_detections[m]
+                ap[:, :, s, m] = ap[:, :, s, -1]
+                if limited.any():
+                    ap[:, limited, s, m] = _average_precisions(ranking, s, rows.only(limited))[:, limited]
+
+    _ = ranking.levels_by_count, ranking.deepest  # made before the threads share them
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(fill, range(n_slices)))
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
     return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
 
