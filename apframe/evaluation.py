@@ -212,7 +212,7 @@ class Evaluation:
         category), similarity, outcome: tp, fp, fn (no detection_id) or ignored. Detections by category and rank, missed
         annotations after them. Detections beyond max_detections take no part and have no row.
         """
-        return self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range)).sort("match_id").collect()
+        return self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range)).collect()
 
     def curves(
         self, iou_threshold: float | None = None, area_range: str | None = None, category: int | str | None = None

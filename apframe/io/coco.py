@@ -6,6 +6,7 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 
 from __future__ import annotations
 
+import atexit
 import json
 import os
 import re
@@ -212,7 +213,10 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     """One database for all reading: opening one takes longer than reading a small file."""
-    return duckdb.connect()
+    connection = duckdb.connect()
+    atexit.register(_duckdb.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
+    atexit.register(connection.close)
+    return connection
 
 
 def _write_parts(text: memoryview, folder: Path) -> list[str]:

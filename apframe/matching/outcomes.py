@@ -41,8 +41,8 @@ def expand_matches(
     match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold, area_range, score, rank,
     similarity and outcome. `tp`: matched to an annotation that counts. `ignored`: matched to one that does not, or not
     matched and itself outside the area range. `fp`: any other detection. `fn`: an annotation that counts and was not
-    matched; it has no detection_id, score or rank. In no particular order; by `match_id` it is that of area ranges,
-    thresholds, then detections by category and rank, then missed annotations.
+    matched; it has no detection_id, score or rank. At one threshold and slice the rows come in the order of `match_id`:
+    detections by category and rank, then missed annotations.
     """
     grid = thresholds.join(slices, how="cross")
     held = assignments.with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16)).explode("first").drop("last")
@@ -54,11 +54,13 @@ def expand_matches(
     outside = ~pl.col("area").is_between("low", "high")
     counting = annotations.join(grid, how="cross").filter(~(pl.col("is_crowd") | outside))
     is_true = counting.select("annotation", *_AT, counts=pl.lit(True))
-    verdicts = hits.join(is_true, on=["annotation", *_AT], how="left")
+    # all that is joined to the many detections is joined to the few hits first
+    verdicts = hits.join(is_true, on=["annotation", *_AT], how="left").join(
+        annotations.select("annotation", "annotation_id"), on="annotation"
+    )
     found = (
-        detections.join(grid, how="cross")
-        .join(verdicts, on=["detection", *_AT], how="left")
-        .join(annotations.select("annotation", "annotation_id"), on="annotation", how="left")
+        detections.join(grid, how="cross", maintain_order="left_right")
+        .join(verdicts, on=["detection", *_AT], how="left", maintain_order="left")
         .with_columns(
             outcome=pl.when("counts").then(pl.lit("tp", OUTCOMES))
             .when(pl.col("annotation").is_not_null() | outside).then(pl.lit("ignored", OUTCOMES))
@@ -66,8 +68,10 @@ def expand_matches(
             position=pl.col("detection").cast(pl.Int64),
         )
     )  # fmt: skip
-    missed = counting.join(hits, on=["annotation", *_AT], how="anti").with_columns(
-        outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("annotation").cast(pl.Int64)
+    missed = (
+        counting.join(hits, on=["annotation", *_AT], how="anti")
+        .sort(*_AT, "annotation")
+        .with_columns(outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("annotation").cast(pl.Int64))
     )
     # which number a row has does not depend on which other rows were asked for
     number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position")
