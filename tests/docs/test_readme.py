@@ -1,0 +1,48 @@
+"""The README says what is so: its tour runs, and it names every command and option there is."""
+
+from __future__ import annotations
+
+import re
+import shutil
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+from apframe.cli import app
+
+ROOT = Path(__file__).parents[2]
+README = (ROOT / "README.md").read_text()
+
+
+def test_tour_runs_from_top_to_bottom(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    shutil.copytree(ROOT / "data" / "street", tmp_path / "data" / "street")
+    monkeypatch.chdir(tmp_path)
+    tour = re.search(r"<!-- run by .*? -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert tour is not None
+    namespace: dict[str, object] = {}
+    exec(tour.group(1), namespace)
+    assert capsys.readouterr().out.count("@[ IoU=") == 12
+    assert (tmp_path / "runs" / "model_a" / "metrics.parquet").is_file()
+
+
+def test_tour_is_ten_lines() -> None:
+    tour = README.split("```python\n")[1].split("```")[0]
+    statements = [line for line in tour.splitlines() if line.strip() and not line.startswith((" ", "import"))]
+    assert len(statements) <= 10
+
+
+def test_every_command_and_option_is_named() -> None:
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        assert f"apframe {name} " in README
+        for parameter in command.params:
+            for option in getattr(parameter, "opts", []):
+                if option.startswith("--") and option != "--help":
+                    assert option in README, f"apframe {name} {option}"
+
+
+def test_first_commands_are_make_demo_and_make_test() -> None:
+    first_block = README.split("```")[1]
+    assert [line.split("#")[0].strip() for line in first_block.strip().splitlines()] == ["make demo", "make test"]
