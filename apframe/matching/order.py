@@ -38,6 +38,7 @@ def order_detections(detections: pl.DataFrame) -> pl.DataFrame:
         .explode("row")
         .select("row", "category")
         .collect()
+        .rechunk()
     )
     cell = detections["cell"].gather(walk["row"]).to_numpy()
     return walk.with_columns(cell_rank=place_within(cell))

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import math
+from collections.abc import Iterator
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 import polars as pl
@@ -30,26 +32,33 @@ class Counts:
 class SliceRows:
     """What one slice of the objects makes of the detections, with at most so many of each cell.
 
-    `counts` has one flag per detection, in order: does it count when it is not matched? `starts` is where each category
-    begins among the detections, and where the last one ends. The others have one entry per assignment that
-    changes a count: its `category` and `detection`, `is_true` (matched to an annotation that is not ignored), `is_counted`
-    (whether the detection counts when it is not matched) and `first`, `last` (thresholds).
+    `n_counted` is how many detections of each category count when none is matched. The others have one entry per assignment
+    that changes a count: its `category` and `detection`, `n_unmatched` (how many of the category count when none is
+    matched, down to and including this detection), `is_true` (matched to an annotation that is not ignored), `is_counted`
+    (the detection counts when it is not matched) and `first`, `last` (thresholds).
     """
 
-    counts: np.ndarray
-    starts: np.ndarray
+    n_counted: np.ndarray
     category: np.ndarray
     detection: np.ndarray
+    n_unmatched: np.ndarray
     is_true: np.ndarray
     is_counted: np.ndarray
     first: np.ndarray
     last: np.ndarray
 
-    def only(self, categories: np.ndarray) -> SliceRows:
-        """The assignments of some categories, given by a flag for each."""
-        kept = categories[self.category]
-        columns = (self.category, self.detection, self.is_true, self.is_counted, self.first, self.last)
-        return SliceRows(self.counts, self.starts, *(column[kept] for column in columns))
+    def only(self, kept: np.ndarray | slice) -> SliceRows:
+        """Some of the assignments: whole categories."""
+        columns = (self.category, self.detection, self.n_unmatched, self.is_true, self.is_counted, self.first, self.last)
+        return SliceRows(self.n_counted, *(column[kept] for column in columns))
+
+    def blocks(self, size: int = 1 << 16) -> Iterator[SliceRows]:
+        """All assignments, in runs of whole categories of about this size, so that tables of thresholds × rows stay small."""
+        first_rows = np.flatnonzero(np.diff(self.category, prepend=-1))
+        cuts = np.unique(np.searchsorted(first_rows, np.arange(0, len(self.category), size)))
+        bounds = np.append(first_rows[cuts[cuts < len(first_rows)]], len(self.category))
+        for begin, end in pairwise(bounds.tolist()):
+            yield self.only(slice(begin, end))
 
 
 def select_rows(
@@ -85,11 +94,13 @@ def select_rows(
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = ((slices == EVERY_SLICE) | (slices == slice_number)) & (is_true | is_counted) & is_within[detection]
     detection = detection[matters]
+    starts = np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype))
+    before_category = _count_before(starts, counts)
     return SliceRows(
-        counts=counts,
-        starts=np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype)),
+        n_counted=np.diff(before_category),
         category=category[detection],
         detection=detection,
+        n_unmatched=_count_before(detection + 1, counts) - before_category[category[detection]],
         is_true=is_true[matters],
         is_counted=is_counted[matters],
         first=assignments["first"].to_numpy()[matters],
@@ -100,11 +111,11 @@ def select_rows(
 def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
     """All true positives, and all detections counted, of shape (thresholds, categories).
 
-    >>> rows = SliceRows(np.array([True, True, False]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, True, 0, 1)))
     >>> [part.tolist() for part in tally(rows, n_thresholds=2)]
     [[[1], [0]], [[2], [2]]]
     """
-    n_categories = len(rows.starts) - 1
+    n_categories = len(rows.n_counted)
     shape = (n_thresholds + 1, n_categories)
     first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
 
@@ -113,8 +124,7 @@ def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
         begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
         return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
 
-    counted = np.diff(_count_before(rows.starts, rows.counts))
-    return held(rows.is_true), counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
+    return held(rows.is_true), rows.n_counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
 
 
 def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
@@ -125,7 +135,7 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
     to an ignored annotation does not count even if it lies inside.
 
-    >>> rows = SliceRows(np.array([True, True, False]), np.array([0, 3]), *(np.array([v]) for v in (0, 1, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, True, 0, 1)))
     >>> counts = count_down(rows, n_thresholds=2)
     >>> counts.k.tolist(), counts.n.tolist()
     ([[1], [0]], [[2], [2]])
@@ -135,8 +145,7 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
     is_true = held & rows.is_true
     k = _running_in_categories(is_true, first_rows)
-    counted = _count_before(rows.detection + 1, rows.counts) - _count_before(rows.starts, rows.counts)[rows.category]
-    n = np.broadcast_to(counted, k.shape)
+    n = np.broadcast_to(rows.n_unmatched, k.shape)
     if (rows.is_true != rows.is_counted).any():
         n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), first_rows)
     return Counts(rows.category, rows.detection, is_true, k, n)

@@ -64,6 +64,11 @@ class Ranking:
         reached = levels_reached(k, np.repeat(distinct, distinct + 1), self.recall_levels)
         return reached, start[which].reshape(self.n_positives.shape).astype(np.int32)
 
+    @cached_property
+    def weights_by_count(self) -> np.ndarray:
+        """What the k-th of R true positives weighs: the share of the recall levels that it is the first to reach."""
+        return np.diff(self.levels_by_count[0].astype(np.float64), prepend=0) / len(self.recall_levels)
+
 
 def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
     """`ap`, `recall` and `n_detections` as arrays of shape (thresholds, categories, slices, max_detections).
@@ -87,9 +92,10 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
                 limited = ranking.deepest > ranking.max_detections[m]
                 ap[:, :, s, m] = ap[:, :, s, -1]
                 if limited.any():
-                    ap[:, limited, s, m] = _average_precisions(ranking, s, rows.only(limited))[:, limited]
+                    limited_rows = rows.only(limited[rows.category])
+                    ap[:, limited, s, m] = _average_precisions(ranking, s, limited_rows)[:, limited]
 
-    _ = ranking.levels_by_count, ranking.deepest  # made before the threads share them
+    _ = ranking.weights_by_count, ranking.deepest  # made before the threads share them
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(fill, range(n_slices)))
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
@@ -99,21 +105,20 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
 def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray:
     """Average precision of slice number s, of shape (thresholds, categories)."""
     n_thresholds, n_categories = ranking.shape[:2]
-    counts = count_down(rows, n_thresholds)
-    # what the k-th true positive weighs: the share of the recall levels that it is the first to reach
-    share = np.diff(ranking.levels_by_count[0].astype(np.float64), prepend=0) / len(ranking.recall_levels)
-    weights = share[ranking.step(s, counts)] * counts.is_true
-    # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
     columns = [str(t) for t in range(n_thresholds)]
-    table = pl.DataFrame(
-        {"category": counts.category}
-        | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
-        | {f"weight {t}": row for t, row in zip(columns, weights, strict=True)}
-    )
     sums = [average_precision(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
-    groups = table.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
     ap = np.zeros((n_thresholds, n_categories))
-    ap[:, groups["category"].to_numpy()] = groups.select(columns).to_numpy().T
+    for block in rows.blocks():
+        counts = count_down(block, n_thresholds)
+        weights = ranking.weights_by_count[ranking.step(s, counts)] * counts.is_true
+        # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
+        table = pl.DataFrame(
+            {"category": counts.category}
+            | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
+            | {f"weight {t}": row for t, row in zip(columns, weights, strict=True)}
+        )
+        groups = table.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
+        ap[:, groups["category"].to_numpy()] = groups.select(columns).to_numpy().T
     return ap
 
 
