@@ -66,6 +66,8 @@ def query_evaluation(
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
 ) -> None:
     """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ..."""
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other")
     with _progress() as say:
         say("querying")
         answer = read_evaluation(folder).sql(query)

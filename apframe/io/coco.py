@@ -77,7 +77,7 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     >>> truth.images["weather"].to_list(), truth.annotations["area"].to_list()
     (['rain'], [1200.0])
     """
-    if isinstance(source, dict):
+    if not isinstance(source, (str, Path)):
         return _dataset(source, "ground truth")
     path = Path(source)
     text = read_unpacked(path)
@@ -89,7 +89,7 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
 
     def complete() -> Dataset:
         if stamp(path) != read_at:
-            raise FormatError(f"{path}: the file has changed since it was read; read it again")
+            raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
         return _dataset(_parsed(read_unpacked(path), path), str(path))
 
     return Dataset.deferred(_dataset(cut[0], str(path), annotations), complete)
@@ -112,7 +112,7 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
     >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
     [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
     """
-    if isinstance(source, list):
+    if not isinstance(source, (str, Path)):
         frame = _results(source, "results")
     else:
         path = Path(source)
@@ -205,7 +205,7 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
         paths = _write_parts(text, Path(folder))
         try:
             frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
-        except duckdb.Error:
+        except (duckdb.Error, pl.exceptions.PolarsError):  # the latter for what DuckDB finds while its rows are taken
             return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
@@ -292,7 +292,7 @@ def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) ->
 def _results(rows: Any, source: str) -> pl.DataFrame:
     """Results from parsed JSON, with all their fields."""
     if not isinstance(rows, list):
-        raise FormatError(f"{source}: holds no list of results; is it ground truth?")
+        raise FormatError(f"{source}: not a list of objects, one for each detection; is it ground truth?")
     frame, _ = _frame("detections", rows)
     return _canonical_names("detections", frame.drop("area", strict=False))
 

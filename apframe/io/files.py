@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
+from contextlib import suppress
 from pathlib import Path
 
 from apframe.exceptions import FormatError, OutputError
@@ -37,10 +38,14 @@ def write_whole(path: Path, text: str) -> None:
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from error
     finally:
-        part.unlink(missing_ok=True)
+        with suppress(OSError):
+            part.unlink()
 
 
-def stamp(path: Path) -> tuple[int, int]:
-    """Tells a file from a later version of it: the time of its last change, and its size."""
-    status = path.stat()
+def stamp(path: Path) -> tuple[int, int] | None:
+    """Tells a file from a later version of it: the time of its last change, and its size; None when it is gone."""
+    try:
+        status = path.stat()
+    except OSError:
+        return None
     return status.st_mtime_ns, status.st_size

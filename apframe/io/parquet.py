@@ -61,11 +61,14 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
     manifest = _manifest(folder)
     if manifest is None:
         raise FormatError(f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one; write one with --out")
-    if manifest["schema_version"] != SCHEMA_VERSION:
+    if manifest.get("schema_version") != SCHEMA_VERSION:
         raise FormatError(
-            f"{folder}: written with schema version {manifest['schema_version']}, this apframe reads {SCHEMA_VERSION}; "
+            f"{folder}: written with schema version {manifest.get('schema_version')}, this apframe reads {SCHEMA_VERSION}; "
             "evaluate again"
         )
+    lacking = {"tables", "protocol", "category_ids"} - set(manifest)
+    if lacking:
+        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
     if gone:
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")

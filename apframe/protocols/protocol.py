@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from itertools import pairwise
+from operator import index
 from typing import Any, Self
 
 from apframe.exceptions import ParameterError
@@ -96,13 +97,16 @@ class Protocol:
             if recall_levels is not None:
                 changes["recall_levels"] = tuple(float(r) for r in recall_levels)
             if max_detections is not None:
-                changes["max_detections"] = tuple(int(m) for m in max_detections)
+                changes["max_detections"] = tuple(index(limit) for limit in max_detections)
             if area_ranges is not None:
                 given = [(str(name), float(low), float(high)) for name, (low, high) in area_ranges.items()]
                 whole = [] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]
                 changes["area_ranges"] = (*whole, *given)
         except (TypeError, ValueError, AttributeError) as error:
-            raise ParameterError(f"an option of the wrong type: {error}") from error
+            options = {"iou_thresholds": iou_thresholds, "recall_levels": recall_levels, "area_ranges": area_ranges,
+                     "max_detections": max_detections}  # fmt: skip
+            shown = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
+            raise ParameterError(f"an option has the wrong type ({error}): {shown}") from error
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         return replace(self, **changes)

@@ -1,0 +1,268 @@
+"""The command line: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from typer.testing import CliRunner
+
+import apframe as apf
+from apframe import cli
+
+STREET = Path(__file__).resolve().parents[1] / "data" / "street"
+TRUTH, RESULTS = str(STREET / "instances.json"), str(STREET / "model_a.json")
+METRICS = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
+QUERY = "SELECT metric, round(value, 3) AS value FROM summary LIMIT 2"
+
+SMALL = {
+    "images": [{"id": 1}],
+    "categories": [{"id": 1, "name": "cat"}],
+    "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40]}],
+}
+FOUND = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 30], "score": 0.9}]
+
+
+@pytest.fixture(scope="module")
+def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("runs") / "model_a"
+    apf.evaluate(TRUTH, RESULTS).write_parquet(folder)
+    return folder
+
+
+def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
+    """Exit code, stdout and stderr of `main`, in this process."""
+    monkeypatch.setattr(sys, "argv", ["apframe", *arguments])
+    with monkeypatch.context() as restored:
+        restored.setattr("warnings.showwarning", None)  # which `main` replaces
+        with pytest.raises(SystemExit) as ended:
+            cli.main()
+    printed = capsys.readouterr()
+    assert isinstance(ended.value.code, int)
+    return ended.value.code, printed.out, printed.err
+
+
+def process(*arguments: str) -> subprocess.CompletedProcess[str]:
+    return subprocess.run([sys.executable, "-m", "apframe", *arguments], capture_output=True, text=True, check=False)
+
+
+def files(folder: Path, truth: object = SMALL, results: object = FOUND) -> tuple[str, str]:
+    (folder / "truth.json").write_text(json.dumps(truth))
+    (folder / "results.json").write_text(json.dumps(results))
+    return str(folder / "truth.json"), str(folder / "results.json")
+
+
+def test_eval_prints_twelve_lines_and_nothing_on_stderr() -> None:
+    done = process("eval", TRUTH, RESULTS)
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{apf.evaluate(TRUTH, RESULTS)}\n"
+    assert len(done.stdout.splitlines()) == 12
+
+
+def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
+    done = process("eval", *files(tmp_path, results=[*FOUND, FOUND[0] | {"category_id": 9}]), "--json")
+    assert done.returncode == 0
+    assert list(json.loads(done.stdout)) == METRICS
+    assert json.loads(done.stdout)["APl"] is None
+    assert done.stderr.startswith("warning: 1 detection") and done.stderr.count("\n") == 1
+
+
+def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:
+    done = process("eval", str(tmp_path / "nowhere.json"), RESULTS)
+    assert (done.returncode, done.stdout) == (1, "")
+    assert done.stderr == f"error: {tmp_path / 'nowhere.json'}: there is no such file\n"
+
+
+def test_reader_that_goes_away_is_no_error(run: Path) -> None:
+    query = "SELECT range AS n, 'some text to fill the pipe' AS t FROM range(100000)"
+    arguments = [sys.executable, "-m", "apframe", "sql", str(run), query, "--csv"]
+    with subprocess.Popen(arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE) as started:
+        assert started.stdout is not None and started.stderr is not None
+        assert started.stdout.readline() == b"n,t\n"
+        started.stdout.close()
+        assert started.stderr.read() == b""
+        assert started.wait(60) == 0
+
+
+def test_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == dict(apf.evaluate(TRUTH, RESULTS).summary.rows())
+
+
+def test_out_and_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    folder = str(tmp_path / "runs" / "a")
+    code, out, err = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--out", folder)
+    assert (code, len(out.splitlines()), err) == (0, 12, "")
+    expected = apf.read_evaluation(folder).sql(QUERY)
+    assert expected["metric"].to_list() == ["AP", "AP50"]
+
+    code, out, err = command(capsys, monkeypatch, "sql", folder, QUERY, "--json")
+    assert (code, json.loads(out), err) == (0, expected.to_dicts(), "")
+    code, out, err = command(capsys, monkeypatch, "sql", folder, QUERY, "--csv")
+    head, *rows = csv.reader(io.StringIO(out))
+    assert (code, head, err) == (0, ["metric", "value"], "")
+    assert [(metric, float(value)) for metric, value in rows] == expected.rows()
+    code, out, err = command(capsys, monkeypatch, "sql", folder, QUERY)
+    assert (code, err) == (0, "")
+    for text in ("metric", "AP50", str(expected["value"][0])):
+        assert text in out
+
+
+# options -> the same options of `evaluate`
+OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
+    "max_detections": (["--max-detections", "1,5"], {"max_detections": [1, 5]}),
+    "iou_thresholds": (["--iou-thresholds", "0.5,0.75"], {"iou_thresholds": [0.5, 0.75]}),
+    "one threshold": (["--iou-thresholds", ".9"], {"iou_thresholds": [0.9]}),
+    "categories by name": (["--categories", "car, rider"], {"categories": ["car", "rider"]}),
+    "categories by id": (["--categories", "3"], {"categories": [3]}),
+    "agnostic": (["--agnostic"], {"agnostic": True}),
+    "all": (
+        ["--agnostic", "--categories", "car,bus", "--max-detections", "20", "--iou-thresholds", "0.6"],
+        {"agnostic": True, "categories": ["car", "bus"], "max_detections": [20], "iou_thresholds": [0.6]},
+    ),
+}
+
+
+@pytest.mark.parametrize(("arguments", "options"), OPTIONS.values(), ids=OPTIONS)
+def test_options(
+    arguments: list[str],
+    options: dict[str, object],
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json", *arguments)
+    expected = apf.evaluate(TRUTH, RESULTS, **options)  # type: ignore[arg-type]
+    assert (code, json.loads(out)) == (0, dict(expected.summary.rows()))
+    assert not expected.summary.equals(apf.evaluate(TRUTH, RESULTS).summary)
+
+
+def test_drop_unknown_images(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    paths = files(tmp_path, results=[*FOUND, FOUND[0] | {"image_id": 9}])
+    code, out, err = command(capsys, monkeypatch, "eval", *paths)
+    assert (code, out) == (1, "")
+    assert "drop-unknown-images" in err or "unknown_images" in err
+    code, out, err = command(capsys, monkeypatch, "eval", *paths, "--drop-unknown-images", "--json")
+    assert (code, json.loads(out)["AP50"], err) == (0, pytest.approx(1), "")
+
+
+def test_detections_as_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    apf.read_coco_results(RESULTS).write_parquet(tmp_path / "found.parquet")
+    code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, str(tmp_path / "found.parquet"))
+    assert (code, out) == (0, f"{apf.evaluate(TRUTH, RESULTS)}\n")
+
+
+# arguments, exit code, what the one line on stderr says; {run} is a run, {file} a file, {folder} a folder that holds it
+BAD: dict[str, tuple[list[str], int, str]] = {
+    "no such results": (["eval", TRUTH, "{folder}/no.json"], 1, "no.json: there is no such file"),
+    "a folder": (["eval", "{folder}", RESULTS], 1, "this is a folder"),
+    "not JSON": (["eval", "{file}", RESULTS], 1, "not JSON"),
+    "the two swapped": (["eval", RESULTS, TRUTH], 1, "is it "),
+    "results twice": (["eval", TRUTH, TRUTH], 1, "is it ground truth?"),
+    "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),
+    "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (file)"),
+    "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
+    "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "iou_thresholds must lie in (0, 1]"),
+    "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
+    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "max_detections must be at least 1"),
+    "empty list": (["eval", TRUTH, RESULTS, "--max-detections", ""], 2, "--max-detections takes whole numbers"),
+    "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
+    "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),
+    "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
+    "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),
+    "no such table": (["sql", "{run}", "SELECT * FROM boxes"], 2, "boxes"),
+}
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD.values(), ids=BAD)
+def test_bad_use(
+    arguments: list[str],
+    code: int,
+    message: str,
+    run: Path,
+    tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    (tmp_path / "file").write_text("hello")
+    filled = [text.format(run=run, file=tmp_path / "file", folder=tmp_path) if "{" in text else text for text in arguments]
+    ended, out, err = command(capsys, monkeypatch, *filled)
+    assert (ended, out) == (code, "")
+    assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1
+    assert message in err
+
+
+USAGE: dict[str, list[str]] = {
+    "a typo in an option": ["eval", TRUTH, RESULTS, "--max-detection", "5"],
+    "an option without its value": ["eval", TRUTH, RESULTS, "--out"],
+    "no results": ["eval", TRUTH],
+    "one file too many": ["eval", TRUTH, RESULTS, RESULTS],
+    "no such command": ["evaluate", TRUTH, RESULTS],
+    "no query": ["sql", "folder"],
+}
+
+
+@pytest.mark.parametrize("arguments", USAGE.values(), ids=USAGE)
+def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = command(capsys, monkeypatch, *arguments)
+    assert (code, out) == (2, "")
+    assert err.startswith(("Usage: ", "Error: ")) and "Traceback" not in err
+
+
+def test_json_and_csv_together_are_refused(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = command(capsys, monkeypatch, "sql", str(run), QUERY, "--json", "--csv")
+    assert (code, out) == (2, "")
+    assert "--csv" in err
+
+
+def test_answers_of_sql_in_full(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT *, repeat('long ', 10) AS note FROM detections LIMIT 50"
+    code, out, _ = command(capsys, monkeypatch, "sql", str(run), query)
+    assert code == 0 and "…" not in out
+    assert all(name in out for name in ("detection_id", "score", "note"))
+    code, out, _ = command(capsys, monkeypatch, "sql", str(run), "SELECT * FROM images WHERE false", "--json")
+    assert (code, json.loads(out)) == (0, [])
+
+
+def test_rows_of_json_hold_dates_and_nulls(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    query = "SELECT NULL AS nothing, DATE '2020-01-02' AS day, 0.1 + 0.2 AS number, [1, 2] AS list"
+    code, out, _ = command(capsys, monkeypatch, "sql", str(run), query, "--json")
+    assert code == 0
+    row = json.loads(out)[0]
+    assert (row["nothing"], row["day"], row["list"]) == (None, "2020-01-02", [1, 2])
+
+
+HELP = {
+    (): ["eval", "sql", "--help"],
+    ("eval",): ["GT", "DT", "--out", "--json", "--max-detections", "--iou-thresholds", "--categories", "--agnostic",
+                "--drop-unknown-images"],
+    ("sql",): ["DIR", "QUERY", "--json", "--csv"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("verb", HELP, ids=" ".join)
+def test_help_names_everything(verb: tuple[str, ...]) -> None:
+    shown = CliRunner().invoke(cli.app, [*verb, "--help"])
+    assert shown.exit_code == 0
+    for text in HELP[verb]:
+        assert text in shown.output
+
+
+def test_help_without_arguments_is_usage(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = command(capsys, monkeypatch)
+    assert code in (0, 2)
+    assert "eval" in out + err and "sql" in out + err
+
+
+def test_a_run_is_what_the_library_writes(run: Path) -> None:
+    assert pl.read_parquet(run / "summary.parquet")["metric"].to_list() == METRICS
