@@ -56,6 +56,10 @@ class Pipeline:
         return codes.with_columns(cell=pl.col("category").cast(pl.Int64) * len(self.image_ids) + pl.col("image"))
 
     @cached_property
+    def _annotation_codes(self) -> pl.DataFrame:
+        return self._codes(self.annotations)
+
+    @cached_property
     def _order_and_pairs(self) -> tuple[pl.DataFrame, pl.DataFrame]:
         """The order of the detections, and the pairs, whose `detection` is a place in that order."""
         codes = self._codes(self.detections)
@@ -63,7 +67,7 @@ class Pipeline:
             ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
             pairs = pair_boxes(
                 self.detections.with_columns(codes["cell"]),
-                self.annotations.with_columns(self._codes(self.annotations)["cell"]),
+                self.annotations.with_columns(self._annotation_codes["cell"]),
                 box_iou(),
                 min(self.protocol.iou_thresholds[0], 1 - 1e-10),
             )
@@ -90,7 +94,7 @@ class Pipeline:
     @cached_property
     def _ranking(self) -> Ranking:
         order = self._order_and_pairs[0]
-        category = self._codes(self.annotations)["category"].to_numpy()
+        category = self._annotation_codes["category"].to_numpy()
         n_categories = 1 if self.protocol.agnostic else len(self.category_ids)
         counted = [np.bincount(category[~ignored], minlength=n_categories) for ignored in self._ignored]
         return Ranking(

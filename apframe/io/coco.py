@@ -324,6 +324,8 @@ def _frame(table: str, rows: list[Any]) -> tuple[pl.DataFrame, set[str]]:
 def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
     """A known field as a column of its type, or an error that names the rows of another type."""
     number = (int, float)
+    if kind == "id" and set(map(type, values)) == {int} and max(map(abs, values)) < 2**63:
+        return pl.Series(name, values, pl.Int64)
     if kind == "id":
         of_first = (str,) if isinstance(next((v for v in values if v is not None), None), str) else number
         wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
@@ -333,7 +335,8 @@ def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "number":
-        _refuse(table, [v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
+        if not set(map(type, values)) <= {int, float, type(None)}:
+            _refuse(table, [v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
     is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
     _refuse(table, [not ok for ok in is_list], f"{name} is not a list of numbers")

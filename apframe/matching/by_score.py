@@ -45,9 +45,10 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
     ...     "detection", "annotation", "first", "last").rows()
     [(0, 0, 0, 1), (1, 0, 1, 2)]
     """
-    pairs = pairs.sort("annotation", "detection")
-    detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
-    similarity = pairs["similarity"].to_numpy()
+    detection, annotation, similarity = (pairs[name].to_numpy() for name in ("detection", "annotation", "similarity"))
+    # by annotation, its best ranked rival first
+    by_annotation = np.argsort((annotation.astype(np.int64) << 32) | detection)
+    detection, annotation, similarity = detection[by_annotation], annotation[by_annotation], similarity[by_annotation]
     # thresholds number 0 .. reach - 1 are reached by the pair
     reach = np.searchsorted(np.minimum(thresholds, 1 - 1e-10), similarity, side="right")
 
@@ -62,16 +63,18 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
         np.flatnonzero(contested), detection, annotation, similarity, reach, is_crowd, ignored
     )
     row = np.concatenate([simple, rows])
+    in_order = np.argsort(detection[row], kind="stable")
+    row = row[in_order]
     return pl.DataFrame(
         {
             "detection": detection[row],
             "annotation": annotation[row],
             "similarity": similarity[row],
-            "slice": np.concatenate([np.full(len(simple), EVERY_SLICE), slices]).astype(np.int16),
-            "first": np.concatenate([start[simple], first]).astype(np.uint16),
-            "last": np.concatenate([reach[simple], first + 1]).astype(np.uint16),
+            "slice": np.concatenate([np.full(len(simple), EVERY_SLICE), slices]).astype(np.int16)[in_order],
+            "first": np.concatenate([start[simple], first]).astype(np.uint16)[in_order],
+            "last": np.concatenate([reach[simple], first + 1]).astype(np.uint16)[in_order],
         }
-    ).sort("detection")
+    )
 
 
 def _best_before(group: np.ndarray, value: np.ndarray) -> np.ndarray:

@@ -69,6 +69,8 @@ def select_rows(
     ignored: np.ndarray,
     max_detections: int,
     n_categories: int,
+    *,
+    for_curves: bool = True,
 ) -> SliceRows:
     """The assignments of one slice of the objects, those beyond `max_detections` of a cell left out.
 
@@ -86,6 +88,8 @@ def select_rows(
         one flag per annotation: whether it is ignored in this slice
     max_detections
         the largest place in a cell that takes part
+    for_curves
+        whether `n_unmatched` is wanted, which `tally` does without
     """
     category, is_within = order["category"].to_numpy(), order["cell_rank"].to_numpy() <= max_detections
     counts = counts & is_within
@@ -96,11 +100,14 @@ def select_rows(
     detection = detection[matters]
     starts = np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype))
     before_category = _count_before(starts, counts)
+    n_unmatched = np.zeros(len(detection), dtype=np.int32)
+    if for_curves:
+        n_unmatched = _count_before(detection + 1, counts) - before_category[category[detection]]
     return SliceRows(
         n_counted=np.diff(before_category),
         category=category[detection],
         detection=detection,
-        n_unmatched=_count_before(detection + 1, counts) - before_category[category[detection]],
+        n_unmatched=n_unmatched,
         is_true=is_true[matters],
         is_counted=is_counted[matters],
         first=assignments["first"].to_numpy()[matters],

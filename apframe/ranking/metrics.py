@@ -45,11 +45,13 @@ class Ranking:
         deepest[largest["category"].to_numpy()] = largest["cell_rank"].to_numpy()
         return deepest
 
-    def rows_of(self, s: int, m: int) -> SliceRows:
+    def rows_of(self, s: int, m: int, *, for_curves: bool = True) -> SliceRows:
         """What takes part in slice number s with the m-th of `max_detections`."""
         limit = self.max_detections[m]
         n_categories = self.n_positives.shape[0]
-        return select_rows(self.assignments, self.order, s, self.counts[s], self.ignored[s], limit, n_categories)
+        return select_rows(
+            self.assignments, self.order, s, self.counts[s], self.ignored[s], limit, n_categories, for_curves=for_curves
+        )
 
     def step(self, s: int, counts: Counts) -> np.ndarray:
         """Where the recalls of the counts stand in `levels_by_count`."""
@@ -83,7 +85,7 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
 
     def fill(s: int) -> None:
         for m in reversed(range(n_limits)):
-            rows = ranking.rows_of(s, m)
+            rows = ranking.rows_of(s, m, for_curves=m == n_limits - 1 or m in ap_at)
             hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, n_thresholds)
             if m == n_limits - 1:
                 ap[:, :, s, m] = _average_precisions(ranking, s, rows)
@@ -95,7 +97,7 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
                     limited_rows = rows.only(limited[rows.category])
                     ap[:, limited, s, m] = _average_precisions(ranking, s, limited_rows)[:, limited]
 
-    _ = ranking.weights_by_count, ranking.deepest  # made before the threads share them
+    _ = ranking.weights_by_count, ranking.deepest if ap_at else None  # made before the threads share them
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(fill, range(n_slices)))
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
