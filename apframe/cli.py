@@ -15,21 +15,32 @@ import typer
 
 from apframe.evaluation import evaluate, read_evaluation
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
+from apframe.io.parquet import refuse_foreign
 
 app = typer.Typer(
-    help="Average precision as tables.", no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    no_args_is_help=True, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
 
-@app.command("eval")
+@app.callback(invoke_without_command=True)
+def about(show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+    """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    if show_version:
+        from importlib.metadata import version
+
+        print(f"apframe {version('apframe')}")
+        raise typer.Exit
+
+
+@app.command("eval", short_help="Evaluate detections against ground truth.")
 def evaluate_files(
     truth: Annotated[Path, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")],
     results: Annotated[Path, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")],
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
-        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category")
+        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category; the last is that of AP")
     ] = None,
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
@@ -39,6 +50,8 @@ def evaluate_files(
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the twelve COCO numbers, and all tables behind them."""
+    if out is not None:
+        refuse_foreign(out)  # before the work, not after it
     with _progress() as say:
         say("reading")
         evaluation = evaluate(
@@ -58,7 +71,7 @@ def evaluate_files(
     print(json.dumps(dict(summary.rows())) if as_json else evaluation)
 
 
-@app.command("sql")
+@app.command("sql", short_help="Query the tables of an evaluation.")
 def query_evaluation(
     folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` wrote")],
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL, in DuckDB's dialect")],
@@ -74,6 +87,8 @@ def query_evaluation(
     if as_json:
         print(answer.write_json())
     elif as_csv:
+        if any(dtype.is_nested() for dtype in answer.dtypes):
+            raise QueryError("CSV holds no lists or structs; use --json, or choose other columns")
         print(answer.write_csv(), end="")
     else:
         with pl.Config(

@@ -1,4 +1,4 @@
-"""Evaluation: the tables behind the numbers, each computed when it is first asked for, once."""
+"""Evaluation: the tables behind the numbers. The steps to them are taken when first asked for, once."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, UnknownIdError, listed
+from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, UnknownIdError, listed
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.parquet import read_manifest, read_table, write_tables
 from apframe.protocols.coco import COCO
@@ -61,7 +61,7 @@ def evaluate(
     iou_thresholds, recall_levels, area_ranges, max_detections, agnostic
         depart from the protocol; see `Protocol.with_options`
     categories
-        evaluate only these, given by name or id
+        evaluate only these, given by name or id; one or several
     unknown_images
         "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
 
@@ -84,6 +84,8 @@ def evaluate(
     >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
+    if not isinstance(protocol, Protocol):
+        raise ParameterError(f"protocol is a value such as apframe.COCO, not {protocol!r}; a similarity is named by iou_type=")
     if iou_type is not None and iou_type not in protocol.iou_types:
         raise ParameterError(f"{protocol.name} has no iou_type {iou_type!r}; it has {', '.join(protocol.iou_types)}")
     if unknown_images not in ("error", "drop"):
@@ -184,7 +186,10 @@ class Evaluation:
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """detection_id, annotation_id, similarity: all pairs of an image and category that reach the lowest threshold."""
+        """detection_id, annotation_id, similarity: pairs of an image and category that reach the lowest threshold.
+
+        Detections beyond the largest of max_detections have none; pooled categories pair by image alone.
+        """
         return self._pipeline.pairs()
 
     @property
@@ -204,13 +209,14 @@ class Evaluation:
         iou_threshold
             one of the protocol's, found to 1e-9; the lowest by default
         area_range
-            the name of one of the protocol's; the first ("all") by default
+            the name of one of the protocol's; "all" by default
 
         Returns
         -------
         match_id, image_id, category_id, detection_id, annotation_id, iou_threshold, area_range, score, rank (within the
-        category), similarity, outcome: tp, fp, fn (no detection_id) or ignored. Detections by category and rank, missed
-        annotations after them. Detections beyond max_detections take no part and have no row.
+        category; among all when they are pooled), similarity, outcome: tp, fp, fn (no detection_id) or ignored.
+        Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
+        have no row.
         """
         return self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range)).collect()
 
@@ -224,6 +230,8 @@ class Evaluation:
         or an id. Defaults as in `matches`.
         """
         matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
+        if category is not None and self.protocol.agnostic:
+            raise ParameterError("the categories are pooled, and have one curve; leave out category")
         if category is not None:
             chosen = _chosen(self.dataset.core("categories"), [category])
             matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
@@ -233,15 +241,15 @@ class Evaluation:
         """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.
 
         The tables are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
-        curves, metrics and summary. Each is computed only if the query touches it; `matches` and `curves` only for the
-        thresholds and area ranges that the query asks for.
+        curves, metrics and summary. Each is computed only if the query touches it; of `matches` and `curves` only what the
+        filters of the query on iou_threshold and area_range let through.
 
         Raises
         ------
         QueryError
             with DuckDB's message and the names of the tables
         """
-        return sql.query(self._tables(), query, parameters)
+        return sql.query(self._tables(with_attributes="annotations" in query.lower()), query, parameters)
 
     def write_parquet(self, folder: str | Path) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
@@ -267,11 +275,13 @@ class Evaluation:
             "versions": {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")},
             "protocol": asdict(self.protocol),
             "category_ids": self._category_ids.to_list(),
+            "json_columns": sorted(self.dataset.json_columns),
         }
         write_tables(folder, tables, manifest)
 
-    def _tables(self) -> dict[str, pl.LazyFrame]:
-        """All tables by name, none of them computed yet."""
+    def _tables(self, *, with_attributes: bool) -> dict[str, pl.LazyFrame]:
+        """All tables by name, none of them computed yet; annotations with their attributes if these are wanted."""
+        annotations = self.dataset.annotations if with_attributes else self.dataset.core("annotations")
         image, category = self._image_ids.dtype, self._category_ids.dtype
         detection, annotation = self.detections["detection_id"].dtype, self._annotations["annotation_id"].dtype
         areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
@@ -291,7 +301,9 @@ class Evaluation:
             "n_detections": pl.Int64,
         }  # fmt: skip
         return {
-            **{name: getattr(self.dataset, name).lazy() for name in ("images", "categories", "annotations")},
+            "images": self.dataset.images.lazy(),
+            "categories": self.dataset.categories.lazy(),
+            "annotations": annotations.lazy(),
             "detections": self.detections.lazy(),
             "pairs": sql.deferred(lambda: self.pairs, pair),
             "assignments": sql.deferred(
@@ -306,6 +318,8 @@ class Evaluation:
     def _threshold_at(self, iou_threshold: float | None) -> int:
         if iou_threshold is None:
             return 0
+        if not isinstance(iou_threshold, (int, float)):
+            raise ParameterError(f"iou_threshold is a number, not {iou_threshold!r}")
         for number, threshold in enumerate(self.protocol.iou_thresholds):
             if abs(threshold - iou_threshold) < 1e-9:
                 return number
@@ -316,7 +330,7 @@ class Evaluation:
         names = [name for name, *_ in self.protocol.area_ranges]
         if area_range is not None and area_range not in names:
             raise ParameterError(f"area_range {area_range!r} was not evaluated; there are {', '.join(names)}")
-        return 0 if area_range is None else names.index(area_range)
+        return names.index(self.protocol.whole if area_range is None else area_range)
 
     def __str__(self) -> str:
         return "\n".join(summary_lines(self.summary, self.protocol))
@@ -342,9 +356,14 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     images, categories, annotations, detections = (
         read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
     )
-    protocol = Protocol(**{name: _frozen(value) for name, value in manifest["protocol"].items()})
+    dataset = Dataset(images, categories, annotations)
+    dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
+    try:
+        protocol = Protocol(**{name: _frozen(value) for name, value in manifest["protocol"].items()})
+    except (TypeError, AttributeError) as error:
+        raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
     category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
-    evaluation = Evaluation(Dataset(images, categories, annotations), detections, protocol, category_ids)
+    evaluation = Evaluation(dataset, detections, protocol, category_ids)
     evaluation.__dict__ |= {name: read_table(folder, name) for name in ("metrics", "summary")}
     return evaluation
 
@@ -359,6 +378,7 @@ def _chosen(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.
         return None
     ids, names = categories["category_id"], categories["name"]
     as_text = ids.cast(pl.String)
+    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
     found: list[pl.Series] = []
     for value in chosen:
         # a text is a name, or an id where no category has that name; an integer is an id

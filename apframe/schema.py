@@ -116,18 +116,16 @@ class Dataset:
             "categories": canonical("categories", categories),
             "annotations": canonical("annotations", annotations),
         }
-        self._complete: Callable[[], Dataset] | None = None
+        self._attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
         # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
         self.other_sections: dict[str, Any] = {}
         self.json_columns: set[tuple[str, str]] = set()
         self._core["annotations"] = with_id_types("annotations", self.core("annotations"), self)
         _check_references("annotations", self.core("annotations"), self)
 
-    @classmethod
-    def deferred(cls, core: Dataset, complete: Callable[[], Dataset]) -> Dataset:
-        """A data set whose attribute columns are read when a table is first looked at; evaluation needs the core only."""
-        core._complete = complete
-        return core
+    def defer_attributes(self, attributes: Callable[[], tuple[pl.DataFrame, set[str]]]) -> None:
+        """Have the annotations' attributes read when the table is first looked at: columns, and which are JSON text."""
+        self._attributes = attributes
 
     def core(self, table: str) -> pl.DataFrame:
         """A table with at least its canonical columns, without reading attributes for it."""
@@ -136,22 +134,22 @@ class Dataset:
     @property
     def images(self) -> pl.DataFrame:
         """One row per image: image_id, image_width, image_height, file_name and attributes."""
-        return self._table("images")
+        return self._core["images"]
 
     @property
     def categories(self) -> pl.DataFrame:
         """One row per category: category_id, name, supercategory and attributes."""
-        return self._table("categories")
+        return self._core["categories"]
 
     @property
     def annotations(self) -> pl.DataFrame:
         """One row per annotation: ids, box, area, is_crowd and attributes."""
-        return self._table("annotations")
-
-    def _table(self, name: str) -> pl.DataFrame:
-        if self._complete is not None:
-            self.__dict__.update(vars(self._complete()))
-        return self._core[name]
+        if self._attributes is not None:
+            attributes, as_json = self._attributes()
+            self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(attributes))
+            self.json_columns |= {("annotations", name) for name in as_json}
+            self._attributes = None
+        return self._core["annotations"]
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
@@ -174,7 +172,13 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     """
     frame = to_polars(source, table)
     columns = TABLES[table]
+    if "bbox" in frame.columns and "x" not in frame.columns and any(c.name == "x" for c in columns):
+        frame = split_boxes(table, frame)
+    if frame.is_empty() and not frame.columns:
+        frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
     missing = [c.name for c in columns if c.required and c.name not in frame.columns]
+    if missing and "id" in frame.columns and columns[0].name in missing:
+        raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
         hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
@@ -190,6 +194,19 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     frame = frame.select(*known, pl.exclude(known))
     _check_values(table, frame, given)
     return frame
+
+
+def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """COCO's `bbox`, a column of lists [x, y, width, height], as four columns."""
+    is_list = frame["bbox"].dtype == pl.List
+    if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
+        raise ColumnError(f"{table}.bbox: lists of four numbers expected, got {frame['bbox'].dtype}")
+    wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
+    if wrong.any():
+        remedy = "boxes are [x, y, width, height]"
+        raise RowError(table, "bbox is missing or not four numbers", "row", _numbers(wrong), remedy)
+    side = pl.col("bbox").list if is_list else pl.col("bbox").arr
+    return frame.with_columns(side.get(k).alias(c.name) for k, c in enumerate(_BOX)).drop("bbox")
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:

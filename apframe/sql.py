@@ -39,8 +39,11 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
             result = connection.sql(sql, params=dict(parameters or {}))
             return pl.DataFrame() if result is None else _plain_integers(from_arrow_stream(result))
         except duckdb.Error as error:
-            message = " ".join(str(error).split())
+            message = " ".join(str(error).split("\n\nLINE ")[0].split())
             raise QueryError(f"{message}; the tables are {', '.join(tables)}") from None
+        except pl.exceptions.DuplicateError as error:
+            message = " ".join(str(error).split())
+            raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
 
 
 def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:

@@ -119,7 +119,7 @@ def make_annotations(
     w = h * categories["aspect"].to_numpy()[category] * rng.lognormal(0, 0.18, n) * np.where(crowd, 3.0, 1)
     x = rng.uniform(-0.15, 1.0, n) * IMAGE_WIDTH
     y = IMAGE_HEIGHT * (0.45 + 0.3 / (distance + 0.5)) + rng.normal(0, 40, n) - h / 2
-    x, y, h, w = x, np.clip(y, 0, IMAGE_HEIGHT - 8), np.clip(h, 5, 650), np.clip(w, 4, 1200)
+    y, h, w = np.clip(y, 0, IMAGE_HEIGHT - 8), np.clip(h, 5, 650), np.clip(w, 4, 1200)
     bx, by, bw, bh = clip_boxes(x, y, w, h)
     occlusion = np.clip(rng.beta(0.7, 2.0, n), 0, 1).round(2)
     fill = np.clip(rng.normal(0.68, 0.1, n), 0.3, 0.97)

@@ -170,7 +170,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
     "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "iou_thresholds must lie in (0, 1]"),
     "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
-    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "max_detections must be at least 1"),
+    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "max_detections must be 1 or more"),
     "empty list": (["eval", TRUTH, RESULTS, "--max-detections", ""], 2, "--max-detections takes whole numbers"),
     "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),

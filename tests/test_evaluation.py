@@ -21,6 +21,7 @@ from pycocotools import coco
 from pycocotools.cocoeval import COCOeval
 
 import apframe as apf
+from apframe.exceptions import ParameterError
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 STREET = DATA / "street"
@@ -277,3 +278,41 @@ def test_sample_data_is_as_described() -> None:
     assert truth.annotations["occlusion"].drop_nulls().is_between(0, 1).all()
     assert truth.annotations["truncated"].dtype == pl.Boolean
     assert truth.annotations["is_crowd"].any()
+
+
+def test_headline_is_of_all_areas_wherever_that_range_is_named() -> None:
+    ranges = {"small": (0.0, 1024.0), "all": (0.0, 1e10)}
+    plain = dict(apf.evaluate(STREET / "instances.json", STREET / "model_a.json").summary.rows())
+    named = dict(apf.evaluate(STREET / "instances.json", STREET / "model_a.json", area_ranges=ranges).summary.rows())
+    assert (named["AP"], named["APs"]) == (plain["AP"], plain["APs"])
+
+
+def test_one_number_stands_for_a_list_and_limits_come_in_any_order() -> None:
+    files = STREET / "instances.json", STREET / "model_a.json"
+    one = apf.evaluate(*files, max_detections=100, iou_thresholds=0.5, categories="car").summary
+    assert one.equals(apf.evaluate(*files, max_detections=[100], iou_thresholds=[0.5], categories=["car"]).summary)
+    turned = apf.evaluate(*files, max_detections=[100, 10, 1]).summary
+    assert turned.equals(apf.evaluate(*files).summary)
+
+
+def test_frame_with_a_box_column() -> None:
+    rows = json.loads((STREET / "model_a.json").read_text())
+    found = pl.DataFrame(rows)
+    assert "bbox" in found.columns
+    truth = apf.read_coco(STREET / "instances.json")
+    assert apf.evaluate(truth, found).summary.equals(apf.evaluate(truth, rows).summary)
+    assert apf.evaluate(truth, pl.DataFrame([])).stats[0] == 0
+
+
+def test_pooled_categories_have_one_curve() -> None:
+    evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", agnostic=True)
+    assert evaluation.curves(0.5)["category_id"].unique().to_list() == [None]
+    with pytest.raises(ParameterError, match="pooled"):
+        evaluation.curves(0.5, category="car")
+
+
+def test_protocol_prints_in_one_readable_line() -> None:
+    assert repr(apf.COCO) == (
+        "Protocol(COCO: IoU 0.5 to 0.95 in 10 steps; recall levels 0 to 1 in 101 steps; areas all 0–1e+10, small 0–1024, "
+        "medium 1024–9216, large 9216–1e+10; max_detections (1, 10, 100))"
+    )

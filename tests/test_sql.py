@@ -143,3 +143,9 @@ def test_only_what_a_query_touches_is_computed() -> None:
     assert "metrics" not in vars(evaluation)
     evaluation.sql("SELECT count(*) FROM metrics")
     assert "metrics" in vars(evaluation)
+
+
+def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:
+    evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
+    with pytest.raises(QueryError, match="join with USING, or name them with AS"):
+        evaluation.sql("SELECT * FROM metrics m JOIN categories c ON m.category_id = c.category_id")

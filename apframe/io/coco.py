@@ -21,7 +21,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, RowError
 from apframe.io.files import read_unpacked, stamp, write_whole
-from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream
+from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream, split_boxes
 
 # What COCO's fields hold: an id, a number, a text, a box, several numbers, or any JSON.
 _FIELDS = {
@@ -52,14 +52,15 @@ _LARGEST_ID = 2.0**53
 _DUCKDB = {
     "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
 }  # fmt: skip
+_CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
 
 
 def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
 
-    Fields that COCO does not know become attribute columns of their table. Of a file they are read when a table of the
-    data set is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
+    Fields that COCO does not know become attribute columns of their table. Those of a file's annotations are read when the
+    table is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
     text. A field with the name of another canonical column (an annotation's own `width`) is kept as `width_attribute`.
 
     Raises
@@ -78,7 +79,7 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     (['rain'], [1200.0])
     """
     if not isinstance(source, (str, Path)):
-        return _dataset(source, "ground truth")
+        return _dataset(getattr(source, "dataset", source), "ground truth")  # a COCO object of pycocotools has a dict there
     path = Path(source)
     text = read_unpacked(path)
     cut = _cut_annotations(text)
@@ -87,12 +88,15 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
         return _dataset(_parsed(text, path), str(path))
     read_at = stamp(path)
 
-    def complete() -> Dataset:
+    def attributes() -> tuple[pl.DataFrame, set[str]]:
         if stamp(path) != read_at:
             raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
-        return _dataset(_parsed(read_unpacked(path), path), str(path))
+        frame, as_json = _frame("annotations", _parsed(read_unpacked(path), path)["annotations"], attributes_only=True)
+        return _canonical_names("annotations", frame), as_json
 
-    return Dataset.deferred(_dataset(cut[0], str(path), annotations), complete)
+    dataset = _dataset(cut[0], str(path), annotations)
+    dataset.defer_attributes(attributes)
+    return dataset
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
@@ -156,11 +160,12 @@ def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
     after += [text.find(name, tail) for name in (b'"info"', b'"licenses"')]
     end = text.rfind(b"]", begin, min((place for place in after if place > 0), default=len(text))) + 1
     try:
-        rest = json.loads(text[:begin] + b"[]" + text[end:])
+        rest = json.loads(text[:begin] + json.dumps(_CUT).encode() + text[end:])
     except ValueError:
         return None
-    found = isinstance(rest, dict) and rest.get("annotations") == []
-    return (rest, slice(begin, end)) if found else None
+    if not isinstance(rest, dict) or rest.get("annotations") != _CUT:
+        return None
+    return rest | {"annotations": []}, slice(begin, end)
 
 
 def _scan_annotations(text: memoryview) -> pl.DataFrame | None:
@@ -202,10 +207,11 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
         return None
     types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
     with tempfile.TemporaryDirectory() as folder:
-        paths = _write_parts(text, Path(folder))
         try:
+            paths = _write_parts(text, Path(folder))
             frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
-        except (duckdb.Error, pl.exceptions.PolarsError):  # the latter for what DuckDB finds while its rows are taken
+        # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+        except (duckdb.Error, pl.exceptions.PolarsError, OSError):
             return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
@@ -271,9 +277,14 @@ def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) ->
     """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
     if isinstance(data, list):
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
-    missing = [table for table in _SECTIONS if not isinstance(data, dict) or not isinstance(data.get(table), list)]
+    if not isinstance(data, dict):
+        raise FormatError(
+            f"{source}: a {type(data).__name__} is no ground truth; give a path, a dict as json.load returns it, or an "
+            "apframe.Dataset of three frames"
+        )
+    missing = [table for table in _SECTIONS if not isinstance(data.get(table), list)]
     if missing:
-        found = ", ".join(data) if isinstance(data, dict) and data else "none"
+        found = ", ".join(data) or "none"
         raise FormatError(f"{source}: no list named {', '.join(missing)}; ground truth needs it, the names here: {found}")
     frames, json_columns = {}, set()
     for table in _SECTIONS:
@@ -297,19 +308,24 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
     return _canonical_names("detections", frame.drop("area", strict=False))
 
 
-def _frame(table: str, rows: list[Any]) -> tuple[pl.DataFrame, set[str]]:
-    """Rows of JSON objects as columns; and the names of the attributes that are JSON text, for want of one plain type."""
+def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
+    """Rows of JSON objects as columns; and the names of the attributes that are JSON text, for want of one plain type.
+
+    With `attributes_only`, what `_scan_list` reads is left out.
+    """
     _refuse(table, [not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     columns, as_json = [], set()
     for name in dict.fromkeys(chain(_FIELDS[table], chain.from_iterable(rows))):
         values = [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
         kind = _FIELDS[table].get(name)
+        if attributes_only and kind not in (None, "json"):
+            continue
         if kind in ("id", "number", "box", "numbers"):
             columns.append(_known(table, name, kind, values))
         elif kind == "text":
             columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
-        elif kind is None and types <= {int, float}:
+        elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
             columns.append(pl.Series(name, values, (pl.Float64 if float in types else pl.Int64) if types else pl.Null))
         elif kind is None and types in ({bool}, {str}):
             columns.append(pl.Series(name, values))
@@ -355,15 +371,7 @@ def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = _NAMES[table]
     clashes = {name for name in frame.columns if name in canonical_columns and name not in _FIELDS[table]}
     frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
-    if "bbox" in frame.columns:
-        is_list = frame["bbox"].dtype == pl.List
-        wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-        if wrong.any():
-            rows = [number + 1 for number in wrong.arg_true()]
-            raise RowError(table, "bbox is missing or not four numbers", "row", rows, "boxes are [x, y, width, height]")
-        side = pl.col("bbox").list if is_list else pl.col("bbox").arr
-        frame = frame.with_columns(side.get(k).alias(name) for k, name in enumerate(_BOX)).drop("bbox")
-    return frame
+    return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 
 def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
@@ -373,7 +381,8 @@ def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
     if "x" in frame.columns:
         frame = frame.with_columns(bbox=pl.concat_list(_BOX)).drop(_BOX)
     frame = frame.with_columns(pl.col(name).cast(pl.Int8) for name in ("is_crowd", "ignore") if name in frame.columns)
-    frame = frame.rename({name: names.get(name, name).removesuffix(_CLASH) for name in frame.columns})
+    clashes = {column.name + _CLASH: column.name for column in TABLES[table] if column.name not in _FIELDS[table]}
+    frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})
     fields = []
     for name in frame.columns:
         encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import json
-import os
 import shutil
+import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
@@ -20,31 +20,36 @@ FORMAT, SCHEMA_VERSION = "apframe evaluation", 1
 def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifest: Mapping[str, Any]) -> None:
     """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
 
-    An earlier set at the same place is replaced whole. A folder that holds anything else is left alone.
+    All is written beside it first. An earlier set at the same place is then moved aside, the new one takes its place, and the
+    earlier one is removed: whoever reads in the moment between the two moves finds none. A folder that holds anything else
+    is left alone.
 
     Raises
     ------
     OutputError
         the folder holds something else, is a file, or cannot be written
     """
-    folder = Path(folder).absolute()
-    part = folder.with_name(f".{folder.name}.{os.getpid()}.part")
+    folder = Path(folder).resolve()
+    work: Path | None = None
     try:
-        _refuse_foreign(folder)
+        refuse_foreign(folder)
         folder.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
+        part = work / "new"
         part.mkdir()
         for name, frame in tables.items():
             frame.write_parquet(part / f"{name}.parquet", compression="zstd")
         head = {"format": FORMAT, "schema_version": SCHEMA_VERSION}
         contents = head | dict(manifest) | {"tables": {name: frame.height for name, frame in tables.items()}}
         (part / MANIFEST).write_text(json.dumps(contents, indent=2) + "\n")
-        _replace(folder, part)
+        _replace(folder, part, work / "earlier")
     except OutputError:
         raise
-    except OSError as error:
-        raise OutputError(f"{folder}: cannot be written ({error.strerror or error})") from error
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise OutputError(f"{folder}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
     finally:
-        shutil.rmtree(part, ignore_errors=True)
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
 
 
 def read_manifest(folder: str | Path) -> dict[str, Any]:
@@ -66,7 +71,7 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
             f"{folder}: written with schema version {manifest.get('schema_version')}, this apframe reads {SCHEMA_VERSION}; "
             "evaluate again"
         )
-    lacking = {"tables", "protocol", "category_ids"} - set(manifest)
+    lacking = {"tables", "protocol", "category_ids", "json_columns"} - set(manifest)
     if lacking:
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
@@ -92,7 +97,11 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 
-def _refuse_foreign(folder: Path) -> None:
+def refuse_foreign(folder: str | Path) -> None:
+    """Raise an OutputError if a set cannot be written there because the place holds something else."""
+    folder = Path(folder).resolve()
+    if folder == folder.parent:
+        raise OutputError(f"{folder}: name a folder of its own")
     if folder.exists() and not folder.is_dir():
         raise OutputError(f"{folder}: this is a file; name a folder")
     if not folder.is_dir():
@@ -104,15 +113,13 @@ def _refuse_foreign(folder: Path) -> None:
         raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")
 
 
-def _replace(folder: Path, part: Path) -> None:
+def _replace(folder: Path, part: Path, earlier: Path) -> None:
     """Put the finished part in the folder's place; the earlier one stays until then."""
-    earlier = folder.with_name(f".{folder.name}.{os.getpid()}.earlier")
     if folder.exists():
         folder.rename(earlier)
     try:
         part.rename(folder)
-    except OSError:
+    except BaseException:  # an interruption too must not lose the earlier one
         if earlier.exists():
             earlier.rename(folder)
         raise
-    shutil.rmtree(earlier, ignore_errors=True)

@@ -54,6 +54,8 @@ def place_within(groups: np.ndarray) -> np.ndarray:
     # Sorting plain integers is several times as fast as a stable sort of rows, so the row number rides along in the
     # low bits of the group's number.
     bits = n.bit_length()
+    if n and int(groups.max()).bit_length() + bits > 62:  # too many groups for that: give those there are numbers of their own
+        groups = np.unique(groups, return_inverse=True)[1]
     keyed = np.sort((groups.astype(np.int64) << bits) | np.arange(n))
     group, row = keyed >> bits, keyed & ((1 << bits) - 1)
     is_first = np.ones(n, dtype=bool)

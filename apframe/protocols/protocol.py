@@ -23,7 +23,7 @@ def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
     return (*(k * step + start for k in range(n - 1)), stop)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Protocol:
     """One choice on each axis of an evaluation; a frozen value that can be compared, hashed and printed.
 
@@ -40,7 +40,8 @@ class Protocol:
     recall_levels
         strictly increasing, in [0, 1]: where the interpolated precision is read off
     area_ranges
-        (name, lowest, highest) area in square pixels, both bounds inclusive; the first one is that of the headline numbers
+        (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
+        of the headline numbers
     max_detections
         strictly increasing: at most this many detections per image and category; the largest is that of AP
     agnostic
@@ -62,6 +63,14 @@ class Protocol:
     max_detections: tuple[int, ...] = (100,)
     agnostic: bool = False
 
+    def __repr__(self) -> str:
+        areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
+        return (
+            f"Protocol({self.name}: IoU {_short(self.iou_thresholds)}; recall levels {_short(self.recall_levels)}; "
+            f"areas {areas}; "
+            f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
+        )
+
     def __post_init__(self) -> None:
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.max_detections
         if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
@@ -69,13 +78,19 @@ class Protocol:
         if not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {_short(levels)}")
         if not (limits and _increasing(limits) and limits[0] >= 1):
-            raise ParameterError(f"max_detections must be at least 1 and increase, got {limits}")
+            raise ParameterError(f"max_detections must be 1 or more, each once, got {limits}")
         names = [name for name, *_ in self.area_ranges]
-        if len(set(names)) < len(names):
-            raise ParameterError(f"area_ranges must have different names, got {names}")
+        if not names or len(set(names)) < len(names):
+            raise ParameterError(f"area_ranges must have at least one name, and different ones, got {names}")
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+
+    @property
+    def whole(self) -> str:
+        """The name of the area range that the headline numbers are of."""
+        names = [name for name, *_ in self.area_ranges]
+        return ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
 
     def with_options(
         self,
@@ -88,20 +103,20 @@ class Protocol:
     ) -> Self:
         """The same protocol with some of its choices changed; None keeps the published one.
 
-        `area_ranges` maps names to (lowest, highest) area; the range "all" is put first if it is not among them.
+        `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
+        `max_detections` may come in any order, as in the reference. One number stands for a list of one.
         """
         changes: dict[str, Any] = {}
         try:
             if iou_thresholds is not None:
-                changes["iou_thresholds"] = tuple(float(t) for t in iou_thresholds)
+                changes["iou_thresholds"] = tuple(float(t) for t in _several(iou_thresholds))
             if recall_levels is not None:
-                changes["recall_levels"] = tuple(float(r) for r in recall_levels)
+                changes["recall_levels"] = tuple(float(r) for r in _several(recall_levels))
             if max_detections is not None:
-                changes["max_detections"] = tuple(index(limit) for limit in max_detections)
+                changes["max_detections"] = tuple(sorted(index(limit) for limit in _several(max_detections)))
             if area_ranges is not None:
                 given = [(str(name), float(low), float(high)) for name, (low, high) in area_ranges.items()]
-                whole = [] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]
-                changes["area_ranges"] = (*whole, *given)
+                changes["area_ranges"] = (*([] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]), *given)
         except (TypeError, ValueError, AttributeError) as error:
             options = {"iou_thresholds": iou_thresholds, "recall_levels": recall_levels, "area_ranges": area_ranges,
                      "max_detections": max_detections}  # fmt: skip
@@ -112,9 +127,13 @@ class Protocol:
         return replace(self, **changes)
 
 
+def _several(values: Any) -> Any:
+    return [values] if isinstance(values, (int, float)) else values
+
+
 def _increasing(values: Sequence[float]) -> bool:
     return all(a < b for a, b in pairwise(values))
 
 
 def _short(values: Sequence[float]) -> str:
-    return str(tuple(values)) if len(values) <= 12 else f"{len(values)} levels from {values[0]} to {values[-1]}"
+    return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"

@@ -32,7 +32,7 @@ def headlines(protocol: Protocol) -> list[Headline]:
     >>> " ".join(line.metric for line in headlines(COCO))
     'AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl'
     """
-    whole, *parts = (name for name, *_ in protocol.area_ranges)
+    whole, parts = protocol.whole, [name for name, *_ in protocol.area_ranges if name != protocol.whole]
     suffixes = {name: _SHORT.get(name, f"_{name}") for name in parts}
     most = protocol.max_detections[-1]
     return [

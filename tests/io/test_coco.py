@@ -246,7 +246,7 @@ def test_file_changed_before_its_attributes_are_read(tmp_path: Path) -> None:
     truth = apf.read_coco(path)
     as_file(TRUTH | {"info": "another"}, path)
     with pytest.raises(FormatError, match="the file has changed or gone since it was read; read it again"):
-        _ = truth.images
+        _ = truth.annotations
 
 
 def test_file_removed_before_its_attributes_are_read(tmp_path: Path) -> None:
@@ -254,7 +254,7 @@ def test_file_removed_before_its_attributes_are_read(tmp_path: Path) -> None:
     truth = apf.read_coco(path)
     path.unlink()
     with pytest.raises(FormatError, match=r"truth\.json: "):
-        _ = truth.images
+        _ = truth.annotations
 
 
 def test_unwritable_place(tmp_path: Path) -> None:
@@ -288,3 +288,21 @@ def test_writing_nothing(tmp_path: Path) -> None:
     assert json.loads((tmp_path / "results.json").read_text()) == []
     apf.write_coco(apf.read_coco(NOTHING), tmp_path / "truth.json")
     assert json.loads((tmp_path / "truth.json").read_text()) == NOTHING
+
+
+def test_list_inside_info_is_not_the_annotations(tmp_path: Path) -> None:
+    inner = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 5]}]
+    data = {"info": {"annotations": inner}, "images": [{"id": 1}], "categories": [{"id": 1, "name": "a"}], "annotations": []}
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(data))
+    assert apf.read_coco(path).core("annotations").is_empty()
+
+
+def test_fields_that_end_in_attribute_keep_their_names(tmp_path: Path) -> None:
+    row = {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 5, 5], "vehicle_attribute": "red", "bbox_attribute": 7}
+    data = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "a"}], "annotations": [row], "hash": 2**70}
+    data["images"][0]["hash"] = 2**70  # type: ignore[index]
+    apf.write_coco(apf.read_coco(data), tmp_path / "truth.json")
+    written = json.loads((tmp_path / "truth.json").read_text())
+    assert written["annotations"][0].items() >= {"vehicle_attribute": "red", "bbox_attribute": 7}.items()
+    assert written["images"][0]["hash"] == 2**70

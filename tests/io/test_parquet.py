@@ -167,7 +167,7 @@ def test_interrupted_replacing_puts_the_earlier_run_back(tmp_path: Path, monkeyp
     before, rename = listing(tmp_path), Path.rename
 
     def fails_on_the_new_one(path: Path, target: Path) -> Path:
-        if path.name.endswith(".part"):
+        if path.name == "new":
             raise OSError(5, "Input/output error")
         return rename(path, target)
 

@@ -83,9 +83,10 @@ def mean_stats(reference: Reference) -> list[float]:
     """AP, AP50, AP75, AP by area, AR by number of detections, AR by area, as summarize() takes them from the arrays."""
     precision, recall = reference.arrays["precision"][..., -1], reference.arrays["recall"]
     at = [precision[np.abs(reference.iou_thresholds - threshold) < 1e-9] for threshold in (0.5, 0.75)]
-    parts = range(1, len(reference.area_ranges))
-    means = [precision[..., 0], *(values[..., 0] for values in at), *(precision[..., part] for part in parts)]
-    means += [recall[:, :, 0, limit] for limit in range(len(reference.max_detections))]
+    whole = list(reference.area_ranges).index("all")
+    parts = [part for part in range(len(reference.area_ranges)) if part != whole]
+    means = [precision[..., whole], *(values[..., whole] for values in at), *(precision[..., part] for part in parts)]
+    means += [recall[:, :, whole, limit] for limit in range(len(reference.max_detections))]
     means += [recall[:, :, part, -1] for part in parts]
     return [float(values[values > -1].mean()) if (values > -1).any() else -1.0 for values in means]
 
