@@ -40,7 +40,7 @@ def evaluate_files(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
-        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category; the last is that of AP")
+        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category; the largest is that of AP")
     ] = None,
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
