@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, UnknownIdError, listed
+from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.parquet import read_manifest, read_table, write_tables
 from apframe.protocols.coco import COCO
@@ -23,7 +23,7 @@ from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
-from apframe.schema import Dataset, canonical_detections, is_known
+from apframe.schema import OUTCOMES, Dataset, canonical_detections, is_known, unknown_ids
 
 if TYPE_CHECKING:
     import numpy as np
@@ -290,7 +290,7 @@ class Evaluation:
         matches = {
             "match_id": pl.Int64, "image_id": image, "category_id": category, "detection_id": detection,
             "annotation_id": annotation, "iou_threshold": pl.Float64, "area_range": areas, "score": pl.Float64,
-            "rank": pl.Int64, "similarity": pl.Float64, "outcome": pl.Enum(["tp", "fp", "fn", "ignored"]),
+            "rank": pl.Int64, "similarity": pl.Float64, "outcome": OUTCOMES,
         }  # fmt: skip
         curves = at | {
             "rank": pl.UInt32, "detection_id": detection, "score": pl.Float64, "tp": pl.UInt32, "fp": pl.UInt32,
@@ -397,10 +397,8 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     if drop_unknown_images:
         found = found.filter(known)
     elif not known.all():
-        unknown_images = listed(found["image_id"].filter(~known).unique(maintain_order=True).to_list())
-        remedy = f'unknown: {unknown_images}; give the ground truth of these results, or drop them (unknown_images="drop")'
-        rows = found["detection_id"].filter(~known)
-        raise UnknownIdError("detections", "image_id is not among the images", "detection_id", rows, remedy)
+        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
     listed_ids = dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():

@@ -84,6 +84,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
     ),
 }
 """Columns beyond these are attributes and are carried along."""
+OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
 
@@ -278,14 +279,19 @@ def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
     return ids.is_in(known.implode()) if len(known) else pl.repeat(False, len(ids), eager=True)
 
 
+def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str) -> UnknownIdError:
+    """The error that names the rows whose ids are not known, and these ids."""
+    unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
+    rows = _rows(table, frame, ~known)
+    return UnknownIdError(table, f"{column} is not among the {owner}", *rows, f"unknown: {unknown}; {remedy}")
+
+
 def _check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
     """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
     for column, owner in _REFERENCES:
         known = is_known(frame[column], dataset.core(owner)[column])
         if not known.all():
-            unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
-            remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
-            raise UnknownIdError(table, f"{column} is not among the {owner}", *_rows(table, frame, ~known), remedy)
+            raise unknown_ids(table, frame, column, owner, known, f"add them to the {owner} or remove these rows")
 
 
 def _as_id(table: str, ids: pl.Series) -> pl.Series:

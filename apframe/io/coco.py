@@ -316,11 +316,11 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
     _refuse(table, [not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     columns, as_json = [], set()
     for name in dict.fromkeys(chain(_FIELDS[table], chain.from_iterable(rows))):
-        values = [row.get(name) for row in rows]
-        types = set(map(type, values)) - {type(None)}
         kind = _FIELDS[table].get(name)
         if attributes_only and kind not in (None, "json"):
             continue
+        values = [row.get(name) for row in rows]
+        types = set(map(type, values)) - {type(None)}
         if kind in ("id", "number", "box", "numbers"):
             columns.append(_known(table, name, kind, values))
         elif kind == "text":

@@ -5,8 +5,8 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.matching.by_score import EVERY_SLICE
+from apframe.schema import OUTCOMES
 
-OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
 _AT = ["first", "slice"]
 
 

@@ -23,7 +23,7 @@ def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
     score, tp, fp, precision `tp / (tp + fp)`, recall `tp / n_positives` (null without positives), envelope (the largest
     precision at this rank or further down: the interpolated precision).
 
-    >>> from apframe.matching.outcomes import OUTCOMES
+    >>> from apframe.schema import OUTCOMES
     >>> matches = pl.LazyFrame({
     ...     "category_id": [1] * 4, "area_range": ["all"] * 4, "iou_threshold": [0.5] * 4, "detection_id": [1, 2, 3, None],
     ...     "score": [0.9, 0.8, 0.7, None], "rank": [1, 2, 3, None], "outcome": ["tp", "fp", "tp", "fn"],
@@ -37,7 +37,6 @@ def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
     return (
         matches.with_columns(n_positives=n_positives.replace(0, None))
         .filter(is_tp | is_fp)
-        .sort(*GROUP, "rank")
         .with_columns(tp=is_tp.cum_sum().over(GROUP, order_by="rank"), fp=is_fp.cum_sum().over(GROUP, order_by="rank"))
         # the divisor must be a column of its own: by one repeated value Polars divides with a reciprocal, off in the last bit
         .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=tp / (pl.col("n_positives") + 0 * tp))
