@@ -28,6 +28,7 @@ bench: .venv-bench/installed
 # make the sample set anew; it comes out the same
 sample: .venv/installed
 	$(BIN)/python data/generate.py
+	$(BIN)/python data/generate_retrieval.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

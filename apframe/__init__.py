@@ -4,17 +4,47 @@ from apframe.evaluation import Evaluation, evaluate, read_evaluation
 from apframe.io.coco import read_coco, read_coco_results, write_coco, write_coco_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
+from apframe.ranking.definitions import Definition, as_definition, definitions
+from apframe.ranking.expressions import (
+    average_precision,
+    best_f_beta,
+    dcg,
+    f_beta,
+    ndcg,
+    precision,
+    precision_at_recall,
+    r_precision,
+    recall,
+    recall_at_precision,
+    reciprocal_rank,
+    success,
+)
 from apframe.schema import Dataset
 
 __all__ = [
     "COCO",
     "Dataset",
+    "Definition",
     "Evaluation",
     "Protocol",
+    "as_definition",
+    "average_precision",
+    "best_f_beta",
+    "dcg",
+    "definitions",
     "evaluate",
+    "f_beta",
+    "ndcg",
+    "precision",
+    "precision_at_recall",
+    "r_precision",
     "read_coco",
     "read_coco_results",
     "read_evaluation",
+    "recall",
+    "recall_at_precision",
+    "reciprocal_rank",
+    "success",
     "write_coco",
     "write_coco_results",
 ]

@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+import difflib
+from collections.abc import Iterable, Sequence
 from typing import Any
 
 
@@ -44,6 +45,10 @@ class UnknownIdError(RowError):
     """Rows refer to an image or a category that is not in its table."""
 
 
+class ScoreError(InputError):
+    """A score or a relevance is NaN, so that nothing can be ranked by it; the message names the rows."""
+
+
 class IdTypeError(InputError):
     """Ids are integers on one side and strings on the other."""
 
@@ -82,6 +87,16 @@ def listed(values: list[Any], most: int = 5) -> str:
     """
     shown = ", ".join(repr(value) for value in values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """The end of a message about an unknown word: the near ones, or all of them.
+
+    >>> did_you_mean("stepp", ["step", "trapezoid"])
+    '; did you mean step?'
+    """
+    near = difflib.get_close_matches(word, known, 3)
+    return f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(known)}"
 
 
 def _restored(kind: type[RowError], message: str, table: str, key: str, rows: list[Any]) -> RowError:

@@ -1,6 +1,6 @@
 """The driver of `make bench`: measures apframe and its peers, on Linux.
 
-The report goes to standard output and, with all raw measurements, into `.bench/`. The exit code is 1 if two tools do
+A topic's report goes to standard output and, with all raw measurements, into `.bench/`. The exit code is 1 if two tools do
 not return the same numbers or apframe fails; a bar that is missed is only reported.
 """
 
@@ -17,41 +17,33 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from .report import JOBS, METRICS, OURS, SETS, Run, all_equal, render
-from .worker import TOOLS
+from .report import OURS, Run, Topic, all_equal, render
+from .topics import METRICS, TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".bench"
-WORKER = Path(__file__).with_name("worker.py")
 SECONDS, GIGABYTES = 600, 16  # a process that needs more is ended
 SLOW, SLOW_RUNS = 60, 2  # a tool whose first run takes longer than SLOW seconds runs so often
-FILES = {
-    "street": ("street/instances.json", "street/model_a.json"),
-    "45k": ("5k/instances.json", "5k/detections_45000.json"),
-    "450k": ("5k/instances.json", "5k/detections_450000.json"),
-    "5m": ("80k/instances.json", "80k/detections_5000000.json"),
-}
-GENERATE = {
-    "5k": "--images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000",
-    "80k": "--images 80000 --categories 365 --annotations 1200000 --detections 5000000",
-}
 
 
-def input_files(set_: str, data: Path) -> tuple[Path, Path]:
-    """Ground truth and detections of a set; they are made where they are missing."""
-    folder = ROOT / "data" if set_ == "street" else data
-    gt, dt = (folder / name for name in FILES[set_])
-    if not (gt.exists() and dt.exists()):
+def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, Path] | None:
+    """The two files of a set, which are made where they are missing; None if a sample has none for this job."""
+    made_by = topic.sets[set_].made_by
+    folder = data if made_by else ROOT / "data"
+    first, second = (folder / f"{name}{topic.jobs[job].suffix}" for name in topic.sets[set_].files)
+    if not (first.exists() and second.exists()):
+        if not made_by:
+            return None
         print(f"making the files of {set_}", file=sys.stderr)
-        arguments = GENERATE[gt.parent.name].split()
-        subprocess.run([sys.executable, ROOT / "data" / "generate.py", "--out", gt.parent, *arguments], check=True)
-    return gt, dt
+        script, *arguments = made_by.split()
+        subprocess.run([sys.executable, ROOT / "data" / script, "--out", first.parent, *arguments], check=True)
+    return first, second
 
 
 def watch(child: subprocess.Popen[bytes], done: threading.Event, verdict: list[str]) -> None:
@@ -77,16 +69,16 @@ def twelve(output: str) -> list[float]:
     return [-1.0 if values[name] is None else float(values[name]) for name in METRICS]
 
 
-def measure(set_: str, job: str, tool: str, gt: Path, dt: Path) -> Run:
+def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, Path]) -> Run:
     """One cell's process. It runs in the folder of its files, so that what it prints need not name that folder."""
     cell: Run = {"set": set_, "job": job, "tool": tool}
     shell = tool == OURS and job == "process"
-    head = ["-m", "apframe", "eval"] if shell else [str(WORKER), tool, job]
-    command = [sys.executable, *head, gt.name, dt.name, *(["--json"] if shell else [])]
+    head = ["-m", "apframe", "eval"] if shell else [topic.worker, tool, job]
+    command = [sys.executable, *head, *(file.name for file in files), *(["--json"] if shell else [])]
     done, verdict = threading.Event(), list[str]()
     with TemporaryFile() as out, TemporaryFile() as err:
         busy, start = busy_seconds(), time.perf_counter()
-        child = subprocess.Popen(command, cwd=gt.parent, stdout=out, stderr=err)
+        child = subprocess.Popen(command, cwd=files[0].parent, stdout=out, stderr=err)
         watcher = threading.Thread(target=watch, args=(child, done, verdict), daemon=True)
         watcher.start()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # its id stays taken until wait4
@@ -108,26 +100,29 @@ def measure(set_: str, job: str, tool: str, gt: Path, dt: Path) -> Run:
         if shell:
             return {**run, "stats": twelve(output)}
         answer = json.loads(output.splitlines()[-1])  # what the tool itself prints stands above
-        if job != "process":
+        if topic.jobs[job].inside:
             run["wall"], run["cpu"] = answer["wall"], answer["cpu"]
         return {**run, "stats": answer["stats"]}
     except (ValueError, LookupError, TypeError, AttributeError) as error:
         return {**cell, "error": f"failed: cannot read its output, {error!r}"}
 
 
-def measure_set(set_: str, gt: Path, dt: Path, options: argparse.Namespace) -> Iterator[Run]:
-    """All jobs, repetitions and tools; the tools in turn forwards and backwards."""
+def measure_set(topic: Topic, set_: str, tools: list[str], files: dict[str, tuple[Path, Path]], runs: int) -> Iterator[Run]:
+    """All jobs (the keys of `files`), repetitions and tools; the tools in turn forwards and backwards."""
     ended: dict[str, str] = {}  # tools that went over a limit: the next jobs contain the same work
-    for job in options.jobs:
-        times: dict[str, list[float]] = {tool: [] for tool in options.tools}
-        for repetition in range(options.runs):
-            for tool in options.tools[:: -1 if repetition % 2 else 1]:
+    for job in list(files)[:1]:
+        for tool in set(topic.compiled).intersection(tools):
+            measure(topic, set_, job, tool, files[job])
+    for job in files:
+        times: dict[str, list[float]] = {tool: [] for tool in tools}
+        for repetition in range(runs):
+            for tool in tools[:: -1 if repetition % 2 else 1]:
                 if tool not in times or (len(times[tool]) >= SLOW_RUNS and times[tool][0] > SLOW):
                     continue
                 if tool in ended:
                     run: Run = {"set": set_, "job": job, "tool": tool, "error": ended[tool]}
                 else:
-                    run = measure(set_, job, tool, gt, dt)
+                    run = measure(topic, set_, job, tool, files[job])
                 if "error" in run:
                     del times[tool]  # not again
                     if run["error"].startswith(">"):
@@ -135,7 +130,7 @@ def measure_set(set_: str, gt: Path, dt: Path, options: argparse.Namespace) -> I
                 else:
                     times[tool].append(run["wall"])
                 said = run.get("error") or f"{run['wall']:.3f} s, {run['peak']:,.0f} MB"
-                print(f"{set_} {job} {repetition + 1}/{options.runs} {tool}: {said}", file=sys.stderr, flush=True)
+                print(f"{set_} {job} {repetition + 1}/{runs} {tool}: {said}", file=sys.stderr, flush=True)
                 yield run
 
 
@@ -161,37 +156,52 @@ def describe(tools: list[str]) -> dict[str, str]:
     }
 
 
+def chosen(names: Iterable[str], wanted: list[str] | None) -> list[str]:
+    """The topic's names among those that are wanted, in the order of the topic."""
+    return [name for name in names if wanted is None or name in wanted]
+
+
+def run_topic(topic: Topic, options: argparse.Namespace) -> str:
+    """Measure and report; the answer is what went wrong."""
+    about, inputs = describe(chosen(topic.tools, options.tools)), dict[str, str]()
+    save = OUT / f"{topic.name}{'_quick' if options.quick else ''}.json"
+    runs: list[Run] = []
+    default = [set_ for set_, files in topic.sets.items() if bool(files.made_by) != options.quick]
+    for set_ in chosen(topic.sets, options.sets or default):
+        found = {job: input_files(topic, set_, job, options.data.resolve()) for job in chosen(topic.jobs, options.jobs)}
+        files = {job: pair for job, pair in found.items() if pair}
+        inputs.update({f"{file.parent.name}/{file.name}": sha256(file) for pair in files.values() for file in pair})
+        tools = chosen(topic.sets[set_].tools or topic.tools, options.tools)
+        for run in measure_set(topic, set_, tools, files, 1 if options.quick else options.runs):
+            runs.append(run)
+            save.write_text(json.dumps({"machine": about, "inputs": inputs, "runs": runs}, indent=1) + "\n")
+    report = render(topic, about, inputs, runs)
+    save.with_suffix(".md").write_text(report)
+    print(report)
+    if not all_equal(topic, runs):
+        return "the tools do not return the same numbers"
+    return "apframe has not run everywhere" if any(run["tool"] == OURS and "error" in run for run in runs) else ""
+
+
 def main() -> int:
     parser = argparse.ArgumentParser(prog="python -m tests.benchmarks", description=__doc__)
-    parser.add_argument("--sets", nargs="+", choices=SETS, default=["45k", "450k", "5m"], help="default: all but street")
-    parser.add_argument("--jobs", nargs="+", choices=JOBS, default=list(JOBS), help="default: all")
-    parser.add_argument("--tools", nargs="+", choices=TOOLS, default=list(TOOLS), help="default: all")
+    parser.add_argument("--topics", nargs="+", choices=TOPICS, default=list(TOPICS), help="default: all")
+    for part, default in (("sets", "all but the samples"), ("jobs", "all"), ("tools", "all")):
+        names = dict.fromkeys(name for topic in TOPICS.values() for name in getattr(topic, part))
+        parser.add_argument(f"--{part}", nargs="+", choices=names, help=f"those of a topic among these; default: {default}")
     parser.add_argument("--runs", type=int, default=5, help="processes for each tool, set and job; default: 5")
     parser.add_argument("--data", type=Path, default=OUT, help="where the large sets are, or are made; default: .bench")
-    parser.add_argument("--quick", action="store_true", help="one run on the sample set, to try the benchmark itself")
+    parser.add_argument("--quick", action="store_true", help="one run on the samples, to try the benchmark itself")
     options = parser.parse_args()
-    if options.quick:
-        options.sets, options.runs = ["street"], 1
 
     OUT.mkdir(exist_ok=True)
     (OUT / ".gitignore").write_text("*\n")
-    save = OUT / ("quick.json" if options.quick else "results.json")
-    about, inputs = describe(options.tools), dict[str, str]()
-    runs: list[Run] = []
-    for set_ in options.sets:
-        gt, dt = input_files(set_, options.data.resolve())
-        inputs.update({f"{file.parent.name}/{file.name}": sha256(file) for file in (gt, dt)})
-        for run in measure_set(set_, gt, dt, options):
-            runs.append(run)
-            save.write_text(json.dumps({"machine": about, "inputs": inputs, "runs": runs}, indent=1) + "\n")
-    report, same = render(about, inputs, runs), all_equal(runs)
-    save.with_suffix(".md").write_text(report)
-    print(report)
-    broken = any(run["tool"] == OURS and "error" in run for run in runs)
-    if broken or not same:
-        reason = "apframe has not run everywhere" if same else "the tools do not return the same numbers"
-        print(f"FAILED: {reason}", file=sys.stderr)
-    return int(broken or not same)
+    failed = False
+    for name in options.topics:
+        if reason := run_topic(TOPICS[name], options):
+            print(f"FAILED: {name}: {reason}", file=sys.stderr)
+            failed = True
+    return int(failed)
 
 
 if __name__ == "__main__":

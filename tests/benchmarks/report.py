@@ -8,23 +8,11 @@ from math import inf, isnan
 from statistics import median
 from typing import Required, TypedDict
 
-METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
-OURS, REFERENCE, TOLERANCE = "apframe", "pycocotools", 1e-12
-SETS = {
-    "street": "the sample set",
-    "45k": "45,000 detections, 5,000 images, 80 categories, 35,000 annotations",
-    "450k": "450,000 detections, 5,000 images, 80 categories, 35,000 annotations",
-    "5m": "5,000,000 detections, 80,000 images, 365 categories, 1,200,000 annotations",
-}
-JOBS = {
-    "process": "two JSON files to twelve numbers, the whole process from the interpreter's start to its end",
-    "warm": "two JSON files to twelve numbers in a warm process",
-    "loaded": "tables or objects already loaded, to complete metrics, in a warm process",
-}
+OURS = "apframe"
 
 
 class Run(TypedDict, total=False):
-    """One process: its seconds, megabytes and twelve numbers, or the error that ended it."""
+    """One process: its seconds, megabytes and the numbers it returned, or the error that ended it."""
 
     set: Required[str]
     job: Required[str]
@@ -67,21 +55,43 @@ class Bar:
 
     def __str__(self) -> str:
         of = f"that of {self.base}" if self.base else "the best peer's"
-        return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {self.limit} × {of}"
+        return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {round(self.limit, 3)} × {of}"
 
 
-BARS = (
-    Bar("process", "450k", 1.5),
-    Bar("process", "5m", 1.0, below=True),
-    Bar("warm", "45k", 1.3),
-    Bar("warm", "450k", 1.0),
-    Bar("loaded", "45k", 1.5),
-    Bar("loaded", "450k", 1.0, below=True),
-    Bar("loaded", "5m", 1.0, below=True),
-    Bar("warm", "450k", 10.0, base="45k"),
-    Bar("loaded", "450k", 10.0, base="45k"),
-    Bar("process", "5m", 2.0, quantity="peak memory"),
-)
+@dataclass(frozen=True)
+class Set:
+    """Two input files, without their suffixes; a script in `data` makes them, unless they are a sample that lies there."""
+
+    meaning: str
+    files: tuple[str, str]
+    made_by: str = ""
+    tools: tuple[str, ...] = ()  # where not all of the topic's are measured
+
+
+@dataclass(frozen=True)
+class Job:
+    """What a process does, on files of this suffix."""
+
+    meaning: str
+    suffix: str
+    inside: bool = False  # timed by the worker, rather than from the interpreter's start to its end
+
+
+@dataclass(frozen=True)
+class Topic:
+    """One benchmark: who does what on which files, what they have to return, and what is asked of apframe."""
+
+    name: str
+    worker: str
+    tools: tuple[str, ...]
+    sets: dict[str, Set]
+    jobs: dict[str, Job]
+    bars: tuple[Bar, ...]
+    reference: str  # the tool whose numbers are right
+    numbers: int  # how many each process returns
+    numbers_are: str
+    tolerance: float
+    compiled: tuple[str, ...] = ()  # tools that compile at their first run and keep the result on disk: it is not counted
 
 
 def summarize(runs: Iterable[Run]) -> Cells:
@@ -120,23 +130,23 @@ def judge(bar: Bar, cells: Cells) -> str:
     return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}" + ("" if bar.base else f" ({best})")
 
 
-def deviations(runs: Sequence[Run]) -> dict[str, tuple[str, dict[str, float]]]:
-    """By set: the reference (pycocotools, or else the first tool that ran), and how far each tool is from it."""
+def deviations(topic: Topic, runs: Sequence[Run]) -> dict[str, tuple[str, dict[str, float]]]:
+    """By set: the reference (the topic's, or else the first tool that ran), and how far each tool is from it."""
     result = {}
     for set_ in dict.fromkeys(run["set"] for run in runs if "stats" in run):
         found = [run for run in runs if run["set"] == set_ and "stats" in run]
-        reference = next((run for run in found if run["tool"] == REFERENCE), found[0])
+        reference = next((run for run in found if run["tool"] == topic.reference), found[0])
         largest: dict[str, float] = {}
         for run in found:
             gaps = [abs(a - b) for a, b in zip(run["stats"], reference["stats"], strict=False)]
-            complete = len(run["stats"]) == len(METRICS) and not any(map(isnan, gaps))
+            complete = len(run["stats"]) == topic.numbers and not any(map(isnan, gaps))
             largest[run["tool"]] = max([*gaps, largest.get(run["tool"], 0.0)]) if complete else inf
         result[set_] = (reference["tool"], largest)
     return result
 
 
-def all_equal(runs: Sequence[Run]) -> bool:
-    return all(gap <= TOLERANCE for _, gaps in deviations(runs).values() for gap in gaps.values())
+def all_equal(topic: Topic, runs: Sequence[Run]) -> bool:
+    return all(gap <= topic.tolerance for _, gaps in deviations(topic, runs).values() for gap in gaps.values())
 
 
 def table(cells: Cells, set_: str, job: str) -> list[str]:
@@ -161,20 +171,23 @@ def disturbance(runs: Iterable[Run]) -> str:
     return f"Other processes used {share:.0%} of a core meanwhile{': these times say little' if share > 0.2 else ''}."
 
 
-def render(machine: dict[str, str], inputs: dict[str, str], runs: Sequence[Run]) -> str:
+def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: Sequence[Run]) -> str:
     """The whole report as Markdown."""
     cells = summarize(runs)
-    lines = ["## Benchmark", "", *(f"- {name}: {value}" for name, value in machine.items()), ""]
+    lines = [f"## Benchmark: {topic.name}", "", *(f"- {name}: {value}" for name, value in machine.items()), ""]
     lines += ["Every run is a fresh process; medians; a peak is the whole process's resident memory, MB are 10^6 bytes."]
+    if topic.compiled:
+        lines[-1] += f" Code that {', '.join(topic.compiled)} compiles and keeps on disk is there before the first run."
     for set_, job in dict.fromkeys((run["set"], run["job"]) for run in runs):
-        lines += ["", f"### {job}, {set_}", "", f"{SETS[set_]}; {JOBS[job]}.", "", *table(cells, set_, job), ""]
+        lines += ["", f"### {job}, {set_}", "", f"{topic.sets[set_].meaning}; {topic.jobs[job].meaning}.", ""]
+        lines += [*table(cells, set_, job), ""]
         lines.append(disturbance(run for run in runs if (run["set"], run["job"]) == (set_, job)))
-    lines += ["", "### Bars, against the fastest or leanest peer above", "", *(judge(bar, cells) for bar in BARS)]
+    lines += ["", "### Bars, against the fastest or leanest peer above", "", *(judge(bar, cells) for bar in topic.bars)]
     lines += ["", disturbance(runs).replace("meanwhile", "in all of this")]
-    lines += ["", f"### Same numbers: {'yes' if all_equal(runs) else 'NO'}", ""]
-    lines += [f"The largest deviation of any of the twelve numbers, in all runs; at most {TOLERANCE:g} is allowed.", ""]
-    for set_, (reference, gaps) in deviations(runs).items():
-        verdicts = [f"{tool} {gap:.2g}{'' if gap <= TOLERANCE else ' (DIFFERS)'}" for tool, gap in gaps.items()]
+    lines += ["", f"### Same numbers: {'yes' if all_equal(topic, runs) else 'NO'}", ""]
+    lines += [f"The largest deviation of any of {topic.numbers_are}, in all runs; at most {topic.tolerance:g} is allowed.", ""]
+    for set_, (reference, gaps) in deviations(topic, runs).items():
+        verdicts = [f"{tool} {gap:.2g}{'' if gap <= topic.tolerance else ' (DIFFERS)'}" for tool, gap in gaps.items()]
         lines.append(f"- {set_}, from {reference}: {', '.join(verdicts)}")
     lines += ["", "### Inputs (SHA-256)", "", *(f"- `{name}` {digest}" for name, digest in inputs.items())]
     return "\n".join(lines) + "\n"

@@ -4,10 +4,13 @@ from __future__ import annotations
 
 import json
 
+import polars as pl
 import pytest
 
 from .__main__ import twelve
-from .report import METRICS, Bar, Run, all_equal, deviations, disturbance, judge, summarize, table
+from .report import Bar, Run, Topic, all_equal, deviations, disturbance, judge, summarize, table
+from .retrieval_worker import MEASURES, nested, numbers
+from .topics import DETECTION, METRICS, RETRIEVAL, TOPICS
 
 STATS = [k / 12 for k in range(12)]
 
@@ -57,6 +60,7 @@ def test_one_failed_run_fails_its_cell() -> None:
             9.0,
             "met** warm, 450k: peak memory ≤ 2.5 × the best peer's; reached 2 (hotcoco)",
         ),
+        (Bar("warm", "450k", 1 / 3), 0.1, "met** warm, 450k: time ≤ 0.333 × the best peer's; reached 0.25 (vernier)"),
         (Bar("warm", "450k", 10.0, base="45k"), 0.6, "MISSED** warm, 450k: time ≤ 10.0 × that of 45k; reached 12"),
         (Bar("warm", "5m", 1.0), 0.6, "not measured** warm, 5m: time ≤ 1.0 × the best peer's"),
     ],
@@ -75,18 +79,48 @@ def test_bars(bar: Bar, ours: float, expected: str) -> None:
 def test_deviations_are_the_largest_of_all_runs_from_pycocotools() -> None:
     runs = [*cell("hotcoco", 1.0, 1.0), *cell("pycocotools", 1.0)]
     runs[1]["stats"] = [STATS[0] + 2.0**-52, *STATS[1:]]
-    assert deviations(runs) == {"450k": ("pycocotools", {"hotcoco": 2.0**-52, "pycocotools": 0.0})}
-    assert all_equal(runs)
+    assert deviations(DETECTION, runs) == {"450k": ("pycocotools", {"hotcoco": 2.0**-52, "pycocotools": 0.0})}
+    assert all_equal(DETECTION, runs)
 
 
 @pytest.mark.parametrize("wrong", [[0.0, *STATS[1:-1], 0.5], STATS[:11], [float("nan"), *STATS[1:]], []])
 def test_other_numbers_are_found(wrong: list[float]) -> None:
     runs = [*cell("hotcoco", 1.0), *cell("apframe", 1.0)]
     runs[1]["stats"] = wrong
-    assert deviations(runs)["450k"][0] == "hotcoco"  # without pycocotools, the first
-    assert not all_equal(runs)
+    assert deviations(DETECTION, runs)["450k"][0] == "hotcoco"  # without pycocotools, the first
+    assert not all_equal(DETECTION, runs)
 
 
 def test_null_is_minus_one_in_the_order_of_pycocotools() -> None:
     summary = dict(zip(reversed(METRICS), [None, *STATS[1:]], strict=True))
     assert twelve(json.dumps(summary)) == [*reversed(STATS[1:]), -1.0]
+
+
+VALUES = {"q1": 0.5, "q2": 0.25, "q3": 0.0}
+
+
+@pytest.mark.parametrize(
+    ("values", "equal"),
+    [
+        (dict(reversed(VALUES.items())), True),
+        ({**VALUES, "q3": 2e-7}, True),
+        ({**VALUES, "q3": 2e-6}, False),
+        ({**VALUES, "q1": 0.25, "q2": 0.5}, False),
+    ],
+)
+def test_one_other_value_of_one_query_is_found(values: dict[str, float], equal: bool) -> None:
+    means = dict.fromkeys(MEASURES, 0.25)
+    runs = [*cell("ranx", 1.0), *cell("pytrec_eval-terrier", 1.0)]
+    for run, per_query in zip(runs, (values, VALUES), strict=True):
+        run["stats"] = numbers(means, [(query, name, value) for name in MEASURES for query, value in per_query.items()])
+    assert all_equal(RETRIEVAL, runs) is equal
+
+
+def test_peers_get_all_rows_in_whatever_order() -> None:
+    run = pl.DataFrame({"query_id": ["b", "a", "b"], "document_id": ["x", "x", "y"], "score": [2.0, 3.0, 1.0]})
+    assert nested(run) == {"b": {"x": 2.0, "y": 1.0}, "a": {"x": 3.0}}
+
+
+@pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
+def test_bars_name_what_is_measured(topic: Topic) -> None:
+    assert all(bar.job in topic.jobs and {bar.set, bar.base or bar.set} <= set(topic.sets) for bar in topic.bars)

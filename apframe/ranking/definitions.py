@@ -1,0 +1,411 @@
+"""The published definitions of average precision, as values under one interface.
+
+Walk down a ranking; at the k-th true positive, let `p` be the precision there, `P` its right-to-left maximum (the envelope),
+and `r = k / R` the recall, where R counts all positives there are, retrieved or not. Nearly every definition is the weighted sum
+
+    AP = sum over k of precision * (reached(k) - reached(k - 1))
+
+where `reached` says which share of the whole recall axis k positives have covered. They differ in the precision (p or P) and in
+`reached`; the few that are of another form stand beside them.
+"""
+
+from __future__ import annotations
+
+import re
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean
+
+# the columns of a points table, see `find_points`
+_TP, _RANK, _NEW_TP, _NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
+_POSITIVES, _RANKED = pl.col("n_positives"), pl.col("n_ranked")
+PRECISION = _TP / _RANK
+_GAIN = _NEW_TP / _POSITIVES  # what a point adds to recall
+
+
+@dataclass(frozen=True)
+class Definition(ABC):
+    """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
+
+    The class attributes are the columns of `apframe.definitions()`.
+    """
+
+    name: ClassVar[str]
+    precision: ClassVar[str]
+    weights: ClassVar[str]
+    formula: ClassVar[str]
+    used_by: ClassVar[str]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def of_points(self) -> pl.Expr:
+        """The average precision of each ranking: an aggregate for `points.group_by(...).agg(...)`; 0 without points.
+
+        `points` has a row where recall rises, best score first (see `find_points`): tp and rank (true positives and all
+        items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
+        are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
+        """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WeightedSum(Definition):
+    """Definitions of the form `sum(precision * (reached(k) - reached(k - 1)))`."""
+
+    interpolated: ClassVar[bool]
+
+    @abstractmethod
+    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
+
+    def of_points(self) -> pl.Expr:
+        """The sum of precision (or its envelope) times the weight of each point."""
+        weight = self.reached(_TP, _POSITIVES) - self.reached(_TP - _NEW_TP, _POSITIVES)
+        return ((envelope(PRECISION) if self.interpolated else PRECISION) * weight).sum()
+
+
+@dataclass(frozen=True)
+class Step(WeightedSum):
+    """The precision at each true positive, averaged over all positives: `sum(p_k) / R`.
+
+    Source: Buckley and Voorhees 2000; trec_eval `map` (with a cut-off k, `map_cut`). Also called approximated AP; VLFeat's
+    `ap`; scikit-learn's `average_precision_score` is the same with ties="group". Unlike `interpolated` it takes the
+    precision as observed.
+    """
+
+    name = "step"
+    precision, weights = "as observed", "r_k - r_(k-1)"
+    formula = "sum over k of p_k (r_k - r_(k-1))"
+    used_by = "TREC map, VLFeat ap, scikit-learn with ties='group'"
+    source = "Buckley and Voorhees 2000; trec_eval m_map.c"
+    interpolated = False
+
+    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """Recall itself."""
+        return recall_of(k, n_positives)
+
+
+@dataclass(frozen=True)
+class Interpolated(WeightedSum):
+    """The area under the envelope: `sum(P_k) / R`.
+
+    Source: PASCAL VOC development kit 2010 and later ("all points"); VLFeat with Interpolate. At least as large as `step`, and
+    the limit of the level-based definitions when their levels grow dense.
+    """
+
+    name = "interpolated"
+    precision, weights = "envelope", "r_k - r_(k-1)"
+    formula = "sum over k of P_k (r_k - r_(k-1))"
+    used_by = "VOC 2010 and later, Open Images, ActivityNet, VLFeat Interpolate"
+    source = "Everingham et al. 2012, VOC development kit, VOCap.m"
+    interpolated = True
+
+    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """Recall itself."""
+        return recall_of(k, n_positives)
+
+
+class Levels(WeightedSum):
+    """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 where none reaches it."""
+
+    precision, interpolated = "envelope", True
+    levels: tuple[float, ...]
+
+    def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """How many of the levels are at most `k / n_positives`; none for k = 0, so that level 0 belongs to k = 1.
+
+        >>> frame = pl.DataFrame({"k": [0, 1, 2, 3], "R": [10, 10, 10, 10]})
+        >>> frame.select(Coco101().levels_reached(pl.col("k"), pl.col("R"))).to_series().to_list()
+        [0, 11, 21, 31]
+        """
+        reached = pl.lit(pl.Series(self.levels, dtype=pl.Float64)).search_sorted(recall_of(k, n_positives), side="right")
+        return pl.when(k > 0).then(reached.cast(pl.Int32)).otherwise(0)
+
+    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """The share of the levels."""
+        return self.levels_reached(k, n_positives) / len(self.levels)
+
+
+@dataclass(frozen=True)
+class Voc2007(Levels):
+    """Eleven levels as `np.arange(0, 1.1, .1)` makes them, of which .3, .6 and .7 are a bit too large.
+
+    Source: PASCAL VOC 2007, as its Python ports compute it. Three of ten positives do not reach its level .30000000000000004,
+    where they do reach that of `eleven_point`.
+    """
+
+    levels: tuple[float, ...] = tuple(level * 0.1 for level in range(11))
+    name = "voc2007"
+    weights = "levels 0, .1 … 1 in (r_(k-1), r_k], over 11"
+    formula = "mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)"
+    used_by = "VOC 2007, DOTA"
+    source = "Everingham et al. 2010; VOC development kit 2007"
+
+
+@dataclass(frozen=True)
+class ElevenPoint(Levels):
+    """Eleven levels k/10 as doubles.
+
+    Source: VLFeat `ap_interp_11` (which also counts a point at recall 0 and precision 1; see `vl_pr`); Manning, Raghavan and
+    Schütze 2008. `voc2007` is the same but for the last bit of three levels.
+    """
+
+    levels: tuple[float, ...] = tuple(level / 10 for level in range(11))
+    name = "eleven_point"
+    weights = "levels 0, .1 … 1 in (r_(k-1), r_k], over 11"
+    formula = "mean over the levels of max precision at recall >= level, levels k / 10"
+    used_by = "VLFeat ap_interp_11, textbooks"
+    source = "Manning, Raghavan and Schütze 2008, chapter 8"
+
+
+@dataclass(frozen=True)
+class Trec9ElevenPoint(ElevenPoint):
+    """Eleven levels, each given to a positive by rounding up: the envelope at the `int(level * R + .9)`-th one.
+
+    Source: trec_eval 9, `11pt_avg` and `iprec_at_recall`. Where level · R is less than .1 above a whole number, the level is
+    reached one positive earlier than in `eleven_point`.
+    """
+
+    name = "eleven_point_trec9"
+    weights = "levels given to the int(level R + .9)-th positive, over 11"
+    formula = "mean over the levels of the envelope at the int(level R + .9)-th positive"
+    used_by = "trec_eval 9: 11pt_avg, iprec_at_recall"
+    source = "trec_eval 9.0.8, m_11pt_avg.c"
+
+    def _cutoff(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+        return (level * n_positives + 0.9).floor()
+
+    def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """How many of the levels are given to the first k positives."""
+        given = [(self._cutoff(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
+        return pl.when(k > 0).then(pl.sum_horizontal(given)).otherwise(0)
+
+
+@dataclass(frozen=True)
+class Trec10ElevenPoint(Trec9ElevenPoint):
+    """Eleven levels, each given to a positive by rounding to the nearest, halves up.
+
+    Source: trec_eval 10, `11pt_avg` and `iprec_at_recall`; its version 9 rounds up (`eleven_point_trec9`).
+    """
+
+    name = "eleven_point_trec10"
+    weights = "levels given to the round(level R)-th positive, over 11"
+    formula = "mean over the levels of the envelope at the round(level R)-th positive"
+    used_by = "trec_eval 10: 11pt_avg, iprec_at_recall"
+    source = "trec_eval 10.0, m_11pt_avg.c"
+
+    def _cutoff(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+        return (level * n_positives).round(0, mode="half_away_from_zero")
+
+
+@dataclass(frozen=True)
+class Coco101(Levels):
+    """101 levels, `linspace(0, 1, 101)`.
+
+    Source: COCO, `COCOeval.accumulate`, which also adds 2.2e-16 to the divisor of every precision; the detection protocol
+    does so too, and this definition does not (the numbers agree to 1e-15). Finer than `voc2007`, so nearer to `interpolated`.
+    """
+
+    levels: tuple[float, ...] = (*(level * 0.01 for level in range(100)), 1.0)
+    name = "coco101"
+    weights = "levels 0, .01 … 1 in (r_(k-1), r_k], over 101"
+    formula = "mean over the levels linspace(0, 1, 101) of the envelope at the first recall >= level, else 0"
+    used_by = "COCO, LVIS, CrowdPose"
+    source = "Lin et al. 2014; pycocotools, cocoeval.py"
+
+
+@dataclass(frozen=True)
+class Trapezoid(Definition):
+    """The area under straight lines between the observed points, starting at recall 0 and precision 1.
+
+    Source: VLFeat `auc`; the Oxford and Paris retrieval benchmarks (Philbin et al. 2007; revisitop). Straight lines between
+    points of a precision–recall curve are too high where false positives lie between them; `davis_goadrich` is exact there.
+    """
+
+    name = "trapezoid"
+    precision, weights = "mean of before and at", "r_k - r_(k-1)"
+    formula = "sum over k of (precision before + at) / 2 (r_k - r_(k-1))"
+    used_by = "VLFeat auc, Oxford and Paris (revisitop), HPatches"
+    source = "Philbin et al. 2007, compute_ap"
+
+    def of_points(self) -> pl.Expr:
+        """The sum of the trapezoids."""
+        n_before = _RANK - _NEW_N
+        before = pl.when(n_before > 0).then((_TP - _NEW_TP) / n_before).otherwise(1.0)
+        return ((before + PRECISION) / 2 * _GAIN).sum()
+
+
+@dataclass(frozen=True)
+class DavisGoadrich(Definition):
+    """The area under the achievable curve: between two points each new true positive brings h false ones, evenly.
+
+    Source: Davis and Goadrich 2006. Between (tp, fp) and (tp + t, fp + h t) precision at x is (tp + x) / (tp + x + fp + h x),
+    integrated exactly. Without ties h is 0; with ties="group" a block of equal scores is the expectation over its orders.
+    """
+
+    name = "davis_goadrich"
+    precision, weights = "hyperbola between points", "r_k - r_(k-1)"
+    formula = "sum over points of the integral of (tp + x) / (tp + x + fp + h x) dx / R"
+    used_by = "studies of skewed classes, PRROC"
+    source = "Davis and Goadrich 2006"
+
+    def of_points(self) -> pl.Expr:
+        """The sum of the integrals of (a + x) / (b + c x)."""
+        a, b, c = _TP - _NEW_TP, _RANK - _NEW_N, _NEW_N / _NEW_TP
+        curved = (a - b / c) / c * (_RANK / b.clip(1)).log()
+        area = _NEW_TP / c + pl.when(b > 0).then(curved).otherwise(0.0)
+        return (area / _POSITIVES).sum()
+
+
+@dataclass(frozen=True)
+class Waymo(Definition):
+    """The area under the envelope, with straight lines between points whose recalls are close.
+
+    Source: Waymo Open Dataset metrics. Where two points are more than `gap` apart in recall, points are put in between at steps
+    of `gap` from the right, with the precision of the right one; then trapezoids. At least `interpolated`.
+    """
+
+    gap: float = 0.05
+    name = "waymo"
+    precision, weights = "envelope", "r_k - r_(k-1)"
+    formula = "trapezoids under the envelope, recall gaps wider than .05 filled flat from the right"
+    used_by = "Waymo Open Dataset"
+    source = "Sun et al. 2020; waymo-open-dataset, metrics"
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gap <= 1:
+            raise ParameterError(f"waymo: gap lies in (0, 1], got {self.gap}")
+
+    def of_points(self) -> pl.Expr:
+        """Flat area, and the triangle that is left of the last point put in."""
+        best = envelope(PRECISION)
+        put_in = (_GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
+        left = _GAIN - self.gap * put_in.clip(0)
+        drop = best.shift(1).fill_null(best.first()) - best
+        return (best * _GAIN + drop * left / 2).sum()
+
+    def __str__(self) -> str:
+        return self.name if self == Waymo() else f"{self.name}({self.gap:g})"
+
+
+@dataclass(frozen=True)
+class Normalized(Definition):
+    """AP as if there were `n` positives: precision from `tp n / R`, its envelope, averaged at the hits, times final recall.
+
+    Source: Hoiem, Chodpathumwan and Dai 2012, "Diagnosing error in object detectors", which compares categories of different
+    sizes. The false positives stay as they are.
+    """
+
+    n: float
+    name = "normalized"
+    precision, weights = "envelope of (tp n / R) / (tp n / R + fp)", "r_k - r_(k-1)"
+    formula = "mean of the envelope at the hits, times final recall"
+    used_by = "Hoiem's diagnosis"
+    source = "Hoiem et al. 2012"
+
+    def __post_init__(self) -> None:
+        if not self.n > 0:
+            raise ParameterError(f"normalized: the number of positives is more than 0, got {self.n}")
+
+    def of_points(self) -> pl.Expr:
+        """The envelope of the normalized precision, weighted by recall."""
+        tp = _TP * self.n / _POSITIVES
+        return (envelope(tp / (tp + _RANK - _TP)) * _GAIN).sum()
+
+    def __str__(self) -> str:
+        return f"{self.name}({self.n:g})"
+
+
+@dataclass(frozen=True)
+class SetAP(Definition):
+    """Precision times recall of the whole list, as a set.
+
+    Source: trec_eval `set_map`. The order plays no part.
+    """
+
+    name = "set"
+    precision, weights = "of the whole list", "final recall"
+    formula = "precision * recall of the whole list"
+    used_by = "trec_eval set_map"
+    source = "trec_eval, m_set_map.c"
+
+    def of_points(self) -> pl.Expr:
+        """hits / list · hits / R."""
+        hits = _NEW_TP.sum()
+        return (hits / _RANKED.first() * hits / _POSITIVES.first()).fill_null(0.0)
+
+
+COCO_101 = Coco101()
+_NAMED: dict[str, Definition] = {
+    definition.name: definition
+    for definition in (
+        Step(), Interpolated(), Voc2007(), ElevenPoint(), Trec9ElevenPoint(), Trec10ElevenPoint(), COCO_101, Trapezoid(),
+        DavisGoadrich(), Waymo(), SetAP(),
+    )
+}  # fmt: skip
+_WITH_NUMBER: dict[str, type[Waymo] | type[Normalized]] = {"waymo": Waymo, "normalized": Normalized}
+
+
+def definitions() -> pl.DataFrame:
+    """All definitions of average precision: name, precision, weights, formula, used_by, source.
+
+    The names are what `definition=` takes; `normalized` takes a number, as in "normalized(5)", and `waymo` may.
+
+    >>> definitions().filter(pl.col("name") == "step")["formula"].item()
+    'sum over k of p_k (r_k - r_(k-1))'
+    """
+    kinds: list[type[Definition] | Definition] = [*_NAMED.values()]
+    kinds.insert(-1, Normalized)
+    columns = ["name", "precision", "weights", "formula", "used_by", "source"]
+    return pl.DataFrame({column: [getattr(kind, column) for kind in kinds] for column in columns})
+
+
+def as_definition(definition: str | Definition) -> Definition:
+    """The definition of a name such as "coco101" or "normalized(5)"; a definition is returned as it is.
+
+    Raises
+    ------
+    ParameterError
+        there is none of that name; the near ones are named
+
+    >>> as_definition("normalized(5)")
+    Normalized(n=5.0)
+    """
+    if isinstance(definition, Definition):
+        return definition
+    if not isinstance(definition, str):
+        raise ParameterError(f"a definition is a name or one of apframe's values, not {definition!r}")
+    with_number = re.fullmatch(r"(\w+)\(([\d.]+(?:e-?\d+)?)\)", definition.replace(" ", ""))
+    if definition in _NAMED:
+        return _NAMED[definition]
+    if with_number and with_number[1] in _WITH_NUMBER:
+        return _WITH_NUMBER[with_number[1]](float(with_number[2]))
+    if definition == Normalized.name:
+        raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')
+    raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_NAMED, Normalized.name])}")
+
+
+def envelope(precision: pl.Expr) -> pl.Expr:
+    """The right-to-left maximum of the precision: the best that is still reached at this recall or beyond.
+
+    >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
+    [0.6, 0.6, 0.4]
+    """
+    return precision.cum_max(reverse=True)
+
+
+def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+    """`k / n_positives`, exact to the last bit.
+
+    The divisor gets a value of its own in each row: by one repeated value Polars multiplies with the reciprocal, and 3 / 10
+    comes out as 0.30000000000000004, which is a level that 3 of 10 do not reach.
+
+    >>> pl.DataFrame({"k": [3, 4]}).select(recall_of(pl.col("k"), pl.lit(10))).to_series().to_list()
+    [0.3, 0.4]
+    """
+    return k / (n_positives + 0 * k)

@@ -1,0 +1,482 @@
+"""Measures of one ranked list as Polars expressions: for `group_by().agg()`, `.over()`, `.select()`; eager, lazy, streaming.
+
+Each function takes the relevance of the items (a flag, or a grade of which more than 0 is positive) and the score that ranks
+them, highest first; `pl.col("relevant").ap.<name>(...)` is the same as `<name>("relevant", ...)`. For all of them holds:
+
+- An item with `ignore` takes no rank; an item whose score is null was not retrieved, and takes none either.
+- Groups without rows, and groups without positives where the measure needs some, give null.
+- `k` cuts the list at a rank. `ties` says what becomes of equal scores: "input" keeps the order of the rows, or orders them by
+  `then_by`: columns, ascending unless given as `("document_id", "desc")`; "group" makes them one point of the curve, as
+  scikit-learn does; "best" and "worst" put positives first and last, which gives the bounds that ties allow.
+- A NaN score or relevance raises a `ScoreError` that names the rows, counted from 1 within their group. Unknown names, k < 1,
+  and k with ties="group" raise a `ParameterError`.
+
+Inside, an expression gathers the items of each group, and one function works on the items of all groups as one table.
+"""
+
+from __future__ import annotations
+
+import functools
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, ScoreError, did_you_mean, listed
+from apframe.ranking import hits
+from apframe.ranking.definitions import PRECISION, Definition, as_definition, recall_of
+from apframe.ranking.ranked_lists import find_points, rank_items
+
+Column = str | pl.Expr
+Ties = Literal["input", "group", "best", "worst"]
+ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
+_TIES, _OVER = ("input", "group", "best", "worst"), ("n_positives", "min", "hits")
+_POSITIVES = pl.col("n_positives")
+_RECALL = recall_of(pl.col("tp"), _POSITIVES)
+
+
+def average_precision(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    definition: str | Definition | Sequence[str | Definition] = "step",
+    k: int | None = None,
+    over: Literal["n_positives", "min", "hits"] = "n_positives",
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """Average precision of a ranked list, by any published definition; null without positives.
+
+    Parameters
+    ----------
+    relevant
+        flags or grades; more than 0 is positive, null is not
+    by
+        the score, highest first; null: not retrieved
+    n_positives
+        all positives there are, retrieved or not: a number, or a column or expression with one value per group
+    definition
+        a name of `apframe.definitions()`, or a value; several give a struct with a field for each, to `unnest`
+    k
+        cut the list there
+    over
+        what recall divides by: "n_positives", "min" (of n_positives and k) or "hits" (the positives in the list)
+    ties, then_by, ignore
+        see `apframe.ranking.expressions`
+
+    Raises
+    ------
+    ParameterError
+        unknown names; k < 1; k with ties="group"; fewer n_positives than positives are in the list
+    ScoreError
+        NaN among scores or relevance
+
+    >>> frame = pl.DataFrame({"relevant": [1, 0, 1, 0, 1], "score": [0.9, 0.8, 0.7, 0.6, 0.5]})
+    >>> ap = pl.col("relevant").ap.average_precision("score", n_positives=3, definition=["step", "set"])
+    >>> frame.select(ap).unnest("relevant").to_dicts()
+    [{'step': 0.7555555555555555, 'set': 0.6}]
+    """
+    is_one = isinstance(definition, (str, Definition))
+    chosen = [as_definition(one) for one in ([definition] if isinstance(definition, (str, Definition)) else definition)]
+    if not chosen:
+        raise ParameterError("definition: name at least one")
+    if over not in _OVER or (over == "min" and k is None):
+        raise ParameterError(f'over is one of {", ".join(_OVER)}, and "min" needs k; got {over!r}')
+    divisor = _POSITIVES
+    if over != "n_positives":
+        divisor = pl.col("n_hits") if over == "hits" else pl.min_horizontal(divisor, pl.lit(k))
+    ranking = _Ranking(relevant, by, ties, then_by, ignore, k, n_positives)
+    measures = {str(one): one.of_points() for one in chosen}
+    return ranking.measure(measures.popitem()[1] if is_one else measures, divisor=divisor)
+
+
+def precision(
+    relevant: Column,
+    by: Column,
+    *,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """Precision at k: positives among the first k, over k (also where the list is shorter); without k, over the list.
+
+    >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision("r", "s", k=2)).item()
+    0.5
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.precision_at(k))
+
+
+def recall(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """Recall at k: positives among the first k (without k, in the list), over all positives there are; null without any.
+
+    >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(recall("r", "s", n_positives=4, k=2)).item()
+    0.25
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.recall_at(k))
+
+
+def f_beta(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    beta: float = 1.0,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """F-beta at k: (1 + beta²) P R / (beta² P + R) of precision and recall at k; beta > 1 weighs recall more.
+
+    Source: van Rijsbergen 1979. 0 without a hit, null without positives.
+
+    >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(f_beta("r", "s", n_positives=2, k=2)).item()
+    0.5
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.f_beta_at(k, _beta(beta)))
+
+
+def r_precision(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """Precision at rank R, the number of positives there are; precision and recall are equal there. Null without positives.
+
+    >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(r_precision("r", "s", n_positives=2)).item()
+    0.5
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(hits.r_precision(), at_ranks=True)
+
+
+def reciprocal_rank(
+    relevant: Column,
+    by: Column,
+    *,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """1 over the rank of the first positive, 0 where none is among the first k.
+
+    >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(reciprocal_rank("r", "s")).item()
+    0.3333333333333333
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.reciprocal_rank(k), at_ranks=True)
+
+
+def success(
+    relevant: Column,
+    by: Column,
+    *,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """1 where a positive is among the first k, else 0; the CMC of re-identification at rank k.
+
+    >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(success("r", "s", k=2)).item()
+    0.0
+    """
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.success(k))
+
+
+def dcg(
+    relevance: Column,
+    by: Column,
+    *,
+    k: int | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """Discounted cumulative gain: the sum of grade / log2(rank + 1) over the first k; negative grades count 0.
+
+    Source: Järvelin and Kekäläinen 2002, with the discount of Burges et al. 2005, as trec_eval has it. With `by` the grades
+    themselves it is the best that can be reached.
+
+    >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(dcg("r", "s"), best=dcg("r", "r")).row(0)
+    (1.8927892607143721, 3.0)
+    """
+    return _Ranking(relevance, by, ties, then_by, ignore, k).measure(hits.dcg(k), at_ranks=True)
+
+
+def ndcg(
+    relevance: Column,
+    by: Column,
+    *,
+    k: int | None = None,
+    ideal: float | Column | None = None,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """`dcg` over that of the best order; null where nothing has a grade above 0.
+
+    `ideal` is the DCG of the best order, one value per group. When left out it is that of the group's own items, those that
+    were not retrieved (null score) included.
+
+    >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(ndcg("r", "s")).item()
+    0.6309297535714574
+    """
+    if ideal is None:
+        considered = _as_expr(relevance).filter(~_flag(ignore))
+        ideal = dcg(considered, considered, k=k)
+    ranking = _Ranking(relevance, by, ties, then_by, ignore, k, ideal, are_counts=False)
+    return ranking.measure(hits.dcg(k) / pl.col("n_positives").first(), at_ranks=True)
+
+
+def precision_at_recall(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    recall: float,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """The best precision at this recall or beyond (the interpolated precision), 0 where the list never reaches it.
+
+    >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision_at_recall("r", "s", n_positives=2, recall=0.6)).item()
+    0.6666666666666666
+    """
+    best = PRECISION.filter(_share("recall", recall) <= _RECALL).max()
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(best)
+
+
+def recall_at_precision(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    precision: float,
+    ties: Ties = "input",
+    then_by: ThenBy | None = None,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """The largest recall at which precision is at least this, 0 where it never is.
+
+    >>> frame = pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]})
+    >>> frame.select(recall_at_precision("r", "s", n_positives=2, precision=0.8)).item()
+    0.5
+    """
+    best = _RECALL.filter(_share("precision", precision) <= PRECISION).max()
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(best)
+
+
+def best_f_beta(
+    relevant: Column,
+    by: Column,
+    *,
+    n_positives: int | Column,
+    beta: float = 1.0,
+    ignore: Column | None = None,
+) -> pl.Expr:
+    """The best F-beta that a score threshold can reach, as a struct: f_beta, precision, recall and score (the threshold).
+
+    Items of at least that score are taken. Equal scores stay together, as no threshold parts them; of equal F the highest
+    threshold is given. All are null without positives; without a hit f_beta, precision and recall are 0, and score is null.
+
+    >>> frame = pl.DataFrame({"r": [1, 0, 1, 0], "s": [0.9, 0.8, 0.7, 0.6]})
+    >>> frame.select(best_f_beta("r", "s", n_positives=2)).unnest("r").row(0)
+    (0.8, 0.6666666666666666, 1.0, 0.7)
+    """
+    f = hits.f_beta_of(PRECISION, _RECALL, _beta(beta))
+    parts = {"f_beta": f, "precision": PRECISION, "recall": _RECALL, "score": pl.col("score").cast(pl.Float64)}
+    best = {name: part.get(f.arg_max()) for name, part in parts.items()}
+    return _Ranking(relevant, by, "group", None, ignore, None, n_positives).measure(best, no_hit={"score": None})
+
+
+@dataclass(frozen=True)
+class _Ranking:
+    """What ranks the items of a group. `n_positives` may be another divisor of the measure, with `are_counts` false."""
+
+    relevance: Column
+    by: Column
+    ties: Ties
+    then_by: ThenBy | None
+    ignore: Column | None
+    k: int | None
+    n_positives: float | Column | None = None
+    are_counts: bool = True
+
+    def measure(
+        self,
+        aggregates: pl.Expr | Mapping[str, pl.Expr],
+        *,
+        at_ranks: bool = False,
+        divisor: pl.Expr = _POSITIVES,
+        no_hit: Mapping[str, float | None] | None = None,
+    ) -> pl.Expr:
+        """The expression of one measure, or of several as a struct.
+
+        `aggregates` are over the points of a list. `at_ranks`: they look at single ranks. `divisor` is what they see as
+        n_positives; `no_hit` what a list without points gets where that is not 0.
+        """
+        self._check(at_ranks)
+        relevance, keys, descending = _as_expr(self.relevance), [], []
+        if self.ties in ("best", "worst"):
+            keys, descending = [relevance > 0], [self.ties == "best"]
+        for name, direction in _pairs(self.then_by):
+            keys.append(_as_expr(name))
+            descending.append(direction == "desc")
+        names = [f"key {number}" for number in range(len(keys))]
+        items = pl.struct(
+            relevance.cast(pl.Float64).fill_null(0.0).alias("relevance"),
+            _as_expr(self.by).alias("score"),
+            _flag(self.ignore).alias("ignore"),
+            *(key.alias(name) for name, key in zip(names, keys, strict=True)),
+        )
+        given = None if self.n_positives is None else _as_expr(self.n_positives).first()
+        group = pl.struct(
+            items.implode().alias("items"), pl.lit(None).alias("given") if given is None else given.alias("given")
+        )
+        several = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
+
+        def measure_groups(groups: pl.Series) -> pl.Series:
+            values = self._values(groups, names, descending, several, divisor, no_hit or {})
+            return values.to_struct("") if isinstance(aggregates, Mapping) else values.to_series()
+
+        is_struct = isinstance(aggregates, Mapping)
+        dtype = pl.Struct(dict.fromkeys(several, pl.Float64)) if is_struct else pl.Float64
+        measured = group.map_batches(measure_groups, return_dtype=dtype, is_elementwise=True)
+        return measured.alias(relevance.meta.output_name(raise_if_undetermined=False) or "literal")
+
+    def _check(self, at_ranks: bool) -> None:
+        if self.ties not in _TIES:
+            raise ParameterError(f"no ties policy {self.ties!r}{did_you_mean(str(self.ties), _TIES)}")
+        if self.then_by is not None and self.ties != "input":
+            raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {self.ties!r}')
+        if self.k is not None and (not isinstance(self.k, int) or self.k < 1):
+            raise ParameterError(f"k is a whole number, 1 or more, got {self.k!r}")
+        if self.ties == "group" and (self.k is not None or at_ranks):
+            raise ParameterError('ties="group" has no single ranks to cut or count at; "best" and "worst" give bounds')
+
+    def _values(
+        self,
+        groups: pl.Series,
+        keys: Sequence[str],
+        descending: Sequence[bool],
+        aggregates: Mapping[str, pl.Expr],
+        divisor: pl.Expr,
+        no_hit: Mapping[str, float | None],
+    ) -> pl.DataFrame:
+        """One row per group: all groups at once."""
+        lists = groups.struct.unnest().with_row_index("group")
+        items = lists.select("group", "items").filter(pl.col("items").list.len() > 0).explode("items").unnest("items")
+        _refuse_nan(items)
+        counted = rank_items(items.filter(pl.col("score").is_not_null() & ~pl.col("ignore")), keys, descending)
+        ranked = counted if self.k is None else counted.filter(pl.col("rank") <= self.k)
+        sizes = ranked.group_by("group").agg(n_ranked=pl.len(), n_hits=(pl.col("relevance") > 0).sum())
+        totals = lists.select("group", n_positives=pl.col("given").cast(pl.Float64), there=pl.col("items").list.len() > 0).join(
+            sizes, on="group", how="left", maintain_order="left"
+        )
+        if self.n_positives is not None:
+            totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
+            if self.are_counts:
+                _refuse_too_few(totals, counted)
+        points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
+        values = points.with_columns(n_positives=divisor).group_by("group").agg(**aggregates)
+        filled = [pl.col(name).fill_null(pl.lit(no_hit.get(name, 0.0), pl.Float64)) for name in aggregates]
+        return totals.join(values, on="group", how="left", maintain_order="left").select(
+            pl.when("there").then(value).cast(pl.Float64) for value in filled
+        )
+
+
+def _refuse_nan(items: pl.DataFrame) -> None:
+    for name in ("score", "relevance"):
+        if items[name].dtype.is_float() and items[name].is_nan().any():
+            numbered = items.select(name, row=pl.int_range(1, pl.len() + 1).over("group"))
+            rows = numbered.filter(pl.col(name).is_nan())["row"].to_list()
+            raise ScoreError(f"the {name} is NaN in row {listed(rows)} of its group, counted from 1; correct or remove them")
+
+
+def _refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame) -> None:
+    present = counted.filter(pl.col("relevance") > 0).group_by("group").agg(present=pl.len())
+    short = totals.join(present, on="group").filter(pl.col("n_positives") < pl.col("present")).sort("group")
+    if short.height:
+        given, there = short.row(0, named=True)["n_positives"], short.row(0, named=True)["present"]
+        raise ParameterError(
+            f"n_positives is smaller than the positives in the list, in {short.height:,} of {totals.height:,} groups "
+            f"({given:g} given where {there} are present); count all positives there are, retrieved or not"
+        )
+
+
+def _as_expr(column: float | Column) -> pl.Expr:
+    return column if isinstance(column, pl.Expr) else pl.col(column) if isinstance(column, str) else pl.lit(column)
+
+
+def _flag(ignore: Column | None) -> pl.Expr:
+    return pl.lit(False) if ignore is None else _as_expr(ignore).cast(pl.Boolean).fill_null(False)
+
+
+def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
+    """Columns and their directions."""
+    is_one = isinstance(then_by, (str, pl.Expr)) or (isinstance(then_by, tuple) and then_by[-1:] in (("asc",), ("desc",)))
+    keys = [then_by] if is_one else [*(then_by or ())]
+    pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]
+    for pair in pairs:
+        if len(pair) != 2 or not isinstance(pair[0], (str, pl.Expr)) or pair[1] not in ("asc", "desc"):
+            raise ParameterError(f'then_by takes columns, or pairs such as ("document_id", "desc"), not {pair!r}')
+    return pairs
+
+
+def _beta(beta: float) -> float:
+    if not beta > 0:
+        raise ParameterError(f"beta is more than 0, got {beta}")
+    return beta
+
+
+def _share(name: str, value: float) -> float:
+    if not 0 <= value <= 1:
+        raise ParameterError(f"{name} lies in [0, 1], got {value}")
+    return value
+
+
+def _as_method(function: Callable[..., pl.Expr]) -> Callable[..., pl.Expr]:
+    @functools.wraps(function)
+    def method(self: RankedList, *args: Any, **options: Any) -> pl.Expr:
+        return function(self.relevant, *args, **options)
+
+    return method
+
+
+@pl.api.register_expr_namespace("ap")
+class RankedList:
+    """`pl.col("relevant").ap`: the functions of this module as methods of the expression that says what is relevant."""
+
+    def __init__(self, relevant: pl.Expr) -> None:
+        self.relevant = relevant
+
+    average_precision = _as_method(average_precision)
+    precision = _as_method(precision)
+    recall = _as_method(recall)
+    f_beta = _as_method(f_beta)
+    r_precision = _as_method(r_precision)
+    reciprocal_rank = _as_method(reciprocal_rank)
+    success = _as_method(success)
+    dcg = _as_method(dcg)
+    ndcg = _as_method(ndcg)
+    precision_at_recall = _as_method(precision_at_recall)
+    recall_at_precision = _as_method(recall_at_precision)
+    best_f_beta = _as_method(best_f_beta)

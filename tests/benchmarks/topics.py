@@ -1,0 +1,100 @@
+"""The benchmarks: detection and retrieval."""
+
+from __future__ import annotations
+
+from . import retrieval_worker, worker
+from .report import OURS, Bar, Job, Set, Topic
+
+METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
+MAKE_5K = "generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
+MAKE_80K = "generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
+MAKE_QUERIES = "generate_retrieval.py --documents 1000 --relevant 20 --queries"
+
+DETECTION = Topic(
+    name="detection",
+    worker=worker.__file__,
+    tools=worker.TOOLS,
+    sets={
+        "street": Set("the sample set", ("street/instances", "street/model_a")),
+        "45k": Set(
+            "45,000 detections, 5,000 images, 80 categories, 35,000 annotations",
+            ("5k/instances", "5k/detections_45000"),
+            MAKE_5K,
+        ),
+        "450k": Set(
+            "450,000 detections, 5,000 images, 80 categories, 35,000 annotations",
+            ("5k/instances", "5k/detections_450000"),
+            MAKE_5K,
+        ),
+        "5m": Set(
+            "5,000,000 detections, 80,000 images, 365 categories, 1,200,000 annotations",
+            ("80k/instances", "80k/detections_5000000"),
+            MAKE_80K,
+        ),
+    },
+    jobs={
+        "process": Job("two JSON files to twelve numbers, the whole process from the interpreter's start to its end", ".json"),
+        "warm": Job("two JSON files to twelve numbers in a warm process", ".json", inside=True),
+        "loaded": Job("tables or objects already loaded, to complete metrics, in a warm process", ".json", inside=True),
+    },
+    bars=(
+        Bar("process", "450k", 1.5),
+        Bar("process", "5m", 1.0, below=True),
+        Bar("warm", "45k", 1.3),
+        Bar("warm", "450k", 1.0),
+        Bar("loaded", "45k", 1.5),
+        Bar("loaded", "450k", 1.0, below=True),
+        Bar("loaded", "5m", 1.0, below=True),
+        Bar("warm", "450k", 10.0, base="45k"),
+        Bar("loaded", "450k", 10.0, base="45k"),
+        Bar("process", "5m", 2.0, quantity="peak memory"),
+    ),
+    reference="pycocotools",
+    numbers=len(METRICS),
+    numbers_are="the twelve numbers",
+    tolerance=1e-12,
+)
+
+RETRIEVAL = Topic(
+    name="retrieval",
+    worker=retrieval_worker.__file__,
+    tools=retrieval_worker.TOOLS,
+    sets={
+        "search": Set(
+            "the sample set; it has tied scores, which ranx leaves in another order than trec_eval",
+            ("search/qrels", "search/run_lexical"),
+            tools=tuple(tool for tool in retrieval_worker.TOOLS if tool != "ranx"),
+        ),
+        "5m": Set("5,000 queries × 1,000 documents, 20 relevant each", ("5000q/qrels", "5000q/run"), f"{MAKE_QUERIES} 5000"),
+        "20m": Set(
+            "20,000 queries × 1,000 documents, 20 relevant each",
+            ("20000q/qrels", "20000q/run"),
+            f"{MAKE_QUERIES} 20000",
+            (OURS,),
+        ),
+    },
+    jobs={
+        "text": Job("two TREC files to five measures, their means and each query's values, the whole process", ".txt"),
+        "parquet": Job("the same from two Parquet files", ".parquet"),
+        "frame": Job(
+            "the same from two polars frames, in a process that has so far only imported the tool and read the frames",
+            ".parquet",
+            inside=True,
+        ),
+    },
+    bars=(
+        Bar("text", "5m", 1 / 3),
+        Bar("parquet", "5m", 1 / 4),
+        Bar("frame", "5m", 1 / 4),
+        *(Bar(job, "5m", 1.0, below=True, quantity="peak memory") for job in ("text", "parquet", "frame")),
+        Bar("text", "20m", 4.5, base="5m"),
+        Bar("frame", "20m", 4.5, base="5m"),
+    ),
+    reference="pytrec_eval-terrier",
+    numbers=2 * len(retrieval_worker.MEASURES),
+    numbers_are="the five means and five weighted sums over all queries",
+    tolerance=1e-6,
+    compiled=("ranx",),
+)
+
+TOPICS = {topic.name: topic for topic in (DETECTION, RETRIEVAL)}
