@@ -6,7 +6,6 @@ import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import asdict
-from datetime import UTC, datetime
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -29,6 +28,8 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.pipeline import Pipeline
+
+_KIND = "detection"
 
 
 def evaluate(
@@ -268,11 +269,8 @@ class Evaluation:
             "detections": self.detections, "pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics,
             "summary": self.summary,
         }  # fmt: skip
-        from importlib.metadata import version  # takes longer to import than a small evaluation to run
-
         manifest = {
-            "created": datetime.now(UTC).isoformat(timespec="seconds"),
-            "versions": {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")},
+            "kind": _KIND,
             "protocol": asdict(self.protocol),
             "category_ids": self._category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
@@ -352,7 +350,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder)
+    manifest = read_manifest(folder, _KIND, ["protocol", "category_ids", "json_columns"])
     images, categories, annotations, detections = (
         read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
     )

@@ -82,9 +82,22 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("area", pl.Float64, "square pixels of the box"),
         *_SHAPE,
     ),
+    "queries": (_id("query_id", "key"),),
+    "judgements": (
+        _id("query_id", "what was asked"),
+        _id("document_id", "what was judged; with query_id the key"),
+        Column("relevance", pl.Float64, "the grade; negative: seen, but not judged", required=True),
+    ),
+    "runs": (
+        _id("query_id", "what was asked"),
+        _id("document_id", "what was found; with query_id the key"),
+        Column("score", pl.Float64, "only its order matters", required=True),
+        Column("ignore", pl.Boolean, "takes no rank", standard=False),
+    ),
 }
 """Columns beyond these are attributes and are carried along."""
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
+_PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
 
@@ -350,7 +363,9 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
             if column.name in ("width", "height", "area") and frame.height and values.min() < 0:  # type: ignore[operator]
                 _refuse(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
     key = TABLES[table][0].name
-    if key in given and not _all_different(frame[key]):
+    if table in _PAIRS:
+        _refuse_equal_pairs(table, frame)
+    elif key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()
         raise DuplicateIdError(
             table,
@@ -359,6 +374,19 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
             frame[key].filter(duplicated).unique(maintain_order=True),
             "make the ids unique",
         )
+
+
+def _refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
+    """An error where a query has a document twice. Only where two hashes are equal are the ids themselves compared."""
+    if frame.select("query_id", "document_id").hash_rows().n_unique() < frame.height:
+        ids = frame.select("query_id", "document_id")
+        doubled = ids.is_duplicated()
+        if doubled.any():
+            which = listed(
+                [f"{query} {document}" for query, document in ids.filter(doubled).unique(maintain_order=True).rows()]
+            )
+            problem = f"a query has a document more than once ({which})"
+            raise DuplicateIdError(table, problem, "row", _numbers(doubled), "keep one of each")
 
 
 def _all_different(ids: pl.Series) -> bool:
@@ -375,7 +403,7 @@ def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, re
 def _rows(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
     """The key column and the ids of rows; their numbers where some have no id."""
     key = TABLES[table][0].name
-    return ("row", _numbers(where)) if frame[key].null_count() else (key, frame[key].filter(where).to_list())
+    return ("row", _numbers(where)) if table in _PAIRS or frame[key].null_count() else (key, frame[key].filter(where).to_list())
 
 
 def _numbers(where: pl.Series) -> list[int]:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import gzip
 import os
 import zlib
-from contextlib import suppress
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
 from pathlib import Path
 
 from apframe.exceptions import FormatError, OutputError
@@ -15,9 +16,21 @@ _GZIP = b"\x1f\x8b"
 
 def read_unpacked(path: Path) -> bytes:
     """The file's bytes, unpacked when it is gzip (told by its content, not its name)."""
-    try:
+    with _reading(path):
         content = path.read_bytes()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
+
+
+def is_packed(path: Path) -> bool:
+    """Whether the file is gzip."""
+    with _reading(path), path.open("rb") as file:
+        return file.read(len(_GZIP)) == _GZIP
+
+
+@contextmanager
+def _reading(path: Path) -> Iterator[None]:
+    try:
+        yield
     except FileNotFoundError:
         raise FormatError(f"{path}: there is no such file") from None
     except IsADirectoryError:

@@ -5,7 +5,8 @@ from __future__ import annotations
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
+from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
 
@@ -39,7 +40,8 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifes
         part.mkdir()
         for name, frame in tables.items():
             frame.write_parquet(part / f"{name}.parquet", compression="zstd")
-        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION}
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
         contents = head | dict(manifest) | {"tables": {name: frame.height for name, frame in tables.items()}}
         (part / MANIFEST).write_text(json.dumps(contents, indent=2) + "\n")
         _replace(folder, part, work / "earlier")
@@ -52,13 +54,13 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifes
             shutil.rmtree(work, ignore_errors=True)
 
 
-def read_manifest(folder: str | Path) -> dict[str, Any]:
-    """The manifest of a folder that `write_tables` wrote.
+def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
+    """The manifest of a folder that `write_tables` wrote, of the kind ("detection" or "retrieval") if one is named.
 
     Raises
     ------
     FormatError
-        there is no such folder, it is no such set, it is of another schema version, or files of it are missing
+        there is no such folder, it is no such set, it is of another schema version or kind, or parts of it are missing
     """
     folder = Path(folder)
     if not folder.is_dir():
@@ -71,7 +73,9 @@ def read_manifest(folder: str | Path) -> dict[str, Any]:
             f"{folder}: written with schema version {manifest.get('schema_version')}, this apframe reads {SCHEMA_VERSION}; "
             "evaluate again"
         )
-    lacking = {"tables", "protocol", "category_ids", "json_columns"} - set(manifest)
+    if kind is not None and manifest.get("kind", kind) != kind:
+        raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
+    lacking = {"kind", "tables", *needed} - set(manifest)
     if lacking:
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
@@ -87,6 +91,12 @@ def read_table(folder: str | Path, name: str) -> pl.DataFrame:
         return pl.read_parquet(path)
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FormatError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]}); evaluate again") from error
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version  # takes longer to import than a small evaluation to run
+
+    return {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")}
 
 
 def _manifest(folder: Path) -> dict[str, Any] | None:

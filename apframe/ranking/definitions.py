@@ -1,7 +1,8 @@
 """The published definitions of average precision, as values under one interface.
 
 Walk down a ranking; at the k-th true positive, let `p` be the precision there, `P` its right-to-left maximum (the envelope),
-and `r = k / R` the recall, where R counts all positives there are, retrieved or not. Nearly every definition is the weighted sum
+and `r = k / R` the recall, where R counts all positives there are, retrieved or not. Nearly every definition is a
+weighted sum
 
     AP = sum over k of precision * (reached(k) - reached(k - 1))
 
@@ -177,12 +178,13 @@ class Trec9ElevenPoint(ElevenPoint):
     used_by = "trec_eval 9: 11pt_avg, iprec_at_recall"
     source = "trec_eval 9.0.8, m_11pt_avg.c"
 
-    def _cutoff(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+    def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+        """The number of the positive that a level is given to."""
         return (level * n_positives + 0.9).floor()
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """How many of the levels are given to the first k positives."""
-        given = [(self._cutoff(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
+        given = [(self.given_to(level, n_positives) <= k).cast(pl.Int32) for level in self.levels]
         return pl.when(k > 0).then(pl.sum_horizontal(given)).otherwise(0)
 
 
@@ -199,7 +201,8 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
     used_by = "trec_eval 10: 11pt_avg, iprec_at_recall"
     source = "trec_eval 10.0, m_11pt_avg.c"
 
-    def _cutoff(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+    def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
+        """The number of the positive that a level is given to."""
         return (level * n_positives).round(0, mode="half_away_from_zero")
 
 

@@ -107,7 +107,7 @@ def precision(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision("r", "s", k=2)).item()
     0.5
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.precision_at(k))
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.precision(k))
 
 
 def recall(
@@ -125,7 +125,7 @@ def recall(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(recall("r", "s", n_positives=4, k=2)).item()
     0.25
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.recall_at(k))
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.recall())
 
 
 def f_beta(
@@ -146,7 +146,7 @@ def f_beta(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(f_beta("r", "s", n_positives=2, k=2)).item()
     0.5
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.f_beta_at(k, _beta(beta)))
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.f_beta(k, _beta(beta)))
 
 
 def r_precision(
@@ -180,7 +180,7 @@ def reciprocal_rank(
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(reciprocal_rank("r", "s")).item()
     0.3333333333333333
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.reciprocal_rank(k), at_ranks=True)
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.reciprocal_rank(), at_ranks=True)
 
 
 def success(
@@ -197,7 +197,7 @@ def success(
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(success("r", "s", k=2)).item()
     0.0
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.success(k))
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.success())
 
 
 def dcg(
@@ -217,7 +217,7 @@ def dcg(
     >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(dcg("r", "s"), best=dcg("r", "r")).row(0)
     (1.8927892607143721, 3.0)
     """
-    return _Ranking(relevance, by, ties, then_by, ignore, k).measure(hits.dcg(k), at_ranks=True)
+    return _Ranking(relevance, by, ties, then_by, ignore, k).measure(hits.dcg(), at_ranks=True)
 
 
 def ndcg(
@@ -242,7 +242,7 @@ def ndcg(
         considered = _as_expr(relevance).filter(~_flag(ignore))
         ideal = dcg(considered, considered, k=k)
     ranking = _Ranking(relevance, by, ties, then_by, ignore, k, ideal, are_counts=False)
-    return ranking.measure(hits.dcg(k) / pl.col("n_positives").first(), at_ranks=True)
+    return ranking.measure(hits.dcg() / pl.col("n_positives").first(), at_ranks=True)
 
 
 def precision_at_recall(

@@ -1,7 +1,8 @@
 """Measures at a rank, as aggregates over the hits of a list: `points.group_by(...).agg(...)`.
 
-Each takes the points table of `find_points` with one hit a row: its `rank`, its `relevance` (the grade), and, the same in all
-rows of a list, `n_positives` and `n_ranked`. A list without hits has no rows there; every measure is 0 for it.
+The table has a row for each hit among the first k (without k, in the list), as `find_points` makes it: its `rank`, its
+`relevance` (the grade), and, the same in all rows of a list, `n_positives` and `n_ranked`, the length of the list. A list
+without hits has no rows there; every measure is 0 for it.
 """
 
 from __future__ import annotations
@@ -11,19 +12,19 @@ import polars as pl
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
 
 
-def precision_at(k: int | None) -> pl.Expr:
-    """Hits among the first k over k; without k over the whole list."""
-    return pl.len() / _RANKED.first() if k is None else _among_first(k).sum() / k
+def precision(k: int | None) -> pl.Expr:
+    """Hits over k; without k over the length of the list."""
+    return pl.len() / (_RANKED.first() if k is None else k)
 
 
-def recall_at(k: int | None) -> pl.Expr:
-    """Hits among the first k over all positives."""
-    return _within(k) / _POSITIVES.first()
+def recall() -> pl.Expr:
+    """Hits over all positives."""
+    return pl.len() / _POSITIVES.first()
 
 
-def f_beta_at(k: int | None, beta: float) -> pl.Expr:
+def f_beta(k: int | None, beta: float) -> pl.Expr:
     """(1 + beta²) P R / (beta² P + R)."""
-    return f_beta_of(precision_at(k), recall_at(k), beta)
+    return f_beta_of(precision(k), recall(), beta)
 
 
 def f_beta_of(precision: pl.Expr, recall: pl.Expr, beta: float) -> pl.Expr:
@@ -37,26 +38,53 @@ def r_precision() -> pl.Expr:
     return (_RANK <= _POSITIVES).sum() / _POSITIVES.first()
 
 
-def reciprocal_rank(k: int | None) -> pl.Expr:
-    """1 over the first hit's rank, if that is among the first k."""
-    first = _RANK.min()
-    return 1 / first if k is None else pl.when(first <= k).then(1 / first).otherwise(0.0)
+def reciprocal_rank() -> pl.Expr:
+    """1 over the first hit's rank."""
+    return 1 / _RANK.min()
 
 
-def success(k: int | None) -> pl.Expr:
-    """1 with a hit among the first k."""
-    return (_within(k) > 0).cast(pl.Float64)
+def success() -> pl.Expr:
+    """1 with a hit."""
+    return (pl.len() > 0).cast(pl.Float64)
 
 
-def dcg(k: int | None) -> pl.Expr:
-    """Grades over log2(rank + 1), summed over the first k."""
-    gain = pl.col("relevance") / (_RANK + 1).log(2)
-    return (gain if k is None else gain.filter(_among_first(k))).sum()
+def dcg() -> pl.Expr:
+    """The sum of grade / log2(rank + 1)."""
+    return (pl.col("relevance") / (_RANK + 1).log(2)).sum()
 
 
-def _among_first(k: int) -> pl.Expr:
-    return pl.col("rank") <= k
+def expected_reciprocal_rank() -> pl.Expr:
+    """The sum of 1 / rank · R_i · product over the hits above of (1 - R_j), with R = (2^grade - 1) / 2^max_grade."""
+    stops = (2 ** pl.col("relevance") - 1) / 2 ** pl.col("max_grade")
+    goes_on = (1 - stops).cum_prod().shift(1).fill_null(1.0)
+    return (stops * goes_on / _RANK).sum()
 
 
-def _within(k: int | None) -> pl.Expr:
-    return pl.len() if k is None else _among_first(k).sum()
+def rank_biased_precision(p: float) -> pl.Expr:
+    """(1 - p) times the sum of p^(rank - 1)."""
+    return ((1 - p) * p ** (_RANK - 1).cast(pl.Float64)).sum()
+
+
+def binary_preference() -> pl.Expr:
+    """The mean over the positives of 1 - min(judged non-relevant above, R) / min(all judged non-relevant, R)."""
+    worst = pl.min_horizontal("n_nonrelevant", _POSITIVES)
+    above = pl.min_horizontal("nonrelevant_above", _POSITIVES)
+    return pl.when(worst > 0).then(1 - above / worst.clip(1)).otherwise(1.0).sum() / _POSITIVES.first()
+
+
+def inferred_ap(epsilon: float = 1e-5) -> pl.Expr:
+    """AP as if the documents of the pool that were not judged were relevant as often as the judged ones above a hit.
+
+    The pool: judged documents and those of negative relevance. Precision at a hit of rank j + 1 is
+    1 / (j + 1) + j / (j + 1) · (pooled above / j) · (relevant above + e) / (judged above + 2 e), averaged over R.
+    """
+    above, relevant = _RANK - 1, pl.col("tp") - 1
+    judged = relevant + pl.col("nonrelevant_above")
+    pooled = (judged + pl.col("unjudged_above")) / above.clip(1)
+    inferred = pooled * (relevant + epsilon) / (judged + 2 * epsilon)
+    return ((1 + above * inferred) / _RANK).sum() / _POSITIVES.first()
+
+
+def inverse_negative_penalty() -> pl.Expr:
+    """R over the rank of the last positive, 0 unless all are retrieved."""
+    return pl.when(pl.len() == _POSITIVES.first()).then(_POSITIVES.first() / _RANK.max()).otherwise(0.0)

@@ -1,0 +1,144 @@
+"""Judgements (qrels) and runs: TREC's text formats, Parquet, and anything that holds columns."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, FormatError, listed
+from apframe.io.files import is_packed, read_unpacked
+from apframe.schema import canonical
+
+_QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
+
+
+def read_qrels(source: Any) -> pl.DataFrame:
+    """Judgements as the canonical table: query_id, document_id, relevance (a number) and attributes.
+
+    `source` is a TREC file (`query iteration document relevance` in each line, set apart by spaces or tabs; gzip is
+    unpacked), a Parquet file (`.parquet`), a frame of these columns, or a dict of dicts `{query: {document: relevance}}`. Ids
+    of text files are strings. A negative relevance says that the document was in the pool and not judged.
+
+    Raises
+    ------
+    FormatError
+        lines that cannot be read, by their numbers
+    RowError, DuplicateIdError, ColumnError
+        missing or NaN values, a document judged twice for a query
+
+    >>> read_qrels({"q1": {"d1": 1, "d2": 0}}).rows()
+    [('q1', 'd1', 1.0), ('q1', 'd2', 0.0)]
+    """
+    return canonical("judgements", _columns("judgements", source, _QRELS))
+
+
+def read_run(source: Any) -> pl.DataFrame:
+    """A run as the canonical table: query_id, document_id, score and attributes.
+
+    `source` is a TREC file (`query Q0 document rank score tag` in each line; rank and tag are not used, as in trec_eval), or
+    what `read_qrels` takes. A column `ignore` flags items that take no rank.
+
+    Raises
+    ------
+    FormatError
+        lines that cannot be read, by their numbers
+    RowError, DuplicateIdError, ColumnError
+        missing or NaN values, a document found twice for a query
+
+    >>> read_run({"q1": {"d1": 0.5}}).rows()
+    [('q1', 'd1', 0.5)]
+    """
+    return canonical("runs", _columns("runs", source, _RUN))
+
+
+def _columns(table: str, source: Any, fields: Sequence[str]) -> Any:
+    if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
+        return _read_text(Path(source), fields)
+    if isinstance(source, dict) and source and all(isinstance(value, dict) for value in source.values()):
+        return _from_nested(table, source, "relevance" if table == "judgements" else "score")
+    return source
+
+
+def _from_nested(table: str, nested: dict[Any, dict[Any, float]], value: str) -> pl.DataFrame:
+    columns = {
+        "query_id": [query for query, found in nested.items() for _ in found],
+        "document_id": [document for found in nested.values() for document in found],
+        value: [number for found in nested.values() for number in found.values()],
+    }
+    try:
+        return pl.DataFrame(columns)
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        message = str(error).splitlines()[0]
+        raise ColumnError(f"{table}: ids must be of one type, and values numbers ({message})") from error
+
+
+def _read_text(path: Path, fields: Sequence[str]) -> pl.DataFrame:
+    number = "relevance" if "relevance" in fields else "score"
+    source = read_unpacked(path) if is_packed(path) else path
+    frame = _read_plain(source, fields, number)
+    if frame is None:
+        content = read_unpacked(path) if isinstance(source, Path) else source
+        frame = _read_lines(path, content, fields, number)
+    return frame
+
+
+def _read_plain(source: Path | bytes, fields: Sequence[str], number: str) -> pl.DataFrame | None:
+    """The whole file at once, if a single blank parts the fields of every line; else None."""
+    schema = {name: pl.Float64 if name == number else pl.String for name in fields}
+    with ThreadPoolExecutor(1) as other_thread:
+        looking = other_thread.submit(_find_separator, source)
+        for separator in (" ", "\t"):
+            plan = pl.scan_csv(source, separator=separator, has_header=False, schema=schema, quote_char=None)
+            try:
+                frame = plan.select("query_id", "document_id", number).collect(engine="streaming")
+            except pl.exceptions.PolarsError:
+                continue
+            if looking.result() == separator and not any(frame.null_count().row(0)):
+                return frame
+    return None
+
+
+def _find_separator(source: Path | bytes, block: int = 1 << 18) -> str | None:
+    """The blank that parts fields, if it is the same everywhere, and no blank or line's end stands beside another."""
+    import numpy as np  # not needed for anything else here, and slow to import
+
+    if isinstance(source, Path) and not source.stat().st_size:
+        return None
+    content = np.frombuffer(source, np.uint8) if isinstance(source, bytes) else np.memmap(source, np.uint8, mode="r")
+    if content[0] <= ord(" "):
+        return None
+    separator, other = ("\t", " ") if (content[:block] == ord("\t")).any() else (" ", "\t")
+    for start in range(0, len(content), block):
+        part = content[start : start + block + 1]  # one more, to see both sides of the border
+        is_blank = part <= ord(" ")
+        if (is_blank[1:] & is_blank[:-1]).any() or (part == ord(other)).any():
+            return None
+    return separator
+
+
+def _read_lines(path: Path, content: bytes, fields: Sequence[str], number: str) -> pl.DataFrame:
+    """Line by line: any blanks between fields, empty lines left out, and errors that name lines."""
+    try:
+        text = content.removeprefix(b"\xef\xbb\xbf").decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path}: line {line} is not UTF-8 text ({error.reason}); convert the file") from error
+    lines = pl.DataFrame({"line": text.split("\n")}).with_row_index("number", offset=1)
+    table = lines.with_columns(pl.col("line").str.extract_all(r"\S+")).filter(pl.col("line").list.len() > 0)
+    if table.is_empty():
+        raise FormatError(f"{path}: the file is empty; a line is {' '.join(fields)}")
+    wrong = table.filter(pl.col("line").list.len() != len(fields))
+    if wrong.height:
+        at = listed(wrong["number"].to_list())
+        raise FormatError(f"{path}: not {len(fields)} fields ({' '.join(fields)}) in line {at}; correct these lines")
+    columns = table.select("number", *(pl.col("line").list.get(place).alias(name) for place, name in enumerate(fields)))
+    values = columns[number].cast(pl.Float64, strict=False)
+    wrong = columns.filter(values.is_null() | values.is_nan())
+    if wrong.height:
+        at = listed(wrong["number"].to_list())
+        raise FormatError(f"{path}: the {number} is not a number in line {at}; correct these lines")
+    return columns.select("query_id", "document_id", values)

@@ -1,0 +1,352 @@
+"""Retrieval measures as values that parse from, and print as, their names: `nDCG@10`, `AP(rel=2)`, `RBP(p=0.9)`."""
+
+from __future__ import annotations
+
+import difflib
+import math
+import re
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean
+from apframe.ranking import hits
+from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+
+Level = Literal["relevant", "graded", "judged"]
+ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all measures of one name have in common.
+
+    Attributes
+    ----------
+    name
+        as it is usually written
+    meaning
+        formula, source, and what sets it apart
+    of_hits
+        from a measure and the version of trec_eval to an aggregate over its hits (see `find_hits`); 0 without hits
+    hits
+        which documents are hits: "relevant" (relevance at least the measure's `rel`), "graded" (above 0) or "judged" (0 or
+        more)
+    cutoff
+        what follows @: "rank" may, "recall" must, None nothing
+    parameters
+        names and defaults; `rel` is always there where hits are "relevant"
+    ideal
+        divide by the same aggregate over the best order of all judged documents
+    geometric
+        the summary is the geometric mean, of values no less than 1e-5, instead of the arithmetic
+    """
+
+    name: str
+    meaning: str
+    of_hits: Callable[[Measure, int], pl.Expr]
+    hits: Level = "relevant"
+    cutoff: Literal["rank", "recall"] | None = None
+    parameters: tuple[tuple[str, Any], ...] = ()
+    ideal: bool = False
+    geometric: bool = False
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure with its cut-off and parameters; frozen, comparable, printed as its name.
+
+    Attributes
+    ----------
+    name
+        one of `apframe.measures()`
+    cutoff
+        the rank (from 1), or for IPrec the recall (0 to 1), that follows the @; None for the whole list
+    parameters
+        names and values that differ from the defaults, by name
+
+    >>> measure = as_measure("ap(rel=2)@10")
+    >>> measure.name, measure.cutoff, measure.rel, str(measure)
+    ('AP', 10, 2, 'AP(rel=2)@10')
+    """
+
+    name: str
+    cutoff: float | None = None
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        kind = KINDS.get(self.name)
+        if kind is None:
+            raise ParameterError(f"no measure {self.name!r}{did_you_mean(self.name, [*KINDS])}")
+        known = dict(kind.parameters) | ({"rel": 1} if kind.hits == "relevant" else {})
+        for name, value in self.parameters:
+            if name not in known:
+                has = f"it takes {', '.join(known)}" if known else "it takes none"
+                raise ParameterError(f"{self.name} has no parameter {name!r}; {has}")
+            _check_parameter(self.name, name, value)
+        self._check_cutoff(kind)
+        if self.get("over") == "min" and self.cutoff is None:
+            raise ParameterError(f'{self.name}(over="min") needs a cut-off, such as {self.name}(over=min)@10')
+        differing = sorted((name, value) for name, value in self.parameters if value != known[name])
+        object.__setattr__(self, "parameters", tuple(differing))
+
+    def _check_cutoff(self, kind: Kind) -> None:
+        cutoff = self.cutoff
+        if kind.cutoff == "recall":
+            if cutoff is None or not 0 <= cutoff <= 1:
+                raise ParameterError(f"{self.name} is taken at a recall from 0 to 1, as in {self.name}@.1; got {cutoff}")
+        elif cutoff is not None and kind.cutoff is None:
+            raise ParameterError(f"{self.name} has no cut-off, got @{cutoff:g}")
+        elif cutoff is not None and (cutoff != int(cutoff) or cutoff < 1):
+            raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off is a whole number, 1 or more")
+        elif cutoff is not None:
+            object.__setattr__(self, "cutoff", int(cutoff))
+
+    @property
+    def kind(self) -> Kind:
+        """What all measures of this name have in common."""
+        return KINDS[self.name]
+
+    @property
+    def k(self) -> int | None:
+        """The rank at which the list is cut."""
+        return int(self.cutoff) if self.cutoff is not None and self.kind.cutoff == "rank" else None
+
+    @property
+    def rel(self) -> float:
+        """The relevance from which on a document is relevant."""
+        return self.get("rel", 1)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a parameter."""
+        return dict(self.parameters).get(name, dict(self.kind.parameters).get(name, default))
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        at = "" if self.cutoff is None else f"@{self.cutoff:g}"
+        return f"{self.name}{f'({shown})' if shown else ''}{at}"
+
+
+def as_measure(measure: str | Measure) -> Measure:
+    """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
+
+    Raises
+    ------
+    ParameterError
+        no such measure (the near ones are named), no such parameter, a cut-off below 1
+
+    >>> as_measure("ndcg@10")
+    Measure(name='nDCG', cutoff=10, parameters=())
+    """
+    if isinstance(measure, Measure):
+        return measure
+    parts = re.fullmatch(r"\s*(\w+?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", str(measure))
+    if parts is None:
+        raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
+    name, given, cutoff = parts.groups()
+    by_lower = {known.lower(): known for known in KINDS} | _ALIASES
+    if name.lower() not in by_lower:
+        close = difflib.get_close_matches(name.lower(), [*by_lower], 3)
+        near = f"did you mean {', '.join(by_lower[one] for one in close)}?" if close else f"there are {', '.join(KINDS)}"
+        raise ParameterError(f"no measure {name!r}; {near}")
+    parameters = []
+    for item in filter(None, (given or "").split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise ParameterError(f"{measure!r}: parameters are given as name=value, got {item.strip()!r}")
+        parameters.append((key, _value(value)))
+    try:
+        at = None if cutoff is None else float(cutoff)
+    except ValueError:
+        raise ParameterError(f"{measure!r}: the cut-off after @ is a number, got {cutoff!r}") from None
+    return Measure(by_lower[name.lower()], at, tuple(parameters))
+
+
+def measures() -> pl.DataFrame:
+    """All retrieval measures: name, cutoff (what may follow @), parameters with their defaults, meaning.
+
+    >>> measures().filter(pl.col("name") == "RBP")["parameters"].item()
+    'p=0.8, rel=1'
+    """
+    rows = []
+    for kind in KINDS.values():
+        parameters = (*kind.parameters, *([("rel", 1)] if kind.hits == "relevant" else []))
+        shown = ", ".join(f"{name}={value}" for name, value in parameters)
+        rows.append((kind.name, kind.cutoff, shown, kind.meaning))
+    return pl.DataFrame(rows, schema=dict.fromkeys(["name", "cutoff", "parameters", "meaning"], pl.String), orient="row")
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("\"'")
+
+
+def _check_parameter(measure: str, name: str, value: Any) -> None:
+    if name == "definition":
+        as_definition(value)
+    elif name == "over" and value not in ("n_positives", "min", "hits"):
+        raise ParameterError(f"{measure}: over is one of n_positives, min, hits; got {value!r}")
+    elif name != "over" and (not isinstance(value, (int, float)) or math.isnan(value)):
+        raise ParameterError(f"{measure}: {name} is a number, got {value!r}")
+    elif name == "p" and not 0 < value < 1:
+        raise ParameterError(f"{measure}: p lies between 0 and 1, got {value}")
+    elif name == "beta" and not value > 0:
+        raise ParameterError(f"{measure}: beta is more than 0, got {value}")
+
+
+def _interpolated_precision(measure: Measure, version: int) -> pl.Expr:
+    level = float(measure.cutoff or 0)
+    given = ELEVEN_POINTS[version].given_to(level, pl.col("n_positives"))
+    return PRECISION.filter(pl.col("tp") >= given).max().fill_null(0.0)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "AP",
+            "average precision, by any definition, over R or min(R, k); trec_eval map and map_cut",
+            lambda measure, _: as_definition(measure.get("definition")).of_points(),
+            cutoff="rank",
+            parameters=(("definition", "step"), ("over", "n_positives")),
+        ),
+        Kind("P", "relevant among the first k, over k; without k, over the list", lambda m, _: hits.precision(m.k),
+             cutoff="rank"),
+        Kind("R", "relevant among the first k, over all relevant", lambda *_: hits.recall(), cutoff="rank"),
+        Kind(
+            "F",
+            "(1 + beta²) P R / (beta² P + R) of P@k and R@k",
+            lambda m, _: hits.f_beta(m.k, m.get("beta")),
+            cutoff="rank",
+            parameters=(("beta", 1),),
+        ),
+        Kind("RR", "1 over the rank of the first relevant document", lambda *_: hits.reciprocal_rank(), cutoff="rank"),
+        Kind(
+            "nDCG",
+            "sum of grade / log2(rank + 1), over that of the best order of all judged documents",
+            lambda *_: hits.dcg(),
+            hits="graded",
+            cutoff="rank",
+            ideal=True,
+        ),
+        Kind("Success", "1 with a relevant document among the first k; CMC of re-identification", lambda *_: hits.success(),
+             cutoff="rank"),
+        Kind("Judged", "judged documents among the first k, over k or the list if that is shorter",
+             lambda *_: hits.precision(None), hits="judged", cutoff="rank"),
+        Kind("ERR", "expected reciprocal rank: sum of 1 / rank · chance to stop there; Chapelle et al. 2009",
+             lambda *_: hits.expected_reciprocal_rank(), hits="graded", cutoff="rank"),
+        Kind("Rprec", "precision at rank R", lambda *_: hits.r_precision()),
+        Kind("Bpref", "share of judged non-relevant documents ranked below the relevant; Buckley and Voorhees 2004",
+             lambda *_: hits.binary_preference()),
+        Kind("infAP", "AP inferred from a sampled pool; Yilmaz and Aslam 2006", lambda *_: hits.inferred_ap()),
+        Kind("GMAP", "AP; the summary is the geometric mean, of values no less than 1e-5",
+             lambda *_: as_definition("step").of_points(), geometric=True),
+        Kind("AP11", "11-point interpolated AP, by the rounding of the version of trec_eval",
+             lambda _, version: ELEVEN_POINTS[version].of_points()),
+        Kind("IPrec", "the best precision at this recall or beyond", _interpolated_precision, cutoff="recall"),
+        Kind("SetP", "precision of the whole list", lambda *_: hits.precision(None)),
+        Kind("SetR", "recall of the whole list", lambda *_: hits.recall()),
+        Kind("SetF", "F-beta of the whole list", lambda m, _: hits.f_beta(None, m.get("beta")), parameters=(("beta", 1),)),
+        Kind("SetAP", "precision · recall of the whole list; trec_eval set_map", lambda *_: as_definition("set").of_points()),
+        Kind("RBP", "(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008",
+             lambda m, _: hits.rank_biased_precision(m.get("p")), parameters=(("p", 0.8),)),
+        Kind("INP", "R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021",
+             lambda *_: hits.inverse_negative_penalty()),
+    )
+}  # fmt: skip
+_ALIASES = {"map": "AP", "mrr": "RR", "cmc": "Success", "precision": "P", "recall": "R", "minp": "INP"}
+
+
+def measure_queries(
+    judged: pl.DataFrame, queries: pl.DataFrame, measures: Sequence[Measure], version: int
+) -> dict[Measure, pl.Series]:
+    """The value of each measure for each query: 0 without hits, null without positives.
+
+    Parameters
+    ----------
+    judged
+        group, document_id, relevance and rank (null: not retrieved) of all judged documents, by group and rank
+    queries
+        group (0, 1, ...) and n_ranked, the length of its list
+    version
+        of trec_eval, 9 or 10
+
+    >>> judged = pl.DataFrame({"group": [0, 0, 0], "relevance": [1.0, 0.0, 2.0], "rank": [2, 3, None]})
+    >>> queries = pl.DataFrame({"group": [0], "n_ranked": [10]})
+    >>> values = measure_queries(judged, queries, [as_measure("AP"), as_measure("nDCG")], version=10)
+    >>> [round(value.item(), 4) for value in values.values()]
+    [0.25, 0.2398]
+    """
+    lists: dict[tuple[Level, float], tuple[pl.DataFrame, pl.DataFrame]] = {}
+    values: dict[Measure, pl.Series] = {}
+    for measure in measures:
+        level = (measure.kind.hits, measure.rel)
+        if level not in lists:
+            lists[level] = find_hits(judged, queries, *level)
+        found, totals = lists[level]
+        value = _per_query(cut(found, measure), measure, version, totals)
+        if measure.kind.ideal:
+            best = _per_query(cut(best_order(judged), measure), measure, version, totals)
+            value = value / best
+        values[measure] = value.set(totals["n_positives"] == 0, None).fill_nan(None)
+    return values
+
+
+def find_hits(judged: pl.DataFrame, queries: pl.DataFrame, level: Level, rel: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The retrieved documents that are hits at a level, as a points table, and what holds for whole queries.
+
+    The points have group, rank, relevance, tp, new_tp, new_n (1 and 1), and nonrelevant_above, unjudged_above (judged documents
+    that are no hit, and such of negative relevance, at better ranks), besides the totals of their query. The totals, in the
+    order of `queries`: group, n_ranked, n_positives (hits that there are, retrieved or not), n_nonrelevant, and max_grade, the
+    highest of all judgements.
+    """
+    relevance = pl.col("relevance")
+    is_hit = {"relevant": (relevance >= rel) & (relevance >= 0), "graded": relevance > 0, "judged": relevance >= 0}[level]
+    is_other = ~is_hit & (relevance >= 0)
+    counts = judged.group_by("group").agg(n_positives=is_hit.sum().cast(pl.Int64), n_nonrelevant=is_other.sum().cast(pl.Int64))
+    totals = queries.join(counts, on="group", how="left", maintain_order="left").with_columns(
+        pl.col("n_positives", "n_nonrelevant").fill_null(0), max_grade=pl.lit(judged["relevance"].max(), pl.Float64)
+    )
+    above = {"nonrelevant_above": is_other, "unjudged_above": relevance < 0, "tp": is_hit}
+    one = pl.lit(1, pl.Int64)
+    points = (
+        judged.select("group", "relevance", "rank")
+        .filter(pl.col("rank").is_not_null())
+        .with_columns(flag.cast(pl.Int64).cum_sum().over("group").alias(name) for name, flag in above.items())
+        .filter(is_hit)
+        .with_columns(new_tp=one, new_n=one)
+        .join(totals, on="group", maintain_order="left")
+    )
+    return points, totals
+
+
+def best_order(judged: pl.DataFrame) -> pl.DataFrame:
+    """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
+    graded = judged.select("group", "relevance").filter(pl.col("relevance") > 0)
+    ranked = graded.sort("group", "relevance", descending=[False, True])
+    return ranked.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group"))
+
+
+def cut(points: pl.DataFrame, measure: Measure) -> pl.DataFrame:
+    """The points among the first k, with the list's length and the number of positives as the measure takes them."""
+    if measure.k is not None:
+        points = points.filter(pl.col("rank") <= measure.k)
+    if measure.k is not None and "n_ranked" in points.columns:
+        points = points.with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
+    if measure.get("over") == "min":
+        points = points.with_columns(pl.col("n_positives").clip(upper_bound=measure.k))
+    elif measure.get("over") == "hits":
+        points = points.with_columns(n_positives=pl.len().cast(pl.Int64).over("group"))
+    return points
+
+
+def _per_query(points: pl.DataFrame, measure: Measure, version: int, totals: pl.DataFrame) -> pl.Series:
+    """The aggregate of each query's points, 0 without points."""
+    values = points.group_by("group").agg(value=measure.kind.of_hits(measure, version).cast(pl.Float64))
+    return totals.join(values, on="group", how="left", maintain_order="left")["value"].fill_null(0.0)

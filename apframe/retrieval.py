@@ -1,0 +1,380 @@
+"""Retrieval: runs against judgements, query by query. The tables behind the numbers, and what one asks of them."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe import sql
+from apframe.exceptions import IdTypeError, InputError, ParameterError, did_you_mean, listed
+from apframe.io.parquet import read_manifest, read_table, write_tables
+from apframe.io.trec import read_qrels, read_run
+from apframe.matching.by_key import find_spans, match_by_key, order_run
+from apframe.ranking.measures import Measure, as_measure, measure_queries
+from apframe.report.runs import run_html, run_lines
+from apframe.schema import canonical
+
+USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
+_KIND = "retrieval"
+
+
+def evaluate_run(
+    qrels: Any,
+    run: Any,
+    measures: str | Measure | Sequence[str | Measure] = USUAL,
+    *,
+    queries: Any = None,
+    missing: str = "skip",
+    no_relevant: str = "zero",
+    unjudged: str = "nonrelevant",
+    trec_eval: int = 10,
+) -> RunEvaluation:
+    """Evaluate one run, or several, against relevance judgements.
+
+    Parameters
+    ----------
+    qrels
+        what `read_qrels` takes: a TREC or Parquet file, a frame with query_id, document_id, relevance, a dict of dicts
+    run
+        what `read_run` takes: a TREC or Parquet file, a frame with query_id, document_id, score, a dict of dicts. Several:
+        a dict from their names to these, or a list of files, which are named by their file names.
+    measures
+        names (see `apframe.measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
+    queries
+        a frame with query_id and attributes, for `by` and SQL
+    missing
+        a judged query that is not in the run: "skip" leaves it out, as trec_eval does; "zero" gives it 0, as trec_eval -c; or
+        "error"
+    no_relevant
+        a judged query without relevant documents: "zero" gives it 0, as trec_eval does; "skip" leaves it out
+    unjudged
+        documents without judgement: "nonrelevant", or "remove" them before ranks are given (condensed lists, trec_eval -J)
+    trec_eval
+        the version to agree with: 10; 9 compares scores in single precision and rounds AP11 and IPrec another way
+
+    Returns
+    -------
+    A `RunEvaluation`.
+
+    Raises
+    ------
+    InputError
+        bad data, with lines or rows named; no query in common; missing queries with missing="error"
+    ParameterError
+        unknown measures and options
+
+    >>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d3": 2}}
+    >>> ev = evaluate_run(qrels, {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d1": 0.7, "d3": 0.6}}, "AP P@1")
+    >>> ev.summary.rows()
+    [('AP', 0.75, 2), ('P@1', 0.5, 2)]
+    """
+    chosen = as_measures(measures)
+    _one_of("missing", missing, ("skip", "zero", "error"))
+    _one_of("no_relevant", no_relevant, ("zero", "skip"))
+    _one_of("unjudged", unjudged, ("nonrelevant", "remove"))
+    _one_of("trec_eval", trec_eval, (9, 10))
+    runs = _named(run)
+    with ThreadPoolExecutor(1) as other_thread:
+        reading = other_thread.submit(read_qrels, qrels)
+        found = {name: read_run(source) for name, source in runs.items()}
+        judgements = reading.result()
+    if judgements.is_empty():
+        raise InputError("judgements: there are none; nothing can be evaluated")
+    attributes = None if queries is None else canonical("queries", queries)
+    if attributes is not None:
+        _same_ids("queries", attributes, judgements, ["query_id"])
+    options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
+    parts = [_evaluate(name, judgements, one, chosen, **options) for name, one in found.items()]
+    per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
+    if list(found) == [None]:
+        per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
+    return RunEvaluation(chosen, options, judgements, found, attributes, matches, per_query, coverage)
+
+
+def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
+    """Measures from names, each once; a string may hold several with blanks or commas between them.
+
+    >>> [str(measure) for measure in as_measures("ap, ndcg@10 AP(rel=2, over=min)@5")]
+    ['AP', 'nDCG@10', 'AP(over=min, rel=2)@5']
+    """
+    several = [measures] if isinstance(measures, Measure) else measures
+    names = re.split(r"[\s,]+(?![^(]*\))", several.strip(" ,\n\t")) if isinstance(several, str) else several
+    chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
+    if not chosen:
+        raise ParameterError("measures: name at least one, such as AP")
+    return chosen
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RunEvaluation:
+    """The result of `evaluate_run`. Where several runs were evaluated, tables have `run` as their first column.
+
+    Attributes
+    ----------
+    measures
+        what was measured
+    options
+        the policies, as they were given to `evaluate_run`
+    judgements
+        query_id, document_id, relevance
+    runs
+        the canonical tables of the runs by name (None where only one was evaluated)
+    queries
+        query_id and attributes, as they were given, or None
+    matches
+        judgements with the score and rank of their documents, null where these were not retrieved: the table that all
+        measures are computed from
+    per_query
+        query_id, measure, value; null where a query has no relevant documents and no_relevant="skip"
+    coverage
+        n_judged (queries with judgements), n_evaluated, n_missing (judged, but not in the run), n_without_relevant (judged and
+        evaluated, without a document of relevance 1 or more), n_not_judged (queries of the run without judgements)
+    """
+
+    measures: tuple[Measure, ...]
+    options: Mapping[str, Any]
+    judgements: pl.DataFrame
+    runs: Mapping[str | None, pl.DataFrame]
+    queries: pl.DataFrame | None
+    matches: pl.DataFrame
+    per_query: pl.DataFrame
+    coverage: pl.DataFrame
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """measure, value (the mean over queries; for GMAP the geometric mean) and n_queries, the number averaged."""
+        return self._means([])
+
+    def by(self, *columns: str) -> pl.DataFrame:
+        """The summary for each group of queries: the columns (attributes of `queries`), measure, value, n_queries.
+
+        Queries without the attribute form the group null.
+
+        Raises
+        ------
+        ParameterError
+            no queries were given, or they have no such column
+        """
+        if self.queries is None:
+            raise ParameterError("by: give evaluate_run a table with the attributes of the queries, queries=")
+        attributes = [name for name in self.queries.columns if name != "query_id"]
+        for name in columns:
+            if name not in attributes:
+                raise ParameterError(f"by: the queries have no column {name!r}{did_you_mean(name, attributes)}")
+        return self._means(list(columns))
+
+    def _means(self, columns: list[str]) -> pl.DataFrame:
+        table = self.per_query
+        if columns and self.queries is not None:
+            table = table.join(self.queries.select("query_id", *columns), on="query_id", how="left", maintain_order="left")
+        keys = [*columns, *(["run"] if "run" in table.columns else []), "measure"]
+        logs = pl.col("value").clip(1e-5).log()
+        geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
+        means = table.group_by(keys, maintain_order=True).agg(
+            pl.when(geometric.first()).then(logs.mean().exp()).otherwise(pl.col("value").mean()).alias("value"),
+            n_queries=pl.col("value").count(),
+        )
+        return means.sort(columns, maintain_order=True) if columns else means
+
+    def compare(
+        self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+    ) -> pl.DataFrame:
+        """Compare the runs in pairs, query by query: see `apframe.compare_runs`."""
+        from apframe.analysis.comparison import compare_runs
+
+        if "run" not in self.per_query.columns:
+            raise ParameterError(
+                "compare: one run alone was evaluated; give evaluate_run several, as a dict from names to runs"
+            )
+        options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
+        return compare_runs(self.per_query, baseline=baseline, **options)
+
+    def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
+        """The mean of every measure with its bootstrap interval over the queries: see `apframe.bootstrap_mean`."""
+        from apframe.analysis.comparison import bootstrap_mean
+
+        return bootstrap_mean(self.per_query, n_resamples=n_resamples, confidence=confidence, seed=seed)
+
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over the tables: per_query, summary, coverage, matches, judgements, runs,
+        queries.
+
+        `$name` stands for a parameter. `queries` is there if it was given.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        """
+        return sql.query({name: table.lazy() for name, table in self._tables().items()}, query, parameters)
+
+    def write_parquet(self, folder: str | Path) -> None:
+        """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
+
+        Raises
+        ------
+        OutputError
+            the folder holds something else, or cannot be written
+        """
+        manifest = {
+            "kind": _KIND,
+            "measures": [str(measure) for measure in self.measures],
+            "options": dict(self.options),
+        }
+        write_tables(folder, self._tables(), manifest)
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        named = [run if name is None else run.select(pl.lit(name).alias("run"), pl.all()) for name, run in self.runs.items()]
+        tables = {
+            "per_query": self.per_query, "summary": self.summary, "coverage": self.coverage, "matches": self.matches,
+            "judgements": self.judgements, "runs": pl.concat(named, how="diagonal_relaxed"),
+        }  # fmt: skip
+        return tables if self.queries is None else tables | {"queries": self.queries}
+
+    def __str__(self) -> str:
+        return "\n".join(run_lines(self.summary, self.coverage))
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(measure) for measure in self.measures)
+        return f"RunEvaluation({names}; {len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.summary, self.coverage)
+
+
+def read_run_evaluation(folder: str | Path) -> RunEvaluation:
+    """An evaluation that `RunEvaluation.write_parquet` wrote.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    """
+    manifest = read_manifest(folder, _KIND, ["measures", "options"])
+    read = {name: read_table(folder, name) for name in manifest["tables"]}
+    rows = read["runs"]
+    runs: dict[str | None, pl.DataFrame] = {None: rows}
+    if "run" in rows.columns:
+        runs = {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}
+    return RunEvaluation(
+        as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
+        read["per_query"], read["coverage"],
+    )  # fmt: skip
+
+
+def _evaluate(
+    name: str | None,
+    judgements: pl.DataFrame,
+    run: pl.DataFrame,
+    measures: tuple[Measure, ...],
+    missing: str,
+    no_relevant: str,
+    unjudged: str,
+    trec_eval: int,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """per_query, coverage and matches of one run."""
+    shown = "the run" if name is None else f"run {name!r}"
+    _same_ids(shown, run, judgements, ["query_id", "document_id"])
+    counted = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    if trec_eval == 9:
+        counted = counted.with_columns(pl.col("score").cast(pl.Float32))
+    judged_ids = judgements["query_id"].unique(maintain_order=True)
+    spans = find_spans(run)
+    in_run = spans["query_id"].unique()
+    if counted.height < run.height:
+        spans = find_spans(counted)
+    ordered = order_run(counted, spans, judged_ids)
+    if ordered is not counted:
+        spans = find_spans(ordered)
+    matches = match_by_key(judgements, ordered, spans)
+    queries = pl.DataFrame({"query_id": judged_ids}).join(
+        spans.select("query_id", "n_ranked"), on="query_id", how="left", maintain_order="left"
+    )
+    queries = queries.with_columns(is_found=judged_ids.is_in(in_run.implode()), n_ranked=pl.col("n_ranked").fill_null(0))
+    gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
+    if len(gone) == queries.height:
+        ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
+        raise InputError(f"{shown} and the judgements have no query in common: {ids}; check that they belong together")
+    if gone and missing == "error":
+        raise InputError(
+            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}; "
+            'add them, or choose missing="skip" or "zero"'
+        )
+    if missing == "skip":
+        queries = queries.filter("is_found")
+    queries = queries.with_row_index("group")
+    judged = matches.join(queries.select("query_id", "group"), on="query_id", maintain_order="left")
+    if unjudged == "remove":
+        judged, queries = _condensed(judged, queries)
+    values = measure_queries(judged, queries, measures, trec_eval)
+    wide = queries.select("query_id").with_columns(value.alias(str(measure)) for measure, value in values.items())
+    per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
+    if no_relevant == "zero":
+        per_query = per_query.with_columns(pl.col("value").fill_null(0.0))
+    relevant = judged.filter(pl.col("relevance") >= 1)["group"].n_unique()
+    coverage = pl.DataFrame(
+        {
+            "n_judged": len(judged_ids),
+            "n_evaluated": queries.height,
+            "n_missing": len(gone),
+            "n_without_relevant": queries.height - relevant,
+            "n_not_judged": (~in_run.is_in(judged_ids.implode())).sum(),
+        }
+    )
+    run_name = pl.lit(name, pl.String).alias("run")
+    return (
+        per_query.sort("row", maintain_order=True).select(run_name, "query_id", "measure", "value"),
+        coverage.select(run_name, pl.all()),
+        matches.select(run_name, pl.all()),
+    )
+
+
+def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ranks among the judged documents alone, and the lengths of these lists."""
+    kept = judged.filter(pl.col("relevance") >= 0)
+    place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
+    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
+    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
+    shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
+    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
+
+
+def _named(run: Any) -> dict[str | None, Any]:
+    """The runs by name; a single one has no name."""
+    if isinstance(run, dict) and run and "query_id" not in run:
+        is_nested = all(isinstance(value, dict) for value in run.values())
+        inner = [item for value in run.values() for item in value.values()] if is_nested else []
+        if not is_nested or any(isinstance(item, (dict, list, pl.Series)) for item in inner):
+            return {str(name): source for name, source in run.items()}
+    if isinstance(run, (list, tuple)):
+        names = [Path(source).name.split(".")[0] for source in run if isinstance(source, (str, Path))]
+        if not run or len(names) < len(run):
+            raise ParameterError("run: a list holds the paths of files; give frames as a dict from names to frames")
+        if len(set(names)) < len(names):
+            names = [str(source) for source in run]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"run: a file is given twice ({listed(names)})")
+        return dict(zip(names, run, strict=True))
+    return {None: run}
+
+
+def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> None:
+    for column in columns:
+        mine, theirs = table[column].dtype, judgements[column].dtype
+        if mine != theirs and not table.is_empty():
+            kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+            raise IdTypeError(
+                f"{name}: {column} holds {kinds[mine]}, that of the judgements {kinds[theirs]}; "
+                "cast one of them, so that both are the same (ids of text files are strings)"
+            )
+
+
+def _one_of(option: str, value: Any, allowed: Sequence[Any]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{option} is one of {', '.join(map(repr, allowed))}, not {value!r}")
