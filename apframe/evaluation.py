@@ -5,7 +5,6 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from dataclasses import asdict
 from functools import cached_property
 from importlib import import_module
 from pathlib import Path
@@ -271,7 +270,7 @@ class Evaluation:
         }  # fmt: skip
         manifest = {
             "kind": _KIND,
-            "protocol": asdict(self.protocol),
+            "protocol": self.protocol.as_dict(),
             "category_ids": self._category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
         }
@@ -357,17 +356,13 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     dataset = Dataset(images, categories, annotations)
     dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
     try:
-        protocol = Protocol(**{name: _frozen(value) for name, value in manifest["protocol"].items()})
-    except (TypeError, AttributeError) as error:
+        protocol = Protocol.from_dict(manifest["protocol"])
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
     category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
     evaluation = Evaluation(dataset, detections, protocol, category_ids)
     evaluation.__dict__ |= {name: read_table(folder, name) for name in ("metrics", "summary")}
     return evaluation
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _chosen(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:

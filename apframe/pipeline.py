@@ -8,11 +8,13 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
+from apframe.exceptions import ParameterError
 from apframe.matching.by_score import EVERY_SLICE, match_by_score
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
 from apframe.protocols.protocol import Protocol
 from apframe.ranking.curves import compute_curves
+from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Ranking, compute_arrays, compute_metrics
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import pair_boxes
@@ -104,7 +106,7 @@ class Pipeline:
             ignored=self._ignored,
             n_positives=np.stack(counted, axis=1),
             max_detections=self.protocol.max_detections,
-            recall_levels=self.protocol.recall_levels,
+            definition=self.protocol.definition,
             n_thresholds=len(self.protocol.iou_thresholds),
         )
 
@@ -131,12 +133,15 @@ class Pipeline:
 
     def arrays(self) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`."""
+        definition = self.protocol.definition
+        if not isinstance(definition, Levels):
+            raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
         ranking = self._ranking
         scores = self.detections["score"].gather(ranking.order["row"]).to_numpy()
         category = ranking.order["category"].to_numpy()
         first_scores = np.zeros(ranking.shape[1])
         first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-        return compute_arrays(ranking, first_scores, scores)
+        return compute_arrays(ranking, definition, first_scores, scores)
 
     def _ids(self, rows: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of rows that hold places in the order, and row numbers."""

@@ -15,7 +15,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError
 
 MANIFEST = "manifest.json"
-FORMAT, SCHEMA_VERSION = "apframe evaluation", 1
+FORMAT, SCHEMA_VERSION = "apframe evaluation", 2
 
 
 def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifest: Mapping[str, Any]) -> None:

@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import asdict, dataclass, replace
 from itertools import pairwise
 from operator import index
 from typing import Any, Self
 
 from apframe.exceptions import ParameterError
+from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
 
 ALL_AREAS = ("all", 0.0, 1e10)
 
@@ -37,8 +38,9 @@ class Protocol:
         the similarities it defines, the default one first
     iou_thresholds
         strictly increasing, in (0, 1]
-    recall_levels
-        strictly increasing, in [0, 1]: where the interpolated precision is read off
+    definition
+        that of average precision, one of `apframe.definitions()` that is a weighted sum; its recall levels, where it has some,
+        increase strictly and lie in [0, 1]
     area_ranges
         (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
         of the headline numbers
@@ -58,24 +60,27 @@ class Protocol:
     citation: str
     iou_types: tuple[str, ...] = ("bbox",)
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
-    recall_levels: tuple[float, ...] = linspace(0.0, 1.0, 101)
+    definition: WeightedSum = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int, ...] = (100,)
     agnostic: bool = False
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
+        levels = f", recall levels {_short(self.recall_levels)}" if self.recall_levels else ""
         return (
-            f"Protocol({self.name}: IoU {_short(self.iou_thresholds)}; recall levels {_short(self.recall_levels)}; "
+            f"Protocol({self.name}: IoU {_short(self.iou_thresholds)}; {self.definition}{levels}; "
             f"areas {areas}; "
             f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
         )
 
     def __post_init__(self) -> None:
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.max_detections
+        if not isinstance(self.definition, WeightedSum):
+            raise ParameterError(f"definition: {self.definition!r} is not a weighted sum, see apframe.definitions()")
         if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
             raise ParameterError(f"iou_thresholds must lie in (0, 1] and increase, got {thresholds}")
-        if not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
+        if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {_short(levels)}")
         if not (limits and _increasing(limits) and limits[0] >= 1):
             raise ParameterError(f"max_detections must be 1 or more, each once, got {limits}")
@@ -85,6 +90,11 @@ class Protocol:
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+
+    @property
+    def recall_levels(self) -> tuple[float, ...]:
+        """The levels of the definition; none where it has none."""
+        return self.definition.levels if isinstance(self.definition, Levels) else ()
 
     @property
     def whole(self) -> str:
@@ -111,7 +121,7 @@ class Protocol:
             if iou_thresholds is not None:
                 changes["iou_thresholds"] = tuple(float(t) for t in _several(iou_thresholds))
             if recall_levels is not None:
-                changes["recall_levels"] = tuple(float(r) for r in _several(recall_levels))
+                changes["definition"] = self._at_levels(tuple(float(r) for r in _several(recall_levels)))
             if max_detections is not None:
                 changes["max_detections"] = tuple(sorted(index(limit) for limit in _several(max_detections)))
             if area_ranges is not None:
@@ -125,6 +135,31 @@ class Protocol:
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         return replace(self, **changes)
+
+    def _at_levels(self, levels: tuple[float, ...]) -> Levels:
+        if not isinstance(self.definition, Levels):
+            raise ParameterError(f"recall_levels: the definition {self.definition} has none")
+        return replace(self.definition, levels=levels)
+
+    def as_dict(self) -> dict[str, Any]:
+        """All choices as what JSON holds; `from_dict` makes the protocol of them."""
+        return asdict(self) | {"definition": {"name": self.definition.name} | asdict(self.definition)}
+
+    @classmethod
+    def from_dict(cls, choices: Mapping[str, Any]) -> Self:
+        """The protocol that `as_dict` was taken of.
+
+        >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
+        True
+        """
+        fields = {name: _frozen(value) for name, value in choices.items()}
+        chosen = dict(fields.pop("definition"))
+        definition: Any = as_definition(chosen.pop("name"))
+        return cls(definition=replace(definition, **{name: _frozen(value) for name, value in chosen.items()}), **fields)
+
+
+def _frozen(value: Any) -> Any:
+    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
 
 
 def _several(values: Any) -> Any:

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.ranking.average_precision import envelope, precision
+from apframe.ranking.definitions import envelope
+from apframe.ranking.precision import precision
 
 GROUP = ["category_id", "area_range", "iou_threshold"]
 

@@ -64,10 +64,13 @@ class WeightedSum(Definition):
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
 
+    def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
+        """The sum of the precision, or of its envelope, times the weight of each point."""
+        return ((envelope(precision) if self.interpolated else precision) * weight).sum()
+
     def of_points(self) -> pl.Expr:
-        """The sum of precision (or its envelope) times the weight of each point."""
-        weight = self.reached(_TP, _POSITIVES) - self.reached(_TP - _NEW_TP, _POSITIVES)
-        return ((envelope(PRECISION) if self.interpolated else PRECISION) * weight).sum()
+        """The weighted sum, each point weighing what it adds to `reached`."""
+        return self.weighted(PRECISION, self.reached(_TP, _POSITIVES) - self.reached(_TP - _NEW_TP, _POSITIVES))
 
 
 @dataclass(frozen=True)
@@ -111,11 +114,12 @@ class Interpolated(WeightedSum):
         return recall_of(k, n_positives)
 
 
+@dataclass(frozen=True)
 class Levels(WeightedSum):
     """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 where none reaches it."""
 
-    precision, interpolated = "envelope", True
     levels: tuple[float, ...]
+    precision, interpolated = "envelope", True
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """How many of the levels are at most `k / n_positives`; none for k = 0, so that level 0 belongs to k = 1.

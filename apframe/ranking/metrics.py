@@ -11,8 +11,9 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.ranking.average_precision import average_precision, envelope, levels_reached, precision
 from apframe.ranking.counts import Counts, SliceRows, count_down, select_rows, tally
+from apframe.ranking.definitions import Levels, WeightedSum, envelope
+from apframe.ranking.precision import precision
 
 
 @dataclass(frozen=True)
@@ -29,7 +30,7 @@ class Ranking:
     ignored: np.ndarray
     n_positives: np.ndarray
     max_detections: Sequence[int]
-    recall_levels: Sequence[float]
+    definition: WeightedSum
     n_thresholds: int
 
     @property
@@ -54,22 +55,30 @@ class Ranking:
         )
 
     def step(self, s: int, counts: Counts) -> np.ndarray:
-        """Where the recalls of the counts stand in `levels_by_count`."""
-        return self.levels_by_count[1][:, s][counts.category] + counts.k
+        """Where the recalls of the counts stand in `recalls`."""
+        return self._recalls_and_starts[1][:, s][counts.category] + counts.k
+
+    @property
+    def recalls(self) -> pl.DataFrame:
+        """All recalls there can be, k of R true positives: a run of k = 0..R for each R there is."""
+        return self._recalls_and_starts[0]
 
     @cached_property
-    def levels_by_count(self) -> tuple[np.ndarray, np.ndarray]:
-        """The recall levels reached by k of R true positives, a run of k = 0..R for each R there is; where runs start."""
+    def _recalls_and_starts(self) -> tuple[pl.DataFrame, np.ndarray]:
+        """The recalls, and where the run of each category and slice starts."""
         distinct, which = np.unique(self.n_positives, return_inverse=True)
         start = np.cumsum(distinct + 1) - (distinct + 1)
-        k = np.arange((distinct + 1).sum()) - np.repeat(start, distinct + 1)
-        reached = levels_reached(k, np.repeat(distinct, distinct + 1), self.recall_levels)
-        return reached, start[which].reshape(self.n_positives.shape).astype(np.int32)
+        n_positives = np.repeat(distinct, distinct + 1)
+        k = np.arange(len(n_positives)) - np.repeat(start, distinct + 1)
+        recalls = pl.DataFrame({"k": k, "n_positives": n_positives})
+        return recalls, start[which].reshape(self.n_positives.shape).astype(np.int32)
 
     @cached_property
     def weights_by_count(self) -> np.ndarray:
-        """What the k-th of R true positives weighs: the share of the recall levels that it is the first to reach."""
-        return np.diff(self.levels_by_count[0].astype(np.float64), prepend=0) / len(self.recall_levels)
+        """What the k-th of R true positives weighs, for each of the recalls; 0 for k = 0."""
+        k = pl.col("k")
+        added = self.definition.reached(k, pl.col("n_positives")).diff()  # the row before holds k - 1
+        return self.recalls.select(pl.when(k > 0).then(added).otherwise(0.0)).to_series().to_numpy()
 
 
 def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
@@ -108,7 +117,7 @@ def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray
     """Average precision of slice number s, of shape (thresholds, categories)."""
     n_thresholds, n_categories = ranking.shape[:2]
     columns = [str(t) for t in range(n_thresholds)]
-    sums = [average_precision(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
+    sums = [ranking.definition.weighted(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
     ap = np.zeros((n_thresholds, n_categories))
     for block in rows.blocks():
         counts = count_down(block, n_thresholds)
@@ -124,13 +133,15 @@ def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray
     return ap
 
 
-def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
+def compute_arrays(ranking: Ranking, definition: Levels, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
     """The reference's arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
 
     Parameters
     ----------
     ranking
         what to compute from
+    definition
+        the ranking's, which has recall levels
     first_scores
         the score of each category's first-ranked detection, NaN without any; the reference puts it at recall levels
         of 0, whatever the detection's outcome
@@ -140,13 +151,14 @@ def compute_arrays(ranking: Ranking, first_scores: np.ndarray, scores: np.ndarra
     Source: `COCOeval.accumulate`. T thresholds, R recall levels, K categories, A slices (area ranges), M max_detections.
     """
     n_thresholds, n_categories, n_slices, n_limits = ranking.shape
-    n_levels = len(ranking.recall_levels)
+    n_levels = len(definition.levels)
     evaluated = (ranking.n_positives > 0)[None, None, :, :, None]
     shape = (n_thresholds, n_levels, n_categories, n_slices, n_limits)
     precisions, at_scores = np.zeros(shape), np.zeros(shape)
     recall = np.zeros(ranking.shape)
-    at_zero = np.asarray(ranking.recall_levels) <= 0
-    levels = ranking.levels_by_count[0].astype(np.int64)
+    at_zero = np.asarray(definition.levels) <= 0
+    reached = definition.levels_reached(pl.col("k"), pl.col("n_positives"))
+    levels = ranking.recalls.select(reached).to_series().to_numpy().astype(np.int64)
     for s, m in product(range(n_slices), range(n_limits)):
         rows = ranking.rows_of(s, m)
         recall[:, :, s, m] = tally(rows, n_thresholds)[0]

@@ -78,7 +78,7 @@ def test_files_are_plain_parquet_and_counted_in_the_manifest(tmp_path: Path) -> 
     evaluation = street()
     evaluation.write_parquet(tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 1)
+    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 2)
     for name in TABLES:
         assert pl.read_parquet(tmp_path / "run" / f"{name}.parquet").height == manifest["tables"][name]
     assert pl.read_parquet(tmp_path / "run" / "images.parquet")["weather"].null_count() == 0
@@ -189,7 +189,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest not JSON": (lambda at: (at / "manifest.json").write_text("{"), "not an apframe evaluation"),
     "manifest a list": (lambda at: (at / "manifest.json").write_text("[]"), "not an apframe evaluation"),
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
-    "later version": (lambda at: edit_manifest(at, schema_version=2), "written with schema version 2, this apframe reads 1; "),
+    "later version": (lambda at: edit_manifest(at, schema_version=3), "written with schema version 3, this apframe reads 2; "),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
     "damaged file": (lambda at: (at / "images.parquet").write_bytes(b"PAR1 no PAR1"), r"images\.parquet: cannot be read as"),
     "cut file": (
@@ -197,7 +197,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"detections\.parquet: cannot be read as Parquet",
     ),
     "manifest without tables": (
-        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 1}'),
+        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 2}'),
         "evaluate again|not an apframe evaluation",
     ),
     "manifest without version": (
