@@ -14,8 +14,9 @@ import polars as pl
 import typer
 
 from apframe.evaluation import evaluate, read_evaluation
-from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
-from apframe.io.parquet import refuse_foreign
+from apframe.exceptions import ApframeError, ApframeWarning, FormatError, ParameterError, QueryError
+from apframe.io.parquet import read_manifest, refuse_foreign
+from apframe.retrieval import USUAL, as_measures, evaluate_run, read_run_evaluation
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -71,19 +72,106 @@ def evaluate_files(
     print(json.dumps(dict(summary.rows())) if as_json else evaluation)
 
 
+@app.command("rank", short_help="Evaluate search runs against relevance judgements.")
+def evaluate_rankings(
+    qrels: Annotated[Path, typer.Argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
+    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
+    measures: Annotated[str, typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help="what to measure")] = " ".join(
+        USUAL
+    ),
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print the value of each query, not the means")] = False,
+    compare: Annotated[
+        bool, typer.Option("--compare", help="print a comparison of each two runs, with intervals and p values")
+    ] = False,
+    queries: Annotated[Path | None, typer.Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
+    by: Annotated[
+        str | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
+    ] = None,
+    out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run does not have")] = "skip",
+    no_relevant: Annotated[str, typer.Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
+    unjudged: Annotated[str, typer.Option(metavar="nonrelevant|remove", help="documents without judgement")] = "nonrelevant",
+    trec_eval: Annotated[int, typer.Option(metavar="9|10", help="the version of trec_eval to agree with")] = 10,
+) -> None:
+    """Evaluate search runs against relevance judgements: the mean of every measure, a column for each run.
+
+    Measures are AP P R F RR nDCG Success Judged ERR, with @k or without, and Rprec Bpref infAP GMAP AP11 IPrec@.1 SetP SetR
+    SetF SetAP RBP INP; parameters stand in brackets: AP(rel=2)@10, RBP(p=.9).
+    """
+    if per_query + compare + (by is not None) > 1:
+        raise ParameterError("--per-query, --compare and --by exclude each other")
+    as_measures(measures)  # a wrong name is told before the files are read
+    if out is not None:
+        refuse_foreign(out)
+    with _progress() as say:
+        say("reading and ranking")
+        evaluation = evaluate_run(
+            qrels,
+            runs[0] if len(runs) == 1 else runs,
+            measures,
+            queries=None if queries is None else _read_queries(queries),
+            missing=missing,
+            no_relevant=no_relevant,
+            unjudged=unjudged,
+            trec_eval=trec_eval,
+        )
+        if out is not None:
+            say(f"writing {out}")
+            evaluation.write_parquet(out)
+    if per_query:
+        columns = [name for name in ("run", "query_id") if name in evaluation.per_query.columns]
+        table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
+    elif compare:
+        table = evaluation.compare()
+    elif by is not None:
+        keys = [name.strip() for name in by.split(",")]
+        means = evaluation.by(*keys)
+        columns = [name for name in means.columns if name not in ("measure", "value")]
+        table = means.pivot("measure", index=columns, values="value", maintain_order=True)
+    elif as_json or as_csv:
+        table = evaluation.summary
+    else:
+        print(evaluation)
+        return
+    _show(table, as_json, as_csv, digits=4)
+
+
+def _read_queries(path: Path) -> pl.DataFrame:
+    """The attributes of the queries; those of CSV have ids that are text, as TREC files have."""
+    try:
+        if path.suffix == ".parquet":
+            return pl.read_parquet(path)
+        return pl.read_csv(path, schema_overrides={"query_id": pl.String})
+    except (OSError, pl.exceptions.PolarsError) as error:
+        raise FormatError(f"{path}: cannot be read as {path.suffix or 'CSV'} ({str(error).splitlines()[0]})") from error
+
+
 @app.command("sql", short_help="Query the tables of an evaluation.")
 def query_evaluation(
-    folder: Annotated[Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` wrote")],
+    folder: Annotated[
+        Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` or `apframe rank --out DIR` wrote")
+    ],
     query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL, in DuckDB's dialect")],
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
 ) -> None:
-    """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ..."""
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other")
+    """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
+
+    Of an evaluation that `apframe rank` wrote: per_query, summary, coverage, matches, judgements, runs, queries.
+    """
     with _progress() as say:
         say("querying")
-        answer = read_evaluation(folder).sql(query)
+        read = read_run_evaluation if read_manifest(folder)["kind"] == "retrieval" else read_evaluation
+        answer = read(folder).sql(query)
+    _show(answer, as_json, as_csv)
+
+
+def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:
+    """Print a table: for people (numbers with so many digits), or for programs."""
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other")
     if as_json:
         print(answer.write_json())
     elif as_csv:
@@ -93,7 +181,7 @@ def query_evaluation(
     else:
         with pl.Config(
             tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
-            tbl_width_chars=-1,
+            tbl_width_chars=-1, float_precision=digits,
         ):  # fmt: skip
             print(answer)
 

@@ -77,6 +77,10 @@ class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 
 
+class CountWarning(ApframeWarning):
+    """A number of positives or negatives was given that is smaller than that of those present."""
+
+
 def listed(values: list[Any], most: int = 5) -> str:
     """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
 

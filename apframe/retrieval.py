@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,7 +12,7 @@ from typing import Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import IdTypeError, InputError, ParameterError, did_you_mean, listed
+from apframe.exceptions import ColumnError, IdTypeError, InputError, ParameterError, did_you_mean, listed
 from apframe.io.parquet import read_manifest, read_table, write_tables
 from apframe.io.trec import read_qrels, read_run
 from apframe.matching.by_key import find_spans, match_by_key, order_run
@@ -88,7 +88,10 @@ def evaluate_run(
         raise InputError("judgements: there are none; nothing can be evaluated")
     attributes = None if queries is None else canonical("queries", queries)
     if attributes is not None:
-        _same_ids("queries", attributes, judgements, ["query_id"])
+        attributes = _same_ids("queries", attributes, judgements, ["query_id"])
+    taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
+    if taken:
+        raise ColumnError(f"judgements: matches has columns {listed(taken)} of its own; rename or drop those of the judgements")
     options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
     parts = [_evaluate(name, judgements, one, chosen, **options) for name, one in found.items()]
     per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
@@ -104,6 +107,8 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     ['AP', 'nDCG@10', 'AP(over=min, rel=2)@5']
     """
     several = [measures] if isinstance(measures, Measure) else measures
+    if not isinstance(several, Iterable):
+        raise ParameterError(f"measures: names are expected, as in 'AP nDCG@10', not {measures!r}")
     names = re.split(r"[\s,]+(?![^(]*\))", several.strip(" ,\n\t")) if isinstance(several, str) else several
     chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
     if not chosen:
@@ -163,11 +168,13 @@ class RunEvaluation:
         """
         if self.queries is None:
             raise ParameterError("by: give evaluate_run a table with the attributes of the queries, queries=")
-        attributes = [name for name in self.queries.columns if name != "query_id"]
+        attributes, summary = [name for name in self.queries.columns if name != "query_id"], self.summary
         for name in columns:
             if name not in attributes:
                 raise ParameterError(f"by: the queries have no column {name!r}{did_you_mean(name, attributes)}")
-        return self._means(list(columns))
+            if name in summary.columns:
+                raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
+        return self._means(list(dict.fromkeys(columns)))
 
     def _means(self, columns: list[str]) -> pl.DataFrame:
         table = self.per_query
@@ -230,7 +237,9 @@ class RunEvaluation:
         write_tables(folder, self._tables(), manifest)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
-        named = [run if name is None else run.select(pl.lit(name).alias("run"), pl.all()) for name, run in self.runs.items()]
+        named = [
+            run if name is None else run.select(pl.lit(name).alias("run"), pl.exclude("run")) for name, run in self.runs.items()
+        ]
         tables = {
             "per_query": self.per_query, "summary": self.summary, "coverage": self.coverage, "matches": self.matches,
             "judgements": self.judgements, "runs": pl.concat(named, how="diagonal_relaxed"),
@@ -260,7 +269,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     read = {name: read_table(folder, name) for name in manifest["tables"]}
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}
-    if "run" in rows.columns:
+    if "run" in read["per_query"].columns:
         runs = {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}
     return RunEvaluation(
         as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
@@ -280,8 +289,9 @@ def _evaluate(
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """per_query, coverage and matches of one run."""
     shown = "the run" if name is None else f"run {name!r}"
-    _same_ids(shown, run, judgements, ["query_id", "document_id"])
-    counted = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    run = _same_ids(shown, run, judgements, ["query_id", "document_id"])
+    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    counted = kept.select("query_id", "document_id", "score")
     if trec_eval == 9:
         counted = counted.with_columns(pl.col("score").cast(pl.Float32))
     judged_ids = judgements["query_id"].unique(maintain_order=True)
@@ -292,11 +302,14 @@ def _evaluate(
     ordered = order_run(counted, spans, judged_ids)
     if ordered is not counted:
         spans = find_spans(ordered)
-    matches = match_by_key(judgements, ordered, spans)
+    # attributes are left out until all is computed: they may have any name
+    matches = match_by_key(judgements.select("query_id", "document_id", "relevance"), ordered, spans)
     queries = pl.DataFrame({"query_id": judged_ids}).join(
         spans.select("query_id", "n_ranked"), on="query_id", how="left", maintain_order="left"
     )
     queries = queries.with_columns(is_found=judged_ids.is_in(in_run.implode()), n_ranked=pl.col("n_ranked").fill_null(0))
+    # of the queries that are missing too: runs are measured alike whatever they lack
+    queries = queries.with_columns(max_grade=pl.lit(judgements["relevance"].max(), pl.Float64))
     gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
     if len(gone) == queries.height:
         ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
@@ -331,8 +344,16 @@ def _evaluate(
     return (
         per_query.sort("row", maintain_order=True).select(run_name, "query_id", "measure", "value"),
         coverage.select(run_name, pl.all()),
-        matches.select(run_name, pl.all()),
+        _with_attributes(matches, judgements).select(run_name, pl.all()),
     )
+
+
+def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
+    """The matches with what else the judgements say."""
+    if judgements.width == 3:
+        return matches
+    attributes = judgements.drop("relevance")
+    return matches.join(attributes, on=["query_id", "document_id"], how="left", maintain_order="left")
 
 
 def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
@@ -347,7 +368,8 @@ def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFram
 
 def _named(run: Any) -> dict[str | None, Any]:
     """The runs by name; a single one has no name."""
-    if isinstance(run, dict) and run and "query_id" not in run:
+    is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
+    if isinstance(run, dict) and not is_columns and "query_id" not in run:
         is_nested = all(isinstance(value, dict) for value in run.values())
         inner = [item for value in run.values() for item in value.values()] if is_nested else []
         if not is_nested or any(isinstance(item, (dict, list, pl.Series)) for item in inner):
@@ -364,15 +386,19 @@ def _named(run: Any) -> dict[str | None, Any]:
     return {None: run}
 
 
-def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> None:
+def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The table, if its ids are of the judgements' types; those of an empty one are made so."""
+    if table.is_empty():
+        return table.with_columns(pl.col(column).cast(judgements[column].dtype) for column in columns)
     for column in columns:
         mine, theirs = table[column].dtype, judgements[column].dtype
-        if mine != theirs and not table.is_empty():
+        if mine != theirs:
             kinds = {pl.Int64(): "integers", pl.String(): "strings"}
             raise IdTypeError(
                 f"{name}: {column} holds {kinds[mine]}, that of the judgements {kinds[theirs]}; "
                 "cast one of them, so that both are the same (ids of text files are strings)"
             )
+    return table
 
 
 def _one_of(option: str, value: Any, allowed: Sequence[Any]) -> None:

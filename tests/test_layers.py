@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "apframe"
 # every room with those that it may import
 LAYERS = ["exceptions", "schema", "io", "similarity", "matching", "ranking", "protocols", "analysis", "report", "sql",
-          "pipeline", "evaluation", "retrieval", "cli", "__main__"]  # fmt: skip
+          "pipeline", "evaluation", "retrieval", "reidentification", "patches", "cli", "__main__"]  # fmt: skip
 SIDE_BY_SIDE = [{"io", "similarity"}, {"analysis", "report", "sql"}]
 
 

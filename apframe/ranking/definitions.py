@@ -73,7 +73,6 @@ class WeightedSum(Definition):
         return self.weighted(PRECISION, self.reached(_TP, _POSITIVES) - self.reached(_TP - _NEW_TP, _POSITIVES))
 
 
-@dataclass(frozen=True)
 class Step(WeightedSum):
     """The precision at each true positive, averaged over all positives: `sum(p_k) / R`.
 
@@ -94,7 +93,6 @@ class Step(WeightedSum):
         return recall_of(k, n_positives)
 
 
-@dataclass(frozen=True)
 class Interpolated(WeightedSum):
     """The area under the envelope: `sum(P_k) / R`.
 
@@ -146,7 +144,7 @@ class Voc2007(Levels):
 
     levels: tuple[float, ...] = tuple(level * 0.1 for level in range(11))
     name = "voc2007"
-    weights = "levels 0, .1 … 1 in (r_(k-1), r_k], over 11"
+    weights = "levels 0 · .1, 1 · .1 … in (r_(k-1), r_k], over 11"
     formula = "mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)"
     used_by = "VOC 2007, DOTA"
     source = "Everingham et al. 2010; VOC development kit 2007"
@@ -162,13 +160,12 @@ class ElevenPoint(Levels):
 
     levels: tuple[float, ...] = tuple(level / 10 for level in range(11))
     name = "eleven_point"
-    weights = "levels 0, .1 … 1 in (r_(k-1), r_k], over 11"
+    weights = "levels 0/10, 1/10 … in (r_(k-1), r_k], over 11"
     formula = "mean over the levels of max precision at recall >= level, levels k / 10"
     used_by = "VLFeat ap_interp_11, textbooks"
     source = "Manning, Raghavan and Schütze 2008, chapter 8"
 
 
-@dataclass(frozen=True)
 class Trec9ElevenPoint(ElevenPoint):
     """Eleven levels, each given to a positive by rounding up: the envelope at the `int(level * R + .9)`-th one.
 
@@ -192,7 +189,6 @@ class Trec9ElevenPoint(ElevenPoint):
         return pl.when(k > 0).then(pl.sum_horizontal(given)).otherwise(0)
 
 
-@dataclass(frozen=True)
 class Trec10ElevenPoint(Trec9ElevenPoint):
     """Eleven levels, each given to a positive by rounding to the nearest, halves up.
 
@@ -226,7 +222,6 @@ class Coco101(Levels):
     source = "Lin et al. 2014; pycocotools, cocoeval.py"
 
 
-@dataclass(frozen=True)
 class Trapezoid(Definition):
     """The area under straight lines between the observed points, starting at recall 0 and precision 1.
 
@@ -237,7 +232,7 @@ class Trapezoid(Definition):
     name = "trapezoid"
     precision, weights = "mean of before and at", "r_k - r_(k-1)"
     formula = "sum over k of (precision before + at) / 2 (r_k - r_(k-1))"
-    used_by = "VLFeat auc, Oxford and Paris (revisitop), HPatches"
+    used_by = "VLFeat auc, Oxford and Paris (revisitop), HPatches in Python"
     source = "Philbin et al. 2007, compute_ap"
 
     def of_points(self) -> pl.Expr:
@@ -247,7 +242,6 @@ class Trapezoid(Definition):
         return ((before + PRECISION) / 2 * _GAIN).sum()
 
 
-@dataclass(frozen=True)
 class DavisGoadrich(Definition):
     """The area under the achievable curve: between two points each new true positive brings h false ones, evenly.
 
@@ -328,7 +322,6 @@ class Normalized(Definition):
         return f"{self.name}({self.n:g})"
 
 
-@dataclass(frozen=True)
 class SetAP(Definition):
     """Precision times recall of the whole list, as a set.
 

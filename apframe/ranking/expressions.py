@@ -23,15 +23,22 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, ScoreError, did_you_mean, listed
+from apframe.exceptions import ParameterError
 from apframe.ranking import hits
 from apframe.ranking.definitions import PRECISION, Definition, as_definition, recall_of
-from apframe.ranking.ranked_lists import find_points, rank_items
+from apframe.ranking.ranked_lists import (
+    Column,
+    ThenBy,
+    Ties,
+    as_expr,
+    as_flag,
+    find_points,
+    item_columns,
+    rank_counted,
+    refuse_too_few,
+)
 
-Column = str | pl.Expr
-Ties = Literal["input", "group", "best", "worst"]
-ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
-_TIES, _OVER = ("input", "group", "best", "worst"), ("n_positives", "min", "hits")
+_OVER = ("n_positives", "min", "hits")
 _POSITIVES = pl.col("n_positives")
 _RECALL = recall_of(pl.col("tp"), _POSITIVES)
 
@@ -239,7 +246,7 @@ def ndcg(
     0.6309297535714574
     """
     if ideal is None:
-        considered = _as_expr(relevance).filter(~_flag(ignore))
+        considered = as_expr(relevance).filter(~as_flag(ignore))
         ideal = dcg(considered, considered, k=k)
     ranking = _Ranking(relevance, by, ties, then_by, ignore, k, ideal, are_counts=False)
     return ranking.measure(hits.dcg() / pl.col("n_positives").first(), at_ranks=True)
@@ -334,39 +341,24 @@ class _Ranking:
         n_positives; `no_hit` what a list without points gets where that is not 0.
         """
         self._check(at_ranks)
-        relevance, keys, descending = _as_expr(self.relevance), [], []
-        if self.ties in ("best", "worst"):
-            keys, descending = [relevance > 0], [self.ties == "best"]
-        for name, direction in _pairs(self.then_by):
-            keys.append(_as_expr(name))
-            descending.append(direction == "desc")
-        names = [f"key {number}" for number in range(len(keys))]
-        items = pl.struct(
-            relevance.cast(pl.Float64).fill_null(0.0).alias("relevance"),
-            _as_expr(self.by).alias("score"),
-            _flag(self.ignore).alias("ignore"),
-            *(key.alias(name) for name, key in zip(names, keys, strict=True)),
-        )
-        given = None if self.n_positives is None else _as_expr(self.n_positives).first()
+        columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
+        items = pl.struct(*columns)
+        given = None if self.n_positives is None else as_expr(self.n_positives).first()
         group = pl.struct(
             items.implode().alias("items"), pl.lit(None).alias("given") if given is None else given.alias("given")
         )
         several = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
 
         def measure_groups(groups: pl.Series) -> pl.Series:
-            values = self._values(groups, names, descending, several, divisor, no_hit or {})
+            values = self._values(groups, descending, several, divisor, no_hit or {})
             return values.to_struct("") if isinstance(aggregates, Mapping) else values.to_series()
 
         is_struct = isinstance(aggregates, Mapping)
         dtype = pl.Struct(dict.fromkeys(several, pl.Float64)) if is_struct else pl.Float64
         measured = group.map_batches(measure_groups, return_dtype=dtype, is_elementwise=True)
-        return measured.alias(relevance.meta.output_name(raise_if_undetermined=False) or "literal")
+        return measured.alias(as_expr(self.relevance).meta.output_name(raise_if_undetermined=False) or "literal")
 
     def _check(self, at_ranks: bool) -> None:
-        if self.ties not in _TIES:
-            raise ParameterError(f"no ties policy {self.ties!r}{did_you_mean(str(self.ties), _TIES)}")
-        if self.then_by is not None and self.ties != "input":
-            raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {self.ties!r}')
         if self.k is not None and (not isinstance(self.k, int) or self.k < 1):
             raise ParameterError(f"k is a whole number, 1 or more, got {self.k!r}")
         if self.ties == "group" and (self.k is not None or at_ranks):
@@ -375,7 +367,6 @@ class _Ranking:
     def _values(
         self,
         groups: pl.Series,
-        keys: Sequence[str],
         descending: Sequence[bool],
         aggregates: Mapping[str, pl.Expr],
         divisor: pl.Expr,
@@ -384,8 +375,7 @@ class _Ranking:
         """One row per group: all groups at once."""
         lists = groups.struct.unnest().with_row_index("group")
         items = lists.select("group", "items").filter(pl.col("items").list.len() > 0).explode("items").unnest("items")
-        _refuse_nan(items)
-        counted = rank_items(items.filter(pl.col("score").is_not_null() & ~pl.col("ignore")), keys, descending)
+        counted = rank_counted(items, descending)
         ranked = counted if self.k is None else counted.filter(pl.col("rank") <= self.k)
         sizes = ranked.group_by("group").agg(n_ranked=pl.len(), n_hits=(pl.col("relevance") > 0).sum())
         totals = lists.select("group", n_positives=pl.col("given").cast(pl.Float64), there=pl.col("items").list.len() > 0).join(
@@ -394,51 +384,13 @@ class _Ranking:
         if self.n_positives is not None:
             totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
             if self.are_counts:
-                _refuse_too_few(totals, counted)
+                refuse_too_few(totals, counted)
         points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
         values = points.with_columns(n_positives=divisor).group_by("group").agg(**aggregates)
         filled = [pl.col(name).fill_null(pl.lit(no_hit.get(name, 0.0), pl.Float64)) for name in aggregates]
         return totals.join(values, on="group", how="left", maintain_order="left").select(
             pl.when("there").then(value).cast(pl.Float64) for value in filled
         )
-
-
-def _refuse_nan(items: pl.DataFrame) -> None:
-    for name in ("score", "relevance"):
-        if items[name].dtype.is_float() and items[name].is_nan().any():
-            numbered = items.select(name, row=pl.int_range(1, pl.len() + 1).over("group"))
-            rows = numbered.filter(pl.col(name).is_nan())["row"].to_list()
-            raise ScoreError(f"the {name} is NaN in row {listed(rows)} of its group, counted from 1; correct or remove them")
-
-
-def _refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame) -> None:
-    present = counted.filter(pl.col("relevance") > 0).group_by("group").agg(present=pl.len())
-    short = totals.join(present, on="group").filter(pl.col("n_positives") < pl.col("present")).sort("group")
-    if short.height:
-        given, there = short.row(0, named=True)["n_positives"], short.row(0, named=True)["present"]
-        raise ParameterError(
-            f"n_positives is smaller than the positives in the list, in {short.height:,} of {totals.height:,} groups "
-            f"({given:g} given where {there} are present); count all positives there are, retrieved or not"
-        )
-
-
-def _as_expr(column: float | Column) -> pl.Expr:
-    return column if isinstance(column, pl.Expr) else pl.col(column) if isinstance(column, str) else pl.lit(column)
-
-
-def _flag(ignore: Column | None) -> pl.Expr:
-    return pl.lit(False) if ignore is None else _as_expr(ignore).cast(pl.Boolean).fill_null(False)
-
-
-def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
-    """Columns and their directions."""
-    is_one = isinstance(then_by, (str, pl.Expr)) or (isinstance(then_by, tuple) and then_by[-1:] in (("asc",), ("desc",)))
-    keys = [then_by] if is_one else [*(then_by or ())]
-    pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]
-    for pair in pairs:
-        if len(pair) != 2 or not isinstance(pair[0], (str, pl.Expr)) or pair[1] not in ("asc", "desc"):
-            raise ParameterError(f'then_by takes columns, or pairs such as ("document_id", "desc"), not {pair!r}')
-    return pairs
 
 
 def _beta(beta: float) -> float:

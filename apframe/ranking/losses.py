@@ -64,22 +64,33 @@ def quantized_ap(
     `max(1 - |similarity - centre| / spacing, 0)` in each bin, which is 1 in all. Precision is relevant items over all items
     up to and including a bin; the change of recall is the share of the relevant items in the bin.
 
-    Args:
-        similarity: Scores of shape (queries, items), the larger the better; or (items,) for one query, which makes `value`
-            a 0-d array. Cosines by default. Beyond `low` and `high` a score counts as that end and has gradient 0.
-        relevant: Of the same shape, bool or 0 and 1.
-        n_bins: Number of centres, 2 or more. Memory grows with queries × bins.
-        low: The similarity of the last centre.
-        high: The similarity of the first centre.
-        valid: Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN. Use it to leave
-            out the query itself, or to fill up rows of different length.
+    Parameters
+    ----------
+    similarity
+        Scores of shape (queries, items), the larger the better; or (items,) for one query, which makes `value` a 0-d array.
+        Cosines by default. Beyond `low` and `high` a score counts as that end and has gradient 0.
+    relevant
+        Of the same shape, bool or 0 and 1.
+    n_bins
+        Number of centres, 2 or more. Memory grows with queries × bins.
+    low
+        The similarity of the last centre.
+    high
+        The similarity of the first centre.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN. Use it to leave out the
+        query itself, or to fill up rows of different length.
 
-    Returns:
-        Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards lower similarity.
+    Returns
+    -------
+    Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards lower similarity.
 
-    Raises:
-        ParameterError: Shapes differ, or an option is out of its range.
-        RowError: A score is NaN or infinite, or a flag is not 0 or 1.
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or an option is out of its range.
+    RowError
+        A score is NaN or infinite, or a flag is not 0 or 1.
 
     Time and memory grow with the items and not with their square, as they do in `smooth_ap`; the price is that items
     within one bin are tied. More bins do not make it exact: an item between two centres is counted in two parts, and the
@@ -119,22 +130,33 @@ def fast_ap(
     compare with papers that name it. Mind `n_bins`: as in the authors' code it counts the *intervals*, whose n_bins + 1 ends
     are the centres, while `quantized_ap` counts the centres.
 
-    Args:
-        distance: Distances of shape (queries, items) or (items,), the smaller the better. The default range is that of
-            squared Euclidean distances of unit vectors, [0, 4]. Beyond `low` and `high` a distance counts as that end and
-            has gradient 0 (the authors' code lets such items fade out instead; there, rounding alone gets beyond).
-        relevant: Of the same shape, bool or 0 and 1.
-        n_bins: Number of intervals, 2 or more.
-        low: The distance of the first centre.
-        high: The distance of the last centre.
-        valid: Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
+    Parameters
+    ----------
+    distance
+        Distances of shape (queries, items) or (items,), the smaller the better. The default range is that of squared
+        Euclidean distances of unit vectors, [0, 4]. Beyond `low` and `high` a distance counts as that end and has gradient 0
+        (the authors' code lets such items fade out instead; there, rounding alone gets beyond).
+    relevant
+        Of the same shape, bool or 0 and 1.
+    n_bins
+        Number of intervals, 2 or more.
+    low
+        The distance of the first centre.
+    high
+        The distance of the last centre.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
 
-    Returns:
-        Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards larger distance.
+    Returns
+    -------
+    Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards larger distance.
 
-    Raises:
-        ParameterError: Shapes differ, or an option is out of its range.
-        RowError: A distance is NaN or infinite, or a flag is not 0 or 1.
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or an option is out of its range.
+    RowError
+        A distance is NaN or infinite, or a flag is not 0 or 1.
 
     Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019.
 
@@ -156,19 +178,28 @@ def smooth_ap(
     `above` is 1 plus the sum of `sigmoid((similarity[j] - similarity[i]) / temperature)` over all other items j, a soft
     rank; `hits` is the same with only relevant items j.
 
-    Args:
-        similarity: Scores of shape (queries, items) or (items,), the larger the better, of any finite size.
-        relevant: Of the same shape, bool or 0 and 1.
-        temperature: In units of the similarity, above 0. Towards 0 the value becomes the exact average precision (with half
-            an item for each tie), and the gradient vanishes except between items that are about this close.
-        valid: Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
+    Parameters
+    ----------
+    similarity
+        Scores of shape (queries, items) or (items,), the larger the better, of any finite size.
+    relevant
+        Of the same shape, bool or 0 and 1.
+    temperature
+        In units of the similarity, above 0. Towards 0 the value becomes the exact average precision (with half an item for
+        each tie), and the gradient vanishes except between items that are about this close.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
 
-    Returns:
-        Values and gradients in float64.
+    Returns
+    -------
+    Values and gradients in float64.
 
-    Raises:
-        ParameterError: Shapes differ, or the temperature is not above 0.
-        RowError: A score is NaN or infinite, or a flag is not 0 or 1.
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or the temperature is not above 0.
+    RowError
+        A score is NaN or infinite, or a flag is not 0 or 1.
 
     Unlike the two that count in bins it needs no range of scores, is smooth everywhere, and tells any two items apart; it
     takes time in proportion to relevant items × items. Memory stays bounded, as that is done in blocks.

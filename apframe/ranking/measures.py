@@ -81,6 +81,8 @@ class Measure:
         if kind is None:
             raise ParameterError(f"no measure {self.name!r}{did_you_mean(self.name, [*KINDS])}")
         known = dict(kind.parameters) | ({"rel": 1} if kind.hits == "relevant" else {})
+        if len(dict(self.parameters)) < len(self.parameters):
+            raise ParameterError(f"{self.name}: a parameter is given twice, {self.parameters}")
         for name, value in self.parameters:
             if name not in known:
                 has = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -95,11 +97,13 @@ class Measure:
     def _check_cutoff(self, kind: Kind) -> None:
         cutoff = self.cutoff
         if kind.cutoff == "recall":
-            if cutoff is None or not 0 <= cutoff <= 1:
+            if cutoff is not None and 0 <= cutoff <= 1:
+                object.__setattr__(self, "cutoff", float(cutoff))
+            else:
                 raise ParameterError(f"{self.name} is taken at a recall from 0 to 1, as in {self.name}@.1; got {cutoff}")
         elif cutoff is not None and kind.cutoff is None:
             raise ParameterError(f"{self.name} has no cut-off, got @{cutoff:g}")
-        elif cutoff is not None and (cutoff != int(cutoff) or cutoff < 1):
+        elif cutoff is not None and (not math.isfinite(cutoff) or cutoff != int(cutoff) or cutoff < 1):
             raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off is a whole number, 1 or more")
         elif cutoff is not None:
             object.__setattr__(self, "cutoff", int(cutoff))
@@ -125,12 +129,14 @@ class Measure:
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.parameters)
-        at = "" if self.cutoff is None else f"@{self.cutoff:g}"
+        at = "" if self.cutoff is None else f"@{self.cutoff}".removesuffix(".0")
         return f"{self.name}{f'({shown})' if shown else ''}{at}"
 
 
 def as_measure(measure: str | Measure) -> Measure:
     """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
+
+    The names of trec_eval are understood too: "map", "ndcg_cut_10", "P_5".
 
     Raises
     ------
@@ -139,17 +145,25 @@ def as_measure(measure: str | Measure) -> Measure:
 
     >>> as_measure("ndcg@10")
     Measure(name='nDCG', cutoff=10, parameters=())
+    >>> [str(as_measure(name)) for name in ("map_cut_5", "P_10", "iprec_at_recall_0.10", "11pt_avg")]
+    ['AP@5', 'P@10', 'IPrec@0.1', 'AP11']
     """
     if isinstance(measure, Measure):
         return measure
-    parts = re.fullmatch(r"\s*(\w+?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", str(measure))
+    # as trec_eval writes it: ndcg_cut_10, iprec_at_recall_0.10
+    spelled = re.sub(r"^(\s*[a-zA-Z_]+?)(?:_cut)?_(\d[.\d]*)\s*$", r"\1@\2", str(measure))
+    parts = re.fullmatch(r"\s*(\w+?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", spelled)
     if parts is None:
         raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
     name, given, cutoff = parts.groups()
     by_lower = {known.lower(): known for known in KINDS} | _ALIASES
     if name.lower() not in by_lower:
         close = difflib.get_close_matches(name.lower(), [*by_lower], 3)
-        near = f"did you mean {', '.join(by_lower[one] for one in close)}?" if close else f"there are {', '.join(KINDS)}"
+        near = (
+            f"did you mean {', '.join(dict.fromkeys(by_lower[one] for one in close))}?"
+            if close
+            else f"there are {', '.join(KINDS)}"
+        )
         raise ParameterError(f"no measure {name!r}; {near}")
     parameters = []
     for item in filter(None, (given or "").split(",")):
@@ -192,8 +206,8 @@ def _check_parameter(measure: str, name: str, value: Any) -> None:
         as_definition(value)
     elif name == "over" and value not in ("n_positives", "min", "hits"):
         raise ParameterError(f"{measure}: over is one of n_positives, min, hits; got {value!r}")
-    elif name != "over" and (not isinstance(value, (int, float)) or math.isnan(value)):
-        raise ParameterError(f"{measure}: {name} is a number, got {value!r}")
+    elif name != "over" and (not isinstance(value, (int, float)) or not math.isfinite(value)):
+        raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
     elif name == "p" and not 0 < value < 1:
         raise ParameterError(f"{measure}: p lies between 0 and 1, got {value}")
     elif name == "beta" and not value > 0:
@@ -260,7 +274,12 @@ KINDS: dict[str, Kind] = {
              lambda *_: hits.inverse_negative_penalty()),
     )
 }  # fmt: skip
-_ALIASES = {"map": "AP", "mrr": "RR", "cmc": "Success", "precision": "P", "recall": "R", "minp": "INP"}
+# how others write them: trec_eval and re-identification
+_ALIASES = {
+    "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",
+    "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP", "cmc": "Success",
+    "minp": "INP",
+}  # fmt: skip
 
 
 def measure_queries(
@@ -273,12 +292,12 @@ def measure_queries(
     judged
         group, document_id, relevance and rank (null: not retrieved) of all judged documents, by group and rank
     queries
-        group (0, 1, ...) and n_ranked, the length of its list
+        group (0, 1, ...), n_ranked, the length of its list, and max_grade, the highest grade of all judgements
     version
         of trec_eval, 9 or 10
 
     >>> judged = pl.DataFrame({"group": [0, 0, 0], "relevance": [1.0, 0.0, 2.0], "rank": [2, 3, None]})
-    >>> queries = pl.DataFrame({"group": [0], "n_ranked": [10]})
+    >>> queries = pl.DataFrame({"group": [0], "n_ranked": [10], "max_grade": [2.0]})
     >>> values = measure_queries(judged, queries, [as_measure("AP"), as_measure("nDCG")], version=10)
     >>> [round(value.item(), 4) for value in values.values()]
     [0.25, 0.2398]
@@ -303,15 +322,14 @@ def find_hits(judged: pl.DataFrame, queries: pl.DataFrame, level: Level, rel: fl
 
     The points have group, rank, relevance, tp, new_tp, new_n (1 and 1), and nonrelevant_above, unjudged_above (judged documents
     that are no hit, and such of negative relevance, at better ranks), besides the totals of their query. The totals, in the
-    order of `queries`: group, n_ranked, n_positives (hits that there are, retrieved or not), n_nonrelevant, and max_grade, the
-    highest of all judgements.
+    order of `queries`: group, n_ranked, max_grade, n_positives (hits that there are, retrieved or not) and n_nonrelevant.
     """
     relevance = pl.col("relevance")
     is_hit = {"relevant": (relevance >= rel) & (relevance >= 0), "graded": relevance > 0, "judged": relevance >= 0}[level]
     is_other = ~is_hit & (relevance >= 0)
     counts = judged.group_by("group").agg(n_positives=is_hit.sum().cast(pl.Int64), n_nonrelevant=is_other.sum().cast(pl.Int64))
     totals = queries.join(counts, on="group", how="left", maintain_order="left").with_columns(
-        pl.col("n_positives", "n_nonrelevant").fill_null(0), max_grade=pl.lit(judged["relevance"].max(), pl.Float64)
+        pl.col("n_positives", "n_nonrelevant").fill_null(0)
     )
     above = {"nonrelevant_above": is_other, "unjudged_above": relevance < 0, "tp": is_hit}
     one = pl.lit(1, pl.Int64)

@@ -3,8 +3,104 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from typing import Any, Literal, get_args
 
 import polars as pl
+
+from apframe.exceptions import ParameterError, ScoreError, did_you_mean, listed
+
+Column = str | pl.Expr
+Ties = Literal["input", "group", "best", "worst"]
+ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
+
+
+def item_columns(
+    relevance: Column, score: Column, *, ties: Ties, then_by: ThenBy | None, ignore: Column | None
+) -> tuple[list[pl.Expr], list[bool]]:
+    """What `rank_counted` needs to know of items: relevance, score, ignore, and keys that order equal scores.
+
+    Returns
+    -------
+    The columns, of which the keys are `key 0`, `key 1` and so on, and which of the keys descend.
+
+    Raises
+    ------
+    ParameterError
+        an unknown ties policy; `then_by` beside a policy that orders equal scores itself
+
+    >>> columns, descending = item_columns("r", "s", ties="best", then_by=None, ignore=None)
+    >>> pl.DataFrame({"r": [1, None], "s": [0.5, 0.5]}).select(columns).rows(), descending
+    ([(1.0, 0.5, False, True), (0.0, 0.5, False, False)], [True])
+    """
+    if ties not in get_args(Ties):
+        raise ParameterError(f"no ties policy {ties!r}{did_you_mean(str(ties), get_args(Ties))}")
+    if then_by is not None and ties != "input":
+        raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {ties!r}')
+    grade = as_expr(relevance).cast(pl.Float64).fill_null(0.0)
+    keys = _pairs(then_by)
+    if ties in ("best", "worst"):
+        keys = [(grade > 0, "desc" if ties == "best" else "asc")]
+    columns = [
+        grade.alias("relevance"),
+        as_expr(score).alias("score"),
+        as_flag(ignore).alias("ignore"),
+        *(as_expr(key).alias(f"key {number}") for number, (key, _) in enumerate(keys)),
+    ]
+    return columns, [direction == "desc" for _, direction in keys]
+
+
+def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.DataFrame:
+    """The items that count, in ranking order: `rank_items` without what is ignored or was not retrieved (null score).
+
+    Parameters
+    ----------
+    items
+        group (a number, one for each list), and the columns of `item_columns`
+    descending
+        which of their keys descend
+
+    Raises
+    ------
+    ScoreError
+        NaN among scores or relevance
+
+    >>> items = pl.DataFrame({"group": [0] * 3, "relevance": [1.0, 0, 1], "score": [0.1, 0.9, None], "ignore": [False] * 3})
+    >>> rank_counted(items).select("rank", "score").rows()
+    [(1, 0.9), (2, 0.1)]
+    """
+    for name in ("score", "relevance"):
+        if items[name].dtype.is_float() and items[name].is_nan().any():
+            numbered = items.select(name, row=pl.int_range(1, pl.len() + 1).over("group"))
+            rows = numbered.filter(pl.col(name).is_nan())["row"].to_list()
+            raise ScoreError(f"the {name} is NaN in row {listed(rows)} of its group, counted from 1; correct or remove them")
+    counted = items.filter(pl.col("score").is_not_null() & ~pl.col("ignore"))
+    return rank_items(counted, [f"key {number}" for number in range(len(descending))], descending)
+
+
+def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: bool = True) -> None:
+    """Raise a `ParameterError` where `totals` (group, n_positives) has fewer of them than the list itself.
+
+    With `positive` false it is the negatives, and the column n_negatives.
+    """
+    kind = "positives" if positive else "negatives"
+    present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
+    short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
+    if short.height:
+        given, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
+        raise ParameterError(
+            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} groups "
+            f"({given:g} given where {there} are present); count all {kind} there are, retrieved or not"
+        )
+
+
+def as_expr(column: float | Column) -> pl.Expr:
+    """The expression of a number, a column's name, or an expression."""
+    return column if isinstance(column, pl.Expr) else pl.col(column) if isinstance(column, str) else pl.lit(column)
+
+
+def as_flag(column: Column | None) -> pl.Expr:
+    """The expression of an optional flag: false where it is null, or not given."""
+    return pl.lit(False) if column is None else as_expr(column).cast(pl.Boolean).fill_null(False)
 
 
 def rank_items(items: pl.DataFrame, keys: Sequence[str] = (), descending: Sequence[bool] = ()) -> pl.DataFrame:
@@ -67,3 +163,14 @@ def find_points(ranked: pl.DataFrame, *, by_score: bool = False) -> pl.DataFrame
     before = pl.col("tp", "rank").shift(1).over("group").fill_null(0)
     added = ends.select(pl.col("tp", "rank") - before).rename({"tp": "new_tp", "rank": "new_n"})
     return ends.hstack(added).filter(pl.col("new_tp") > 0)
+
+
+def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
+    """Columns and their directions."""
+    is_one = isinstance(then_by, (str, pl.Expr)) or (isinstance(then_by, tuple) and then_by[-1:] in (("asc",), ("desc",)))
+    keys = [then_by] if is_one else [*(then_by or ())]
+    pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]
+    for pair in pairs:
+        if len(pair) != 2 or not isinstance(pair[0], (str, pl.Expr)) or pair[1] not in ("asc", "desc"):
+            raise ParameterError(f'then_by takes columns, or pairs such as ("document_id", "desc"), not {pair!r}')
+    return pairs

@@ -16,18 +16,27 @@ OBJECTIVES: dict[str, Callable[..., DifferentiableAP]] = {"quantized": quantized
 def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **options: Any) -> Any:
     """The loss `1 - mean average precision` as a torch scalar that can be minimized.
 
-    Args:
-        similarity: A float tensor of shape (queries, items) or (items,), on any device; for "fast" it holds distances.
-        relevant: A tensor or array of the same shape, bool or 0 and 1.
-        objective: "quantized", "smooth" or "fast": the functions `quantized_ap`, `smooth_ap` and `fast_ap`.
-        **options: Options of that function, such as `n_bins`, `temperature` or `valid` (a tensor or an array).
+    Parameters
+    ----------
+    similarity
+        A float tensor of shape (queries, items) or (items,), on any device; for "fast" it holds distances.
+    relevant
+        A tensor or array of the same shape, bool or 0 and 1.
+    objective
+        "quantized", "smooth" or "fast": the functions `quantized_ap`, `smooth_ap` and `fast_ap`.
+    **options
+        Options of that function, such as `n_bins`, `temperature` or `valid` (a tensor or an array).
 
-    Returns:
-        A scalar of the dtype and device of `similarity`. If no query has a relevant item it is NaN, with gradient 0.
+    Returns
+    -------
+    A scalar of the dtype and device of `similarity`. If no query has a relevant item it is NaN, with gradient 0.
 
-    Raises:
-        ParameterError: PyTorch is not installed, `similarity` is not a float tensor, or an option cannot be taken.
-        RowError: A score is NaN or infinite, or a flag is not 0 or 1.
+    Raises
+    ------
+    ParameterError
+        PyTorch is not installed, `similarity` is not a float tensor, or an option cannot be taken.
+    RowError
+        A score is NaN or infinite, or a flag is not 0 or 1.
 
     Value and gradient are computed together, in float64 by NumPy on the CPU: a copy of the (queries, items) scores goes
     there and one of the gradient comes back, which is small next to the model. There is no second derivative.
