@@ -121,7 +121,7 @@ def evaluate_rankings(
             say(f"writing {out}")
             evaluation.write_parquet(out)
     if per_query:
-        columns = [name for name in ("run", "query_id") if name in evaluation.per_query.columns]
+        columns = [name for name in evaluation.per_query.columns if name in ("run", "query_id")]
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
     elif compare:
         table = evaluation.compare()

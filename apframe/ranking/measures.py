@@ -277,8 +277,8 @@ KINDS: dict[str, Kind] = {
 # how others write them: trec_eval and re-identification
 _ALIASES = {
     "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",
-    "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP", "cmc": "Success",
-    "minp": "INP",
+    "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP",
+    "cmc": "Success", "minp": "INP",
 }  # fmt: skip
 
 

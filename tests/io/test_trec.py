@@ -128,15 +128,25 @@ def test_both_readers_agree(rows: list[Row], tabs: bool, data: st.DataObject, tm
     assert trec._read_text(folder / "mixed", trec._RUN).rows() == slow.rows()
 
 
+LINE = b"q Q0 d 1 1 t\n"
+
+
 @pytest.mark.parametrize("block", [1, 2, 7, 13, 14, 15, 1000])
-def test_fields_are_counted_across_the_borders_of_blocks(block: int) -> None:
-    line = b"q Q0 d 1 1 t\n"
-    assert trec._find_separator(line * 9, 6, block) == " "
-    assert trec._find_separator(line * 9 + line[:-1], 6, block) == " "
-    assert trec._find_separator(line * 4 + b"q Q0 d 1 1\n" + line * 4, 6, block) is None
-    assert trec._find_separator(line * 4 + b"q Q0 d e 1 1 t\n" + line * 4, 6, block) is None
-    assert trec._find_separator(line * 4 + b"q Q0 d 1\nq Q0 d e f 1 1 t\n", 6, block) is None
-    assert trec._find_separator(line * 4 + b"q Q0 d 1", 6, block) is None
+def test_blanks_are_counted_across_the_borders_of_blocks(block: int) -> None:
+    assert trec._count_blanks(LINE * 9, block) == {" ": 54}
+    assert trec._count_blanks(LINE * 9 + LINE[:-1], block) == {" ": 59}
+    assert trec._count_blanks(LINE * 4 + b"q Q0  d 1 1 t\n", block) == {}
+    assert trec._count_blanks(LINE * 4 + b"q Q0 d 1 1 t \n", block) == {}
+    assert trec._count_blanks(LINE * 4 + b"q Q0\td 1 1 t\n" + LINE * 4, block) == {}
+    assert trec._count_blanks(b" " + LINE, block) == {}
+
+
+@pytest.mark.parametrize(
+    "wrong", [b"q Q0 d 1 1\n", b"q Q0 d e 1 1 t\n", b"q Q0 d 1\nq Q0 d e f 1 1 t\n", b"q Q0 d 1 1 t u\nq Q0 d 1 1\n"]
+)
+def test_other_numbers_of_fields_are_left_to_the_slower_reader(wrong: bytes) -> None:
+    assert trec._read_plain(LINE * 8, trec._RUN, "score") is not None
+    assert trec._read_plain(LINE * 4 + wrong + LINE * 4, trec._RUN, "score") is None
 
 
 # the second of three lines -> what is said of it
