@@ -50,7 +50,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     try:
         torch: Any = import_module("torch")  # not a dependency: only this function needs it
     except ImportError as error:
-        raise ParameterError("ap_loss needs PyTorch, which is not installed: pip install torch") from error
+        raise ParameterError('ap_loss needs PyTorch: pip install "apframe[torch]"') from error
     if objective not in OBJECTIVES:
         raise ParameterError(f"no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():

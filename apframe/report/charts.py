@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from importlib import import_module
+from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.exceptions import InputError, ParameterError
 from apframe.ranking.list_curves import Keys, refuse_missing, thin_curve, thin_roc
+from apframe.ranking.vl_pr import PrecisionRecall
 from apframe.schema import to_polars
 
 if TYPE_CHECKING:
@@ -20,6 +22,8 @@ PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#0
 _GREY, _DARK_GREY = "#c8c8c8", "#666666"
 _MOST_ROWS = 5_000  # Altair refuses more in one table
 _ENDS = 3  # where there are more curves than colours: so many of the largest and of the smallest area are coloured
+
+_NUMBERS = count(1)
 
 
 def plot_precision_recall(
@@ -114,6 +118,18 @@ def plot_roc(
     return alt.layer(*behind, *_lines(alt, points, x, y, title, colour, "linear")).properties(width=width, height=height)
 
 
+def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
+    """The curve of `vl_pr` with the line of a random order, and auc, ap and ap_interp_11 in the title, as VLFeat plots it.
+
+    >>> from apframe.ranking.vl_pr import vl_pr
+    >>> chart = plot_vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
+    """
+    retrieved = result.curve.drop_nulls(["recall", "score"]).sort("score", descending=True, maintain_order=True)
+    chart = plot_precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
+    values = {"AUC": result.auc, "AP": result.ap, "AP11": result.ap_interp_11}
+    return chart.properties(title=", ".join(f"{name} {value:.2%}" for name, value in values.items() if value is not None))
+
+
 def _altair() -> Any:
     try:
         return import_module("altair")
@@ -144,9 +160,9 @@ def _named_curves(
         )
     rounded = [pl.col(key).round_sig_figs(6) if table.schema[key].is_float() else pl.col(key) for key in keys]
     names = [key.cast(pl.String).fill_null("null") for key in rounded]
-    points = points.select(
-        "rank", pl.col("score").cast(pl.Float64), x, y, curve=pl.concat_str(names, separator=" · ") if names else pl.lit("")
-    )
+    score = pl.col("score").cast(pl.Float64)
+    finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
+    points = points.select("rank", finite, x, y, curve=pl.concat_str(names, separator=" · ") if names else pl.lit(""))
     title, curves = " · ".join(keys), points["curve"].unique(maintain_order=True).to_list()
     if len(curves) <= len(PALETTE):
         return title, dict(zip(curves, PALETTE, strict=False)), points.with_columns(colour="curve")
@@ -187,7 +203,8 @@ def _colour(alt: Any, title: str, colours: dict[str, str], *, offset: int) -> An
 
 def _lines(alt: Any, points: pl.DataFrame, x: str, y: str, title: str, colour: Any, interpolate: str) -> list[Any]:
     """The lines, and points over them that show and say what they are when the mouse is near."""
-    near = alt.selection_point(on="pointerover", clear="pointerout", nearest=True, empty=False)
+    # a name of its own: charts side by side would share one selection, with a warning
+    near = alt.selection_point(name=f"near_{next(_NUMBERS)}", on="pointerover", clear="pointerout", nearest=True, empty=False)
     chart = alt.Chart(points).encode(*_axes(alt, x, y), color=colour)
     width = 1.5 if points["curve"].n_unique() <= len(PALETTE) else 1
     lines = chart.mark_line(interpolate=interpolate, strokeWidth=width).encode(detail="curve:N", order="rank:Q")

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from typer.main import get_command
 
+import apframe as apf
 from apframe.cli import app
 
 ROOT = Path(__file__).parents[2]
@@ -18,14 +19,25 @@ README = (ROOT / "README.md").read_text()
 def test_tour_runs_from_top_to_bottom(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
-    shutil.copytree(ROOT / "data" / "street", tmp_path / "data" / "street")
+    shutil.copytree(ROOT / "data", tmp_path / "data")
     monkeypatch.chdir(tmp_path)
-    tour = re.search(r"<!-- run by .*? -->\n```python\n(.*?)```", README, re.DOTALL)
-    assert tour is not None
+    blocks = re.findall(r"<!-- run by .*? -->\n```python\n(.*?)```", README, re.DOTALL)
+    assert len(blocks) == README.count("```python")
     namespace: dict[str, object] = {}
-    exec(tour.group(1), namespace)
-    assert capsys.readouterr().out.count("@[ IoU=") == 12
+    for block in blocks:
+        exec(block, namespace)
+    printed = capsys.readouterr().out
+    assert printed.count("@[ IoU=") == 12
+    assert "hybrid: 60 of 60 judged queries evaluated" in printed
     assert (tmp_path / "runs" / "model_a" / "metrics.parquet").is_file()
+    assert (tmp_path / "runs" / "search" / "per_query.parquet").is_file()
+
+
+def test_every_definition_and_measure_is_named() -> None:
+    for name in apf.definitions()["name"]:
+        assert f"| `{name}" in README
+    for name in apf.measures()["name"]:
+        assert re.search(rf"\b{name}\b", README), name
 
 
 def test_tour_is_ten_lines() -> None:

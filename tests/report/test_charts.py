@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import sys
 from typing import Any
 
@@ -11,7 +12,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.ranking.list_curves import precision_recall_curve, roc_curve
-from apframe.report.charts import PALETTE, plot_precision_recall, plot_roc
+from apframe.report.charts import PALETTE, plot_precision_recall, plot_roc, plot_vl_pr
 
 pytest.importorskip("altair")
 
@@ -132,6 +133,13 @@ def test_curves_of_an_evaluation() -> None:
         plot_precision_recall(curve, by="category_id")
 
 
+def test_infinite_scores_are_valid_json() -> None:
+    curve = precision_recall_curve({"relevant": [1, 0], "score": [float("inf"), 0.5]}, n_positives=1)
+    spec = plot_precision_recall(curve).to_dict()
+    assert json.loads(json.dumps(spec, allow_nan=False)) == spec
+    assert [row["score"] for row in drawn(spec)] == [None, None, 0.5]
+
+
 def test_roc() -> None:
     spec = plot_roc(roc("a", "b"), width=200, height=200).to_dict()
     assert marks(spec) == ["line", "text", "line", "circle"]
@@ -142,6 +150,11 @@ def test_roc() -> None:
     assert lines["mark"]["interpolate"] == "linear"
     assert (spec["width"], spec["height"]) == (200, 200)
     assert len(drawn(spec)) == roc("a", "b").height
+
+
+def test_charts_side_by_side() -> None:
+    both = plot_precision_recall(precision_recall("a")) | plot_precision_recall(precision_recall("a"))
+    assert len({param["name"] for param in both.to_dict()["params"]}) == 2
 
 
 def test_nothing_to_draw() -> None:
@@ -165,3 +178,11 @@ def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
     for plot, curve in ((plot_precision_recall, precision_recall("a")), (plot_roc, roc("a"))):
         with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
             plot(curve)
+
+
+def test_vl_pr_is_drawn_with_its_numbers() -> None:
+    for stable in (False, True):
+        spec = plot_vl_pr(apf.vl_pr([1, -1, 1, -1], [0.9, 0.8, 0.1, float("-inf")], stable=stable)).to_dict()
+        assert spec["title"] == "AUC 79.17%, AP 83.33%, AP11 84.85%"
+        rows = [row for table in spec["datasets"].values() for row in table if "score" in row]
+        assert [(row["rank"], row["recall"]) for row in rows] == [(0, 0), (1, 0.5), (2, 0.5), (3, 1)]
