@@ -14,11 +14,11 @@ import polars as pl
 from apframe import sql
 from apframe.exceptions import ColumnError, IdTypeError, InputError, ParameterError, did_you_mean, listed
 from apframe.io.parquet import read_manifest, read_table, write_tables
-from apframe.io.trec import read_qrels, read_run
+from apframe.io.trec import canonical_run, read_qrels
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.ranking.measures import Measure, as_measure, measure_queries
 from apframe.report.runs import run_html, run_lines
-from apframe.schema import canonical
+from apframe.schema import canonical, refuse_equal_pairs
 
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
 _KIND = "retrieval"
@@ -79,25 +79,32 @@ def evaluate_run(
     _one_of("no_relevant", no_relevant, ("zero", "skip"))
     _one_of("unjudged", unjudged, ("nonrelevant", "remove"))
     _one_of("trec_eval", trec_eval, (9, 10))
+    options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
     runs = _named(run)
     with ThreadPoolExecutor(1) as other_thread:
         reading = other_thread.submit(read_qrels, qrels)
-        found = {name: read_run(source) for name, source in runs.items()}
+        runs = {name: canonical_run(source) for name, source in runs.items()}
         judgements = reading.result()
+        # takes about as long as the evaluation, and is done beside it
+        checking = [other_thread.submit(refuse_equal_pairs, "runs", found) for found in runs.values()]
+        attributes = _attributes(queries, judgements)
+        parts = [_evaluate(name, judgements, found, chosen, **options) for name, found in runs.items()]
+        for check in checking:
+            check.result()
+    per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
+    if list(runs) == [None]:
+        per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
+    return RunEvaluation(chosen, options, judgements, runs, attributes, matches, per_query, coverage)
+
+
+def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
+    """The table of the queries, if one was given; errors where the judgements cannot be used."""
     if judgements.is_empty():
         raise InputError("judgements: there are none; nothing can be evaluated")
-    attributes = None if queries is None else canonical("queries", queries)
-    if attributes is not None:
-        attributes = _same_ids("queries", attributes, judgements, ["query_id"])
     taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
     if taken:
         raise ColumnError(f"judgements: matches has columns {listed(taken)} of its own; rename or drop those of the judgements")
-    options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
-    parts = [_evaluate(name, judgements, one, chosen, **options) for name, one in found.items()]
-    per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
-    if list(found) == [None]:
-        per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
-    return RunEvaluation(chosen, options, judgements, found, attributes, matches, per_query, coverage)
+    return None if queries is None else _same_ids("queries", canonical("queries", queries), judgements, ["query_id"])
 
 
 def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:

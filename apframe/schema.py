@@ -363,9 +363,7 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
             if column.name in ("width", "height", "area") and frame.height and values.min() < 0:  # type: ignore[operator]
                 _refuse(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
     key = TABLES[table][0].name
-    if table in _PAIRS:
-        _refuse_equal_pairs(table, frame)
-    elif key in given and not _all_different(frame[key]):
+    if table not in _PAIRS and key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()
         raise DuplicateIdError(
             table,
@@ -376,8 +374,11 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
         )
 
 
-def _refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
-    """An error where a query has a document twice. Only where two hashes are equal are the ids themselves compared."""
+def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
+    """An error where a query has a document twice: `canonical` does not look, as that takes longer than all else it does.
+
+    Only where two hashes are equal are the ids themselves compared.
+    """
     if frame.select("query_id", "document_id").hash_rows().n_unique() < frame.height:
         ids = frame.select("query_id", "document_id")
         doubled = ids.is_duplicated()

@@ -5,7 +5,6 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import duckdb
 import polars as pl
 
 from apframe.exceptions import QueryError
@@ -32,6 +31,8 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
+    import duckdb  # not needed until there is a query, and takes a while
+
     with duckdb.connect() as connection:
         for name, table in tables.items():
             connection.register(name, table)

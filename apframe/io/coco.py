@@ -14,14 +14,16 @@ import tempfile
 from functools import cache
 from itertools import chain
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import duckdb
 import polars as pl
 
 from apframe.exceptions import FormatError, RowError
 from apframe.io.files import read_unpacked, stamp, write_whole
 from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream, split_boxes
+
+if TYPE_CHECKING:
+    import duckdb
 
 # What COCO's fields hold: an id, a number, a text, a box, several numbers, or any JSON.
 _FIELDS = {
@@ -205,6 +207,8 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
         return None
+    import duckdb  # reading JSON needs it, `import apframe` does not
+
     types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
     with tempfile.TemporaryDirectory() as folder:
         try:
@@ -219,6 +223,8 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
 @cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     """One database for all reading: opening one takes longer than reading a small file."""
+    import duckdb
+
     connection = duckdb.connect()
     atexit.register(_duckdb.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
     atexit.register(connection.close)

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, listed
 from apframe.io.files import is_packed, read_unpacked
-from apframe.schema import canonical
+from apframe.schema import canonical, refuse_equal_pairs
 
 _QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
 
@@ -34,7 +34,9 @@ def read_qrels(source: Any) -> pl.DataFrame:
     >>> read_qrels({"q1": {"d1": 1, "d2": 0}}).rows()
     [('q1', 'd1', 1.0), ('q1', 'd2', 0.0)]
     """
-    return canonical("judgements", _columns("judgements", source, _QRELS))
+    judgements = canonical("judgements", _columns("judgements", source, _QRELS))
+    refuse_equal_pairs("judgements", judgements)
+    return judgements
 
 
 def read_run(source: Any) -> pl.DataFrame:
@@ -53,6 +55,13 @@ def read_run(source: Any) -> pl.DataFrame:
     >>> read_run({"q1": {"d1": 0.5}}).rows()
     [('q1', 'd1', 0.5)]
     """
+    run = canonical_run(source)
+    refuse_equal_pairs("runs", run)
+    return run
+
+
+def canonical_run(source: Any) -> pl.DataFrame:
+    """What `read_run` gives, before it looks for documents that a query has twice."""
     return canonical("runs", _columns("runs", source, _RUN))
 
 

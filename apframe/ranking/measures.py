@@ -302,22 +302,25 @@ def measure_queries(
     >>> [round(value.item(), 4) for value in values.values()]
     [0.25, 0.2398]
     """
-    lists: dict[tuple[Level, float], tuple[pl.DataFrame, pl.DataFrame]] = {}
-    values: dict[Measure, pl.Series] = {}
-    for measure in measures:
-        level = (measure.kind.hits, measure.rel)
-        if level not in lists:
-            lists[level] = find_hits(judged, queries, *level)
-        found, totals = lists[level]
-        value = _per_query(cut(found, measure), measure, version, totals)
-        if measure.kind.ideal:
-            best = _per_query(cut(best_order(judged), measure), measure, version, totals)
-            value = value / best
-        values[measure] = value.set(totals["n_positives"] == 0, None).fill_nan(None)
-    return values
+    plans = [_plan(judged.lazy(), queries.lazy(), measure, version) for measure in measures]
+    return dict(zip(measures, (table["value"] for table in pl.collect_all(plans)), strict=True))
 
 
-def find_hits(judged: pl.DataFrame, queries: pl.DataFrame, level: Level, rel: float) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version: int) -> pl.LazyFrame:
+    """The value of one measure for each query; what several measures share is computed once, what none needs, never."""
+    kind = measure.kind
+    aggregate = kind.of_hits(measure, version).cast(pl.Float64)
+    points, totals = find_hits(judged, queries, kind.hits, measure.rel)
+    value = pl.col("value").fill_null(0.0)
+    found = cut(points, measure).group_by("group").agg(value=aggregate)
+    plan = totals.join(found, on="group", how="left", maintain_order="left")
+    if kind.ideal:
+        best = _first(best_order(judged), measure.k).group_by("group").agg(best=aggregate)
+        plan, value = plan.join(best, on="group", how="left", maintain_order="left"), value / pl.col("best")
+    return plan.select(value=pl.when(pl.col("n_positives") > 0).then(value))
+
+
+def find_hits(judged: pl.LazyFrame, queries: pl.LazyFrame, level: Level, rel: float) -> tuple[pl.LazyFrame, pl.LazyFrame]:
     """The retrieved documents that are hits at a level, as a points table, and what holds for whole queries.
 
     The points have group, rank, relevance, tp, new_tp, new_n (1 and 1), and nonrelevant_above, unjudged_above (judged documents
@@ -344,19 +347,17 @@ def find_hits(judged: pl.DataFrame, queries: pl.DataFrame, level: Level, rel: fl
     return points, totals
 
 
-def best_order(judged: pl.DataFrame) -> pl.DataFrame:
+def best_order(judged: pl.LazyFrame) -> pl.LazyFrame:
     """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
     graded = judged.select("group", "relevance").filter(pl.col("relevance") > 0)
     ranked = graded.sort("group", "relevance", descending=[False, True])
     return ranked.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group"))
 
 
-def cut(points: pl.DataFrame, measure: Measure) -> pl.DataFrame:
+def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
     """The points among the first k, with the list's length and the number of positives as the measure takes them."""
     if measure.k is not None:
-        points = points.filter(pl.col("rank") <= measure.k)
-    if measure.k is not None and "n_ranked" in points.columns:
-        points = points.with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
+        points = _first(points, measure.k).with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
     if measure.get("over") == "min":
         points = points.with_columns(pl.col("n_positives").clip(upper_bound=measure.k))
     elif measure.get("over") == "hits":
@@ -364,7 +365,5 @@ def cut(points: pl.DataFrame, measure: Measure) -> pl.DataFrame:
     return points
 
 
-def _per_query(points: pl.DataFrame, measure: Measure, version: int, totals: pl.DataFrame) -> pl.Series:
-    """The aggregate of each query's points, 0 without points."""
-    values = points.group_by("group").agg(value=measure.kind.of_hits(measure, version).cast(pl.Float64))
-    return totals.join(values, on="group", how="left", maintain_order="left")["value"].fill_null(0.0)
+def _first(ranked: pl.LazyFrame, k: int | None) -> pl.LazyFrame:
+    return ranked if k is None else ranked.filter(pl.col("rank") <= k)
