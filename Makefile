@@ -10,6 +10,7 @@ demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
 	$(BIN)/apframe sql runs/model_a "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) \
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
+	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
 
 test: .venv/installed-test
 	$(BIN)/ruff check .

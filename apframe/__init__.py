@@ -35,9 +35,11 @@ from apframe.schema import Dataset
 if TYPE_CHECKING:
     from apframe.analysis.comparison import bootstrap_mean, compare_runs
     from apframe.ranking.losses import fast_ap, quantized_ap, smooth_ap
+    from apframe.ranking.torch_losses import ap_loss
 
 # these bring in NumPy, which takes as long to import as all the others
 _WITH_NUMPY = {
+    "ap_loss": "apframe.ranking.torch_losses",
     "bootstrap_mean": "apframe.analysis.comparison",
     "compare_runs": "apframe.analysis.comparison",
     "fast_ap": "apframe.ranking.losses",
@@ -52,6 +54,10 @@ def __getattr__(name: str) -> Any:
     raise AttributeError(f"module 'apframe' has no attribute {name!r}")
 
 
+def __dir__() -> list[str]:
+    return __all__
+
+
 __all__ = [
     "COCO",
     "Dataset",
@@ -60,6 +66,7 @@ __all__ = [
     "Measure",
     "Protocol",
     "RunEvaluation",
+    "ap_loss",
     "as_definition",
     "as_measure",
     "average_precision",

@@ -9,6 +9,8 @@ from pathlib import Path
 
 import pytest
 
+import apframe as apf
+
 PACKAGE = Path(__file__).parents[1] / "apframe"
 # every room with those that it may import
 LAYERS = ["exceptions", "schema", "io", "similarity", "matching", "ranking", "protocols", "analysis", "report", "sql",
@@ -44,3 +46,10 @@ def test_import_brings_in_polars_and_duckdb_alone() -> None:
     script = f"import sys, apframe; print([name for name in {heavy} if name in sys.modules])"
     done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True)
     assert done.stdout.strip() == "[]"
+
+
+def test_every_public_name_is_there() -> None:
+    assert [name for name in apf.__all__ if not hasattr(apf, name)] == []
+    assert dir(apf) == sorted(apf.__all__)
+    with pytest.raises(AttributeError, match="no attribute 'evalute'"):
+        _ = apf.evalute
