@@ -99,8 +99,9 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     >>> did_you_mean("stepp", ["step", "trapezoid"])
     '; did you mean step?'
     """
-    near = difflib.get_close_matches(word, known, 3)
-    return f"; did you mean {', '.join(near)}?" if near else f"; there are {', '.join(known)}"
+    in_case = {name.lower(): name for name in known}
+    near = difflib.get_close_matches(word.lower(), in_case, 3)
+    return f"; did you mean {', '.join(in_case[name] for name in near)}?" if near else f"; there are {', '.join(known)}"
 
 
 def _restored(kind: type[RowError], message: str, table: str, key: str, rows: list[Any]) -> RowError:

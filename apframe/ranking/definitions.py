@@ -12,10 +12,9 @@ where `reached` says which share of the whole recall axis k positives have cover
 
 from __future__ import annotations
 
-import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
@@ -291,7 +290,7 @@ class Waymo(Definition):
         return (best * _GAIN + drop * left / 2).sum()
 
     def __str__(self) -> str:
-        return self.name if self == Waymo() else f"{self.name}({self.gap:g})"
+        return self.name if self == Waymo() else f"{self.name}({self.gap})"
 
 
 @dataclass(frozen=True)
@@ -319,7 +318,7 @@ class Normalized(Definition):
         return (envelope(tp / (tp + _RANK - _TP)) * _GAIN).sum()
 
     def __str__(self) -> str:
-        return f"{self.name}({self.n:g})"
+        return f"{self.name}({str(self.n).removesuffix('.0')})"
 
 
 class SetAP(Definition):
@@ -341,14 +340,13 @@ class SetAP(Definition):
 
 
 COCO_101 = Coco101()
-_NAMED: dict[str, Definition] = {
-    definition.name: definition
-    for definition in (
-        Step(), Interpolated(), Voc2007(), ElevenPoint(), Trec9ElevenPoint(), Trec10ElevenPoint(), COCO_101, Trapezoid(),
-        DavisGoadrich(), Waymo(), SetAP(),
+_KINDS: dict[str, type[Definition]] = {
+    kind.name: kind
+    for kind in (
+        Step, Interpolated, Voc2007, ElevenPoint, Trec9ElevenPoint, Trec10ElevenPoint, Coco101, Trapezoid, DavisGoadrich, Waymo,
+        Normalized, SetAP,
     )
 }  # fmt: skip
-_WITH_NUMBER: dict[str, type[Waymo] | type[Normalized]] = {"waymo": Waymo, "normalized": Normalized}
 
 
 def definitions() -> pl.DataFrame:
@@ -359,10 +357,8 @@ def definitions() -> pl.DataFrame:
     >>> definitions().filter(pl.col("name") == "step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
-    kinds: list[type[Definition] | Definition] = [*_NAMED.values()]
-    kinds.insert(-1, Normalized)
     columns = ["name", "precision", "weights", "formula", "used_by", "source"]
-    return pl.DataFrame({column: [getattr(kind, column) for kind in kinds] for column in columns})
+    return pl.DataFrame({column: [getattr(kind, column) for kind in _KINDS.values()] for column in columns})
 
 
 def as_definition(definition: str | Definition) -> Definition:
@@ -380,14 +376,17 @@ def as_definition(definition: str | Definition) -> Definition:
         return definition
     if not isinstance(definition, str):
         raise ParameterError(f"a definition is a name or one of apframe's values, not {definition!r}")
-    with_number = re.fullmatch(r"(\w+)\(([\d.]+(?:e-?\d+)?)\)", definition.replace(" ", ""))
-    if definition in _NAMED:
-        return _NAMED[definition]
-    if with_number and with_number[1] in _WITH_NUMBER:
-        return _WITH_NUMBER[with_number[1]](float(with_number[2]))
-    if definition == Normalized.name:
+    name, _, number = definition.replace(" ", "").removesuffix(")").partition("(")
+    kind: Any = _KINDS.get(name)
+    if kind is None or (number and kind not in (Waymo, Normalized)):
+        raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_KINDS])}")
+    if kind is Normalized and not number:
         raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')
-    raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_NAMED, Normalized.name])}")
+    try:
+        numbers = [float(number)] if number else []
+    except ValueError:
+        raise ParameterError(f"definition {name}: a number stands in its brackets, got {number!r}") from None
+    return kind(*numbers)
 
 
 def envelope(precision: pl.Expr) -> pl.Expr:

@@ -4,6 +4,7 @@ Each function takes the relevance of the items (a flag, or a grade of which more
 them, highest first; `pl.col("relevant").ap.<name>(...)` is the same as `<name>("relevant", ...)`. For all of them holds:
 
 - An item with `ignore` takes no rank; an item whose score is null was not retrieved, and takes none either.
+- The result is named as the measure; several definitions give a struct of that name.
 - Groups without rows, and groups without positives where the measure needs some, give null.
 - `k` cuts the list at a rank. `ties` says what becomes of equal scores: "input" keeps the order of the rows, or orders them by
   `then_by`: columns, ascending unless given as `("document_id", "desc")`; "group" makes them one point of the curve, as
@@ -19,6 +20,7 @@ from __future__ import annotations
 import functools
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Integral
 from typing import Any, Literal
 
 import polars as pl
@@ -38,7 +40,6 @@ from apframe.ranking.ranked_lists import (
     refuse_too_few,
 )
 
-_OVER = ("n_positives", "min", "hits")
 _POSITIVES = pl.col("n_positives")
 _RECALL = recall_of(pl.col("tp"), _POSITIVES)
 
@@ -83,21 +84,19 @@ def average_precision(
 
     >>> frame = pl.DataFrame({"relevant": [1, 0, 1, 0, 1], "score": [0.9, 0.8, 0.7, 0.6, 0.5]})
     >>> ap = pl.col("relevant").ap.average_precision("score", n_positives=3, definition=["step", "set"])
-    >>> frame.select(ap).unnest("relevant").to_dicts()
+    >>> frame.select(ap).unnest("average_precision").to_dicts()
     [{'step': 0.7555555555555555, 'set': 0.6}]
     """
-    is_one = isinstance(definition, (str, Definition))
-    chosen = [as_definition(one) for one in ([definition] if isinstance(definition, (str, Definition)) else definition)]
-    if not chosen:
-        raise ParameterError("definition: name at least one")
-    if over not in _OVER or (over == "min" and k is None):
-        raise ParameterError(f'over is one of {", ".join(_OVER)}, and "min" needs k; got {over!r}')
-    divisor = _POSITIVES
-    if over != "n_positives":
-        divisor = pl.col("n_hits") if over == "hits" else pl.min_horizontal(divisor, pl.lit(k))
-    ranking = _Ranking(relevant, by, ties, then_by, ignore, k, n_positives)
-    measures = {str(one): one.of_points() for one in chosen}
-    return ranking.measure(measures.popitem()[1] if is_one else measures, divisor=divisor)
+    if isinstance(definition, (str, Definition)):
+        aggregates: pl.Expr | dict[str, pl.Expr] = as_definition(definition).of_points()
+    else:
+        chosen = [as_definition(one) for one in definition]
+        aggregates = {str(one): one.of_points() for one in chosen}
+        if not chosen or len(aggregates) < len(chosen):
+            raise ParameterError(f"definition: name at least one, and each once, got {[str(one) for one in chosen]}")
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(
+        "average_precision", aggregates, divisor=hits.divisor(over, k)
+    )
 
 
 def precision(
@@ -114,7 +113,7 @@ def precision(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(precision("r", "s", k=2)).item()
     0.5
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.precision(k))
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure("precision", hits.precision(k))
 
 
 def recall(
@@ -132,7 +131,7 @@ def recall(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(recall("r", "s", n_positives=4, k=2)).item()
     0.25
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.recall())
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure("recall", hits.recall())
 
 
 def f_beta(
@@ -153,7 +152,7 @@ def f_beta(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(f_beta("r", "s", n_positives=2, k=2)).item()
     0.5
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(hits.f_beta(k, _beta(beta)))
+    return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure("f_beta", hits.f_beta(k, _beta(beta)))
 
 
 def r_precision(
@@ -170,7 +169,9 @@ def r_precision(
     >>> pl.DataFrame({"r": [1, 0, 1], "s": [3, 2, 1]}).select(r_precision("r", "s", n_positives=2)).item()
     0.5
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(hits.r_precision(), at_ranks=True)
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(
+        "r_precision", hits.r_precision(), at_ranks=True
+    )
 
 
 def reciprocal_rank(
@@ -187,7 +188,7 @@ def reciprocal_rank(
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(reciprocal_rank("r", "s")).item()
     0.3333333333333333
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.reciprocal_rank(), at_ranks=True)
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure("reciprocal_rank", hits.reciprocal_rank(), at_ranks=True)
 
 
 def success(
@@ -204,7 +205,7 @@ def success(
     >>> pl.DataFrame({"r": [0, 0, 1], "s": [3, 2, 1]}).select(success("r", "s", k=2)).item()
     0.0
     """
-    return _Ranking(relevant, by, ties, then_by, ignore, k).measure(hits.success())
+    return _Ranking(relevant, by, ties, then_by, ignore, k).measure("success", hits.success())
 
 
 def dcg(
@@ -224,7 +225,7 @@ def dcg(
     >>> pl.DataFrame({"r": [0, 3], "s": [2, 1]}).select(dcg("r", "s"), best=dcg("r", "r")).row(0)
     (1.8927892607143721, 3.0)
     """
-    return _Ranking(relevance, by, ties, then_by, ignore, k).measure(hits.dcg(), at_ranks=True)
+    return _Ranking(relevance, by, ties, then_by, ignore, k).measure("dcg", hits.dcg(), at_ranks=True)
 
 
 def ndcg(
@@ -248,8 +249,9 @@ def ndcg(
     if ideal is None:
         considered = as_expr(relevance).filter(~as_flag(ignore))
         ideal = dcg(considered, considered, k=k)
-    ranking = _Ranking(relevance, by, ties, then_by, ignore, k, ideal, are_counts=False)
-    return ranking.measure(hits.dcg() / pl.col("n_positives").first(), at_ranks=True)
+    best = as_expr(ideal).first()
+    found = dcg(relevance, by, k=k, ties=ties, then_by=then_by, ignore=ignore)
+    return pl.when(best > 0).then(found / best).alias("ndcg")
 
 
 def precision_at_recall(
@@ -268,7 +270,7 @@ def precision_at_recall(
     0.6666666666666666
     """
     best = PRECISION.filter(_share("recall", recall) <= _RECALL).max()
-    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(best)
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure("precision_at_recall", best)
 
 
 def recall_at_precision(
@@ -288,7 +290,7 @@ def recall_at_precision(
     0.5
     """
     best = _RECALL.filter(_share("precision", precision) <= PRECISION).max()
-    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure(best)
+    return _Ranking(relevant, by, ties, then_by, ignore, None, n_positives).measure("recall_at_precision", best)
 
 
 def best_f_beta(
@@ -305,18 +307,18 @@ def best_f_beta(
     threshold is given. All are null without positives; without a hit f_beta, precision and recall are 0, and score is null.
 
     >>> frame = pl.DataFrame({"r": [1, 0, 1, 0], "s": [0.9, 0.8, 0.7, 0.6]})
-    >>> frame.select(best_f_beta("r", "s", n_positives=2)).unnest("r").row(0)
+    >>> frame.select(best_f_beta("r", "s", n_positives=2)).unnest("best_f_beta").row(0)
     (0.8, 0.6666666666666666, 1.0, 0.7)
     """
     f = hits.f_beta_of(PRECISION, _RECALL, _beta(beta))
     parts = {"f_beta": f, "precision": PRECISION, "recall": _RECALL, "score": pl.col("score").cast(pl.Float64)}
     best = {name: part.get(f.arg_max()) for name, part in parts.items()}
-    return _Ranking(relevant, by, "group", None, ignore, None, n_positives).measure(best, no_hit={"score": None})
+    return _Ranking(relevant, by, "group", None, ignore, None, n_positives).measure("best_f_beta", best, no_hit={"score": None})
 
 
 @dataclass(frozen=True)
 class _Ranking:
-    """What ranks the items of a group. `n_positives` may be another divisor of the measure, with `are_counts` false."""
+    """What ranks the items of a group."""
 
     relevance: Column
     by: Column
@@ -324,11 +326,11 @@ class _Ranking:
     then_by: ThenBy | None
     ignore: Column | None
     k: int | None
-    n_positives: float | Column | None = None
-    are_counts: bool = True
+    n_positives: int | Column | None = None
 
     def measure(
         self,
+        name: str,
         aggregates: pl.Expr | Mapping[str, pl.Expr],
         *,
         at_ranks: bool = False,
@@ -343,23 +345,20 @@ class _Ranking:
         self._check(at_ranks)
         columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
         items = pl.struct(*columns)
-        given = None if self.n_positives is None else as_expr(self.n_positives).first()
-        group = pl.struct(
-            items.implode().alias("items"), pl.lit(None).alias("given") if given is None else given.alias("given")
-        )
+        given = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
+        group = pl.struct(items.implode().alias("items"), given.first().alias("given"), given.max().alias("most"))
         several = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
 
         def measure_groups(groups: pl.Series) -> pl.Series:
-            values = self._values(groups, descending, several, divisor, no_hit or {})
-            return values.to_struct("") if isinstance(aggregates, Mapping) else values.to_series()
+            return self._values(groups, descending, several, divisor, no_hit or {}).to_struct("")
 
-        is_struct = isinstance(aggregates, Mapping)
-        dtype = pl.Struct(dict.fromkeys(several, pl.Float64)) if is_struct else pl.Float64
+        dtype = pl.Struct(dict.fromkeys(several, pl.Float64))
         measured = group.map_batches(measure_groups, return_dtype=dtype, is_elementwise=True)
-        return measured.alias(as_expr(self.relevance).meta.output_name(raise_if_undetermined=False) or "literal")
+        measured = measured if isinstance(aggregates, Mapping) else measured.struct.field("value")
+        return measured.alias(name)
 
     def _check(self, at_ranks: bool) -> None:
-        if self.k is not None and (not isinstance(self.k, int) or self.k < 1):
+        if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1):
             raise ParameterError(f"k is a whole number, 1 or more, got {self.k!r}")
         if self.ties == "group" and (self.k is not None or at_ranks):
             raise ParameterError('ties="group" has no single ranks to cut or count at; "best" and "worst" give bounds')
@@ -377,14 +376,15 @@ class _Ranking:
         items = lists.select("group", "items").filter(pl.col("items").list.len() > 0).explode("items").unnest("items")
         counted = rank_counted(items, descending)
         ranked = counted if self.k is None else counted.filter(pl.col("rank") <= self.k)
-        sizes = ranked.group_by("group").agg(n_ranked=pl.len(), n_hits=(pl.col("relevance") > 0).sum())
+        sizes = ranked.group_by("group").agg(n_ranked=pl.len())
         totals = lists.select("group", n_positives=pl.col("given").cast(pl.Float64), there=pl.col("items").list.len() > 0).join(
             sizes, on="group", how="left", maintain_order="left"
         )
         if self.n_positives is not None:
             totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
-            if self.are_counts:
-                refuse_too_few(totals, counted)
+            if (lists["given"] != lists["most"]).any():
+                raise ParameterError("n_positives has several values in one group; give one, all positives that the group has")
+            refuse_too_few(totals, counted)
         points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
         values = points.with_columns(n_positives=divisor).group_by("group").agg(**aggregates)
         filled = [pl.col(name).fill_null(pl.lit(no_hit.get(name, 0.0), pl.Float64)) for name in aggregates]
@@ -394,8 +394,8 @@ class _Ranking:
 
 
 def _beta(beta: float) -> float:
-    if not beta > 0:
-        raise ParameterError(f"beta is more than 0, got {beta}")
+    if not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
+        raise ParameterError(f"beta is a number above 0, got {beta!r}")
     return beta
 
 

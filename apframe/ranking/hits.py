@@ -9,17 +9,30 @@ from __future__ import annotations
 
 import polars as pl
 
+from apframe.exceptions import ParameterError
+
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
+_HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may be one
+OVER = ("n_positives", "min", "hits")
+
+
+def divisor(over: str, k: int | None) -> pl.Expr:
+    """What recall divides by: n_positives, the smaller of it and k ("min"), or the hits in the list ("hits")."""
+    if over not in OVER or (over == "min" and k is None):
+        raise ParameterError(f'over is one of {", ".join(OVER)}, and "min" needs k; got {over!r}')
+    if over == "min":
+        return _POSITIVES.clip(upper_bound=k)
+    return _POSITIVES if over == "n_positives" else _HITS.over("group")
 
 
 def precision(k: int | None) -> pl.Expr:
     """Hits over k; without k over the length of the list."""
-    return pl.len() / (_RANKED.first() if k is None else k)
+    return _HITS / (_RANKED.first() if k is None else k)
 
 
 def recall() -> pl.Expr:
     """Hits over all positives."""
-    return pl.len() / _POSITIVES.first()
+    return _HITS / _POSITIVES.first()
 
 
 def f_beta(k: int | None, beta: float) -> pl.Expr:

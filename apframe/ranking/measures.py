@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import difflib
 import math
 import re
 from collections.abc import Callable, Sequence
@@ -157,14 +156,6 @@ def as_measure(measure: str | Measure) -> Measure:
         raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
     name, given, cutoff = parts.groups()
     by_lower = {known.lower(): known for known in KINDS} | _ALIASES
-    if name.lower() not in by_lower:
-        close = difflib.get_close_matches(name.lower(), [*by_lower], 3)
-        near = (
-            f"did you mean {', '.join(dict.fromkeys(by_lower[one] for one in close))}?"
-            if close
-            else f"there are {', '.join(KINDS)}"
-        )
-        raise ParameterError(f"no measure {name!r}; {near}")
     parameters = []
     for item in filter(None, (given or "").split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
@@ -175,7 +166,7 @@ def as_measure(measure: str | Measure) -> Measure:
         at = None if cutoff is None else float(cutoff)
     except ValueError:
         raise ParameterError(f"{measure!r}: the cut-off after @ is a number, got {cutoff!r}") from None
-    return Measure(by_lower[name.lower()], at, tuple(parameters))
+    return Measure(by_lower.get(name.lower(), name), at, tuple(parameters))
 
 
 def measures() -> pl.DataFrame:
@@ -358,11 +349,7 @@ def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
     """The points among the first k, with the list's length and the number of positives as the measure takes them."""
     if measure.k is not None:
         points = _first(points, measure.k).with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
-    if measure.get("over") == "min":
-        points = points.with_columns(pl.col("n_positives").clip(upper_bound=measure.k))
-    elif measure.get("over") == "hits":
-        points = points.with_columns(n_positives=pl.len().cast(pl.Int64).over("group"))
-    return points
+    return points.with_columns(n_positives=hits.divisor(measure.get("over", "n_positives"), measure.k))
 
 
 def _first(ranked: pl.LazyFrame, k: int | None) -> pl.LazyFrame:

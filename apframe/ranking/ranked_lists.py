@@ -7,7 +7,7 @@ from typing import Any, Literal, get_args
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, ScoreError, did_you_mean, listed
+from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
 
 Column = str | pl.Expr
 Ties = Literal["input", "group", "best", "worst"]
@@ -63,15 +63,20 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
     ------
     ScoreError
         NaN among scores or relevance
+    ColumnError
+        scores that are no numbers
 
     >>> items = pl.DataFrame({"group": [0] * 3, "relevance": [1.0, 0, 1], "score": [0.1, 0.9, None], "ignore": [False] * 3})
     >>> rank_counted(items).select("rank", "score").rows()
     [(1, 0.9), (2, 0.1)]
     """
+    score = items["score"].dtype
+    if not (score.is_numeric() or score.is_temporal() or score == pl.Null):
+        raise ColumnError(f"the score is a number, not {score}; cast it, as text would be ranked by the alphabet")
     for name in ("score", "relevance"):
         if items[name].dtype.is_float() and items[name].is_nan().any():
             numbered = items.select(name, row=pl.int_range(1, pl.len() + 1).over("group"))
-            rows = numbered.filter(pl.col(name).is_nan())["row"].to_list()
+            rows = numbered.filter(pl.col(name).is_nan())["row"].unique().to_list()
             raise ScoreError(f"the {name} is NaN in row {listed(rows)} of its group, counted from 1; correct or remove them")
     counted = items.filter(pl.col("score").is_not_null() & ~pl.col("ignore"))
     return rank_items(counted, [f"key {number}" for number in range(len(descending))], descending)
@@ -83,19 +88,27 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     With `positive` false it is the negatives, and the column n_negatives.
     """
     kind = "positives" if positive else "negatives"
+    given = totals[f"n_{kind}"]
+    if not (given.is_finite() & (given == given.floor()) & (given >= 0)).fill_null(True).all():
+        raise ParameterError(f"n_{kind} is a whole number, 0 or more; there are others among those given")
     present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
     short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
     if short.height:
-        given, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
+        least, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
         raise ParameterError(
             f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} groups "
-            f"({given:g} given where {there} are present); count all {kind} there are, retrieved or not"
+            f"({least:g} given where {there} are present); count all {kind} there are, retrieved or not"
         )
 
 
 def as_expr(column: float | Column) -> pl.Expr:
     """The expression of a number, a column's name, or an expression."""
-    return column if isinstance(column, pl.Expr) else pl.col(column) if isinstance(column, str) else pl.lit(column)
+    if isinstance(column, (str, pl.Expr)):
+        return pl.col(column) if isinstance(column, str) else column
+    if not isinstance(column, (int, float, pl.Series)):
+        kind = type(column).__name__
+        raise ParameterError(f"columns are given by name or as expressions, to use in frame.select(...); a {kind} is neither")
+    return pl.lit(column)
 
 
 def as_flag(column: Column | None) -> pl.Expr:

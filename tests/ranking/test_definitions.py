@@ -37,7 +37,7 @@ def table(lists: dict[str, tuple[list[int], int]]) -> pl.DataFrame:
 
 def ap(lists: dict[str, tuple[list[int], int]], **options: object) -> list[float]:
     expression = average_precision("relevant", "score", n_positives="n_positives", **options)  # type: ignore[arg-type]
-    return table(lists).group_by("list", maintain_order=True).agg(expression)["relevant"].to_list()
+    return table(lists).group_by("list", maintain_order=True).agg(expression)["average_precision"].to_list()
 
 
 @pytest.mark.parametrize("name", REFERENCE)
@@ -144,4 +144,5 @@ def test_definitions_are_values() -> None:
     assert as_definition("coco101") == Coco101()
     assert {Normalized(5), Normalized(5.0), as_definition("normalized(5)")} == {Normalized(5)}
     assert str(Waymo(0.1)) == "waymo(0.1)"
-    assert as_definition(str(Waymo(0.1))) == Waymo(0.1)
+    for value in (Waymo(0.1), Normalized(1e6), Normalized(1234567), Normalized(0.5)):
+        assert as_definition(str(value)) == value

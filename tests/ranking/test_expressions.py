@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
 import apframe as apf
-from apframe.exceptions import ParameterError, ScoreError
+from apframe.exceptions import ColumnError, ParameterError, ScoreError
 
 R = pl.col("r")
 # per group: a list; one without positives; one whose only positive was not retrieved
@@ -113,13 +113,13 @@ def test_functions_are_the_methods() -> None:
         assert groups.agg(function).equals(groups.agg(method))
 
 
-def test_the_result_is_named_as_the_relevance() -> None:
-    assert FRAME.select(apf.precision(R > 0, "s")).columns == ["r"]
+def test_the_result_is_named_as_the_measure() -> None:
+    assert FRAME.select(apf.precision(R > 0, "s")).columns == ["precision"]
 
 
 def test_several_definitions_are_a_struct() -> None:
     both = R.ap.average_precision("s", n_positives=2, definition=["step", apf.as_definition("normalized(5)")])
-    frame = FRAME.filter(pl.col("g") == "a").select(both).unnest("r")
+    frame = FRAME.filter(pl.col("g") == "a").select(both).unnest("average_precision")
     assert frame.columns == ["step", "normalized(5)"]
     assert frame["step"].item() == pytest.approx(5 / 6)
 
@@ -146,8 +146,30 @@ def test_ties(options: dict[str, object], expected: float) -> None:
 
 def test_the_best_threshold_keeps_ties_together() -> None:
     frame = pl.DataFrame({"r": [1, 1, 0], "s": [0.5, 0.4, 0.4]})
-    best = frame.select(R.ap.best_f_beta("s", n_positives=2)).unnest("r").row(0, named=True)
+    best = frame.select(R.ap.best_f_beta("s", n_positives=2)).unnest("best_f_beta").row(0, named=True)
     assert best == {"f_beta": pytest.approx(0.8), "precision": pytest.approx(2 / 3), "recall": 1, "score": 0.4}
+
+
+@pytest.mark.parametrize("ties", ["input", "group", "best", "worst"])
+def test_measures_of_the_whole_list_do_not_depend_on_ties(ties: str) -> None:
+    frame = pl.DataFrame({"r": [1, 1, 0, 0], "s": [1, 1, 1, 0]})
+    options = {"n_positives": 2, "ties": ties}
+    values = frame.select(R.ap.precision("s", ties=ties), R.ap.recall("s", **options), R.ap.f_beta("s", **options))
+    assert values.row(0) == (0.5, 1, pytest.approx(2 / 3))
+
+
+@pytest.mark.parametrize(
+    ("frame", "n_positives", "error", "message"),
+    [
+        ({"r": [1, 0], "s": ["10", "9"]}, 1, ColumnError, "the score is a number, not String"),
+        ({"r": [1, 0], "s": [2, 1], "n": [1, 2]}, "n", ParameterError, "several values in one group"),
+        ({"r": [1, 0], "s": [2, 1]}, 1.5, ParameterError, "n_positives is a whole number"),
+        ({"r": [1, 0], "s": [2, 1], "n": [float("nan")] * 2}, "n", ParameterError, "n_positives is a whole number"),
+    ],
+)
+def test_bad_data(frame: dict[str, list[object]], n_positives: object, error: type[Exception], message: str) -> None:
+    with pytest.raises(error, match=message):
+        pl.DataFrame(frame).select(R.ap.average_precision("s", n_positives=n_positives))
 
 
 def test_ignored_items_take_no_rank() -> None:
@@ -230,7 +252,10 @@ def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int
         (lambda: R.ap.average_precision("s", n_positives=1, over="min"), '"min" needs k'),
         (lambda: R.ap.average_precision("s", n_positives=1, over="all", k=1), "over is one of"),
         (lambda: R.ap.average_precision("s", n_positives=1, definition=[]), "name at least one"),
-        (lambda: R.ap.f_beta("s", n_positives=1, beta=0), "beta is more than 0"),
+        (lambda: R.ap.average_precision("s", n_positives=1, definition=["step", "step"]), "each once"),
+        (lambda: R.ap.f_beta("s", n_positives=1, beta=float("inf")), "beta is a number above 0"),
+        (lambda: apf.precision([1, 0], "s"), "a list is neither"),
+        (lambda: R.ap.f_beta("s", n_positives=1, beta=0), "beta is a number above 0"),
         (lambda: R.ap.precision_at_recall("s", n_positives=1, recall=1.5), "recall lies in"),
     ],
 )
