@@ -3,10 +3,10 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
+from apframe.analysis.patches import evaluate_patches
 from apframe.evaluation import Evaluation, evaluate, read_evaluation
 from apframe.io.coco import read_coco, read_coco_results, write_coco, write_coco_results
 from apframe.io.trec import read_qrels, read_run
-from apframe.patches import evaluate_patches
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.ranking.definitions import Definition, as_definition, definitions

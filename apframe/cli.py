@@ -14,9 +14,10 @@ import polars as pl
 import typer
 
 from apframe.evaluation import evaluate, read_evaluation
-from apframe.exceptions import ApframeError, ApframeWarning, FormatError, ParameterError, QueryError
-from apframe.io.parquet import read_manifest, refuse_foreign
-from apframe.retrieval import USUAL, as_measures, evaluate_run, read_run_evaluation
+from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
+from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
+from apframe.ranking.measures import USUAL, as_measures
+from apframe.retrieval import evaluate_run, read_run_evaluation
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -52,7 +53,7 @@ def evaluate_files(
 ) -> None:
     """Evaluate detections against ground truth: the twelve COCO numbers, and all tables behind them."""
     if out is not None:
-        refuse_foreign(out)  # before the work, not after it
+        refuse_foreign(out, DETECTION)  # before the work, not after it
     with _progress() as say:
         say("reading")
         evaluation = evaluate(
@@ -81,7 +82,10 @@ def evaluate_rankings(
     ),
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print the value of each query, not the means")] = False,
     compare: Annotated[
-        bool, typer.Option("--compare", help="print a comparison of each two runs, with intervals and p values")
+        bool,
+        typer.Option(
+            "--compare", help="print a comparison of each two runs: 95 % intervals, corrected p; all columns with --json, --csv"
+        ),
     ] = False,
     queries: Annotated[Path | None, typer.Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
@@ -102,16 +106,20 @@ def evaluate_rankings(
     """
     if per_query + compare + (by is not None) > 1:
         raise ParameterError("--per-query, --compare and --by exclude each other")
+    if compare and len(runs) < 2:
+        raise ParameterError("--compare needs two runs or more")
+    if by is not None and queries is None:
+        raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     as_measures(measures)  # a wrong name is told before the files are read
     if out is not None:
-        refuse_foreign(out)
+        refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
         say("reading and ranking")
         evaluation = evaluate_run(
             qrels,
             runs[0] if len(runs) == 1 else runs,
             measures,
-            queries=None if queries is None else _read_queries(queries),
+            queries=queries,
             missing=missing,
             no_relevant=no_relevant,
             unjudged=unjudged,
@@ -125,6 +133,10 @@ def evaluate_rankings(
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
     elif compare:
         table = evaluation.compare()
+        if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
+            table = table.select(
+                "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", p="p_randomisation_holm"
+            )
     elif by is not None:
         keys = [name.strip() for name in by.split(",")]
         means = evaluation.by(*keys)
@@ -136,16 +148,6 @@ def evaluate_rankings(
         print(evaluation)
         return
     _show(table, as_json, as_csv, digits=4)
-
-
-def _read_queries(path: Path) -> pl.DataFrame:
-    """The attributes of the queries; those of CSV have ids that are text, as TREC files have."""
-    try:
-        if path.suffix == ".parquet":
-            return pl.read_parquet(path)
-        return pl.read_csv(path, schema_overrides={"query_id": pl.String})
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise FormatError(f"{path}: cannot be read as {path.suffix or 'CSV'} ({str(error).splitlines()[0]})") from error
 
 
 @app.command("sql", short_help="Query the tables of an evaluation.")
@@ -163,7 +165,7 @@ def query_evaluation(
     """
     with _progress() as say:
         say("querying")
-        read = read_run_evaluation if read_manifest(folder)["kind"] == "retrieval" else read_evaluation
+        read = read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else read_evaluation
         answer = read(folder).sql(query)
     _show(answer, as_json, as_csv)
 

@@ -15,7 +15,7 @@ import polars as pl
 from apframe import sql
 from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
 from apframe.io.coco import read_coco, read_coco_results
-from apframe.io.parquet import read_manifest, read_table, write_tables
+from apframe.io.parquet import DETECTION, read_manifest, read_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import summarize
@@ -27,8 +27,6 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.pipeline import Pipeline
-
-_KIND = "detection"
 
 
 def evaluate(
@@ -269,7 +267,7 @@ class Evaluation:
             "summary": self.summary,
         }  # fmt: skip
         manifest = {
-            "kind": _KIND,
+            "kind": DETECTION,
             "protocol": self.protocol.as_dict(),
             "category_ids": self._category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
@@ -349,7 +347,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder, _KIND, ["protocol", "category_ids", "json_columns"])
+    manifest = read_manifest(folder, DETECTION, ["protocol", "category_ids", "json_columns"])
     images, categories, annotations, detections = (
         read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
     )

@@ -78,7 +78,7 @@ class NoAnnotationsWarning(ApframeWarning):
 
 
 class CountWarning(ApframeWarning):
-    """A number of positives or negatives was given that is smaller than that of those present."""
+    """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 
 
 def listed(values: list[Any], most: int = 5) -> str:

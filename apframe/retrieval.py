@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
@@ -13,15 +12,12 @@ import polars as pl
 
 from apframe import sql
 from apframe.exceptions import ColumnError, IdTypeError, InputError, ParameterError, did_you_mean, listed
-from apframe.io.parquet import read_manifest, read_table, write_tables
-from apframe.io.trec import canonical_run, read_qrels
+from apframe.io.parquet import RETRIEVAL, read_manifest, read_table, write_tables
+from apframe.io.trec import canonical_run, read_qrels, read_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
-from apframe.ranking.measures import Measure, as_measure, measure_queries
+from apframe.ranking.measures import USUAL, Measure, as_measures, measure_queries
 from apframe.report.runs import run_html, run_lines
-from apframe.schema import canonical, refuse_equal_pairs
-
-USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
-_KIND = "retrieval"
+from apframe.schema import refuse_equal_pairs
 
 
 def evaluate_run(
@@ -43,11 +39,12 @@ def evaluate_run(
         what `read_qrels` takes: a TREC or Parquet file, a frame with query_id, document_id, relevance, a dict of dicts
     run
         what `read_run` takes: a TREC or Parquet file, a frame with query_id, document_id, score, a dict of dicts. Several:
-        a dict from their names to these, or a list of files, which are named by their file names.
+        a dict from their names to these, a list of files, which are named by their file names, or a polars frame with a
+        column run.
     measures
         names (see `apframe.measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
     queries
-        a frame with query_id and attributes, for `by` and SQL
+        a frame with query_id and attributes, or a CSV or Parquet file of these, for `by` and SQL
     missing
         a judged query that is not in the run: "skip" leaves it out, as trec_eval does; "zero" gives it 0, as trec_eval -c; or
         "error"
@@ -86,7 +83,7 @@ def evaluate_run(
         runs = {name: canonical_run(source) for name, source in runs.items()}
         judgements = reading.result()
         # takes about as long as the evaluation, and is done beside it
-        checking = [other_thread.submit(refuse_equal_pairs, "runs", found) for found in runs.values()]
+        checking = [other_thread.submit(refuse_equal_pairs, _shown(name), found) for name, found in runs.items()]
         attributes = _attributes(queries, judgements)
         parts = [_evaluate(name, judgements, found, chosen, **options) for name, found in runs.items()]
         for check in checking:
@@ -104,23 +101,7 @@ def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
     taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
     if taken:
         raise ColumnError(f"judgements: matches has columns {listed(taken)} of its own; rename or drop those of the judgements")
-    return None if queries is None else _same_ids("queries", canonical("queries", queries), judgements, ["query_id"])
-
-
-def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
-    """Measures from names, each once; a string may hold several with blanks or commas between them.
-
-    >>> [str(measure) for measure in as_measures("ap, ndcg@10 AP(rel=2, over=min)@5")]
-    ['AP', 'nDCG@10', 'AP(over=min, rel=2)@5']
-    """
-    several = [measures] if isinstance(measures, Measure) else measures
-    if not isinstance(several, Iterable):
-        raise ParameterError(f"measures: names are expected, as in 'AP nDCG@10', not {measures!r}")
-    names = re.split(r"[\s,]+(?![^(]*\))", several.strip(" ,\n\t")) if isinstance(several, str) else several
-    chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
-    if not chosen:
-        raise ParameterError("measures: name at least one, such as AP")
-    return chosen
+    return None if queries is None else _same_ids("queries", read_queries(queries), judgements, ["query_id"])
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -145,8 +126,9 @@ class RunEvaluation:
     per_query
         query_id, measure, value; null where a query has no relevant documents and no_relevant="skip"
     coverage
-        n_judged (queries with judgements), n_evaluated, n_missing (judged, but not in the run), n_without_relevant (judged and
-        evaluated, without a document of relevance 1 or more), n_not_judged (queries of the run without judgements)
+        n_judged (queries with judgements), n_evaluated (those that the means are over), n_missing (judged, but not in the run),
+        n_without_relevant (judged, without a document of relevance 1 or more), n_not_judged (queries of the run without
+        judgements)
     """
 
     measures: tuple[Measure, ...]
@@ -199,7 +181,10 @@ class RunEvaluation:
     def compare(
         self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
     ) -> pl.DataFrame:
-        """Compare the runs in pairs, query by query: see `apframe.compare_runs`."""
+        """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, which is no plain mean, is left out.
+
+        Each pair, or with `baseline` that run and each other one, is compared on the queries that both have.
+        """
         from apframe.analysis.comparison import compare_runs
 
         if "run" not in self.per_query.columns:
@@ -207,13 +192,20 @@ class RunEvaluation:
                 "compare: one run alone was evaluated; give evaluate_run several, as a dict from names to runs"
             )
         options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-        return compare_runs(self.per_query, baseline=baseline, **options)
+        return compare_runs(self._with_plain_means(), baseline=baseline, **options)
 
     def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
-        """The mean of every measure with its bootstrap interval over the queries: see `apframe.bootstrap_mean`."""
+        """The mean of every measure but GMAP with its bootstrap interval over the queries: see `apframe.bootstrap_mean`."""
         from apframe.analysis.comparison import bootstrap_mean
 
-        return bootstrap_mean(self.per_query, n_resamples=n_resamples, confidence=confidence, seed=seed)
+        return bootstrap_mean(self._with_plain_means(), n_resamples=n_resamples, confidence=confidence, seed=seed)
+
+    def _with_plain_means(self) -> pl.DataFrame:
+        """`per_query` without the measures that have another mean: their intervals would be those of another number."""
+        plain = [str(measure) for measure in self.measures if not measure.kind.geometric]
+        if not plain:
+            raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test; measure AP too")
+        return self.per_query.filter(pl.col("measure").is_in(plain))
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over the tables: per_query, summary, coverage, matches, judgements, runs,
@@ -237,7 +229,7 @@ class RunEvaluation:
             the folder holds something else, or cannot be written
         """
         manifest = {
-            "kind": _KIND,
+            "kind": RETRIEVAL,
             "measures": [str(measure) for measure in self.measures],
             "options": dict(self.options),
         }
@@ -254,14 +246,14 @@ class RunEvaluation:
         return tables if self.queries is None else tables | {"queries": self.queries}
 
     def __str__(self) -> str:
-        return "\n".join(run_lines(self.summary, self.coverage))
+        return "\n".join(run_lines(self.summary, self.coverage, self.options))
 
     def __repr__(self) -> str:
         names = ", ".join(str(measure) for measure in self.measures)
         return f"RunEvaluation({names}; {len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
 
     def _repr_html_(self) -> str:
-        return run_html(self.summary, self.coverage)
+        return run_html(self.summary, self.coverage, self.options)
 
 
 def read_run_evaluation(folder: str | Path) -> RunEvaluation:
@@ -272,7 +264,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder, _KIND, ["measures", "options"])
+    manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
     read = {name: read_table(folder, name) for name in manifest["tables"]}
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}
@@ -295,7 +287,7 @@ def _evaluate(
     trec_eval: int,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """per_query, coverage and matches of one run."""
-    shown = "the run" if name is None else f"run {name!r}"
+    shown = _shown(name)
     run = _same_ids(shown, run, judgements, ["query_id", "document_id"])
     kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
     counted = kept.select("query_id", "document_id", "score")
@@ -341,7 +333,7 @@ def _evaluate(
     coverage = pl.DataFrame(
         {
             "n_judged": len(judged_ids),
-            "n_evaluated": queries.height,
+            "n_evaluated": relevant if no_relevant == "skip" else queries.height,
             "n_missing": len(gone),
             "n_without_relevant": queries.height - relevant,
             "n_not_judged": (~in_run.is_in(judged_ids.implode())).sum(),
@@ -373,8 +365,14 @@ def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFram
     return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
 
 
+def _shown(name: str | None) -> str:
+    return "the run" if name is None else f"run {name!r}"
+
+
 def _named(run: Any) -> dict[str | None, Any]:
     """The runs by name; a single one has no name."""
+    if isinstance(run, pl.DataFrame) and "run" in run.columns and run["run"].n_unique() > 1:
+        return {str(name): part for (name,), part in run.partition_by("run", as_dict=True, include_key=False).items()}
     is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
     if isinstance(run, dict) and not is_columns and "query_id" not in run:
         is_nested = all(isinstance(value, dict) for value in run.values())

@@ -32,7 +32,8 @@ def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
     head, *rows = done.stdout.splitlines()
     assert head.split() == ["measure", "run_lexical", "run_dense"]
     assert [row.split()[0] for row in rows[:2]] == ["AP", "P@5"]
-    assert rows[3] == "run_dense: 59 of 60 judged queries evaluated: 1 missing from the run, 1 without relevant documents"
+    notes = "1 missing from the run (left out), 1 without relevant documents (counted as 0)"
+    assert rows[3] == f"run_dense: 59 of 60 judged queries evaluated: {notes}"
 
 
 def test_usual_measures_of_one_run() -> None:
@@ -88,11 +89,11 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "-m", "P@0"], 2, "P@0: the cut-off is a whole number, 1 or more"),
         ([QRELS, DENSE, "-m", " "], 2, "measures: name at least one"),
         ([QRELS, "nowhere.txt"], 1, "nowhere.txt: there is no such file"),
-        ([QRELS, QRELS], 1, "not 6 fields (query_id Q0 document_id rank score tag) in line 1, 2, 3, 4, 5 and 1492 more"),
+        ([QRELS, QRELS], 1, "these look like judgements; the judgements come first"),
         ([QRELS, DENSE, "--missing", "drop"], 2, "missing is one of 'skip', 'zero', 'error', not 'drop'"),
         ([QRELS, DENSE, "--missing", "error"], 1, "1 of 60 judged queries: '318'"),
-        ([QRELS, DENSE, "--compare"], 2, "one run alone was evaluated"),
-        ([QRELS, DENSE, "--by", "topic"], 2, "attributes of the queries"),
+        ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
+        ([QRELS, DENSE, "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: cannot be read"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "exclude each other"),

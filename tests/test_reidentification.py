@@ -112,7 +112,7 @@ def test_queries_without_positives_are_left_out() -> None:
     found = evaluate_reidentification(queries, gallery, np.zeros((4, 3)), "AP")
     assert values(found, "AP") == {1: 0.5, 2: None, 3: None, 4: None}
     assert found.summary.row(0) == ("AP", 0.5, 1)
-    assert found.coverage.select("n_judged", "n_evaluated", "n_without_relevant").row(0) == (4, 4, 3)
+    assert found.coverage.select("n_judged", "n_evaluated", "n_without_relevant").row(0) == (4, 1, 3)
 
 
 def test_pairs_that_are_left_out_are_not_retrieved() -> None:

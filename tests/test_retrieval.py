@@ -153,7 +153,7 @@ def test_missing_and_no_relevant(missing: str, no_relevant: str, ap: dict[str, f
     assert dict(evaluation.per_query.select("query_id", "value").iter_rows()) == pytest.approx(ap)
     counted = [value for value in ap.values() if value is not None]
     assert evaluation.summary.rows() == [("AP", pytest.approx(sum(counted) / len(counted)), len(counted))]
-    assert evaluation.coverage["n_evaluated"].item() == len(ap)
+    assert evaluation.coverage["n_evaluated"].item() == len(counted)
 
 
 def test_missing_error() -> None:
@@ -404,8 +404,41 @@ def test_printed() -> None:
         "AP        0.4444",
         "nDCG@10   0.5169",
         "3 of 4 judged queries evaluated: "
-        "1 missing from the run, 1 without relevant documents, 1 of the run without judgements",
+        "1 missing from the run (left out), 1 without relevant documents (counted as 0), "
+        "1 of the run without judgements (left out)",
     ]
+
+
+def test_a_mean_over_fewer_queries_says_so() -> None:
+    run = {"q": {"a": 1}, "z": {"a": 1}}
+    evaluation = apf.evaluate_run({"q": {"a": 1}, "z": {"a": 2}}, run, "AP AP(rel=2)", no_relevant="skip")
+    assert str(evaluation).splitlines()[1:3] == ["AP             1.0000", "AP(rel=2)  1.0000 (1)"]
+
+
+def test_a_frame_with_a_column_run_holds_several_runs() -> None:
+    both = pl.concat([table(RUN).with_columns(run=pl.lit(name)) for name in ("x", "y")])
+    assert apf.evaluate_run(QRELS, both, "AP").per_query.equals(apf.evaluate_run(QRELS, {"x": RUN, "y": RUN}, "AP").per_query)
+
+
+def test_the_geometric_mean_is_left_out_of_intervals() -> None:
+    evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": RUN}, "AP GMAP")
+    assert evaluation.compare()["measure"].unique().to_list() == evaluation.intervals()["measure"].unique().to_list() == ["AP"]
+    with pytest.raises(ParameterError, match="GMAP is no plain mean"):
+        apf.evaluate_run(QRELS, RUN, "GMAP").intervals()
+
+
+def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
+    (tmp_path / "queries.csv").write_text("query_id,topic\n007,birds\n")
+    evaluation = apf.evaluate_run({"007": {"a": 1}}, {"007": {"a": 1}}, "AP", queries=tmp_path / "queries.csv")
+    assert evaluation.by("topic").rows() == [("birds", "AP", 1, 1)]
+    with pytest.raises(FormatError, match="cannot be read as CSV"):
+        apf.evaluate_run(QRELS, RUN, queries=tmp_path / "nowhere.csv")
+
+
+def test_an_evaluation_of_another_kind_is_not_overwritten(tmp_path: Path) -> None:
+    apf.evaluate("data/street/instances.json", "data/street/model_a.json").write_parquet(tmp_path / "run")
+    with pytest.raises(OutputError, match="holds an evaluation of detection, not of retrieval"):
+        apf.evaluate_run(QRELS, RUN).write_parquet(tmp_path / "run")
 
 
 def test_printed_for_several_runs() -> None:
@@ -415,8 +448,8 @@ def test_printed_for_several_runs() -> None:
     assert str(evaluation).splitlines() == [
         "measure    first        b",
         "AP             –        –",
-        "first: 1 of 1 judged queries evaluated: 1 without relevant documents",
-        "b: 1 of 1 judged queries evaluated: 1 without relevant documents",
+        "first: 0 of 1 judged queries evaluated: 1 without relevant documents (left out)",
+        "b: 0 of 1 judged queries evaluated: 1 without relevant documents (left out)",
     ]
 
 
@@ -590,7 +623,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "document twice": (
         QRELS, pl.concat([table(RUN), table(RUN).head(1)]), DuplicateIdError,
-        "runs: a query has a document more than once ('q1 a') where row is 1, 9;",
+        "the run: a query has a document more than once ('q1 a') where row is 1, 9;",
     ),
     "judgements without rows": (NO_ROWS.rename({"score": "relevance"}), RUN, InputError, "judgements: there are none"),
     "judgements an empty dict": ({}, RUN, InputError, "judgements: there are none"),

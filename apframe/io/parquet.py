@@ -16,6 +16,7 @@ from apframe.exceptions import FormatError, OutputError
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 2
+DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
 
 
 def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifest: Mapping[str, Any]) -> None:
@@ -33,7 +34,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifes
     folder = Path(folder).resolve()
     work: Path | None = None
     try:
-        refuse_foreign(folder)
+        refuse_foreign(folder, manifest["kind"])
         folder.parent.mkdir(parents=True, exist_ok=True)
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         part = work / "new"
@@ -107,8 +108,8 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 
-def refuse_foreign(folder: str | Path) -> None:
-    """Raise an OutputError if a set cannot be written there because the place holds something else."""
+def refuse_foreign(folder: str | Path, kind: str) -> None:
+    """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
     folder = Path(folder).resolve()
     if folder == folder.parent:
         raise OutputError(f"{folder}: name a folder of its own")
@@ -117,6 +118,9 @@ def refuse_foreign(folder: str | Path) -> None:
     if not folder.is_dir():
         return
     manifest = _manifest(folder)
+    other = (manifest or {}).get("kind", kind)
+    if other != kind:
+        raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")
     known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables", ()))}
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:

@@ -65,6 +65,27 @@ def canonical_run(source: Any) -> pl.DataFrame:
     return canonical("runs", _columns("runs", source, _RUN))
 
 
+def read_queries(source: Any) -> pl.DataFrame:
+    """Attributes of queries: query_id and further columns, from a CSV or Parquet file or anything that holds columns.
+
+    Ids of CSV are strings, as those of TREC files are.
+
+    Raises
+    ------
+    FormatError, ColumnError, DuplicateIdError
+        a file that cannot be read, no query_id, or one that occurs twice
+
+    >>> read_queries({"query_id": ["q1"], "topic": ["birds"]}).rows()
+    [('q1', 'birds')]
+    """
+    if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
+        try:
+            source = pl.read_csv(source, schema_overrides={"query_id": pl.String})
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FormatError(f"{source}: cannot be read as CSV ({str(error).splitlines()[0]})") from error
+    return canonical("queries", source)
+
+
 def _columns(table: str, source: Any, fields: Sequence[str]) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
         return _read_text(Path(source), fields)
@@ -155,7 +176,8 @@ def _read_lines(path: Path, content: bytes, fields: Sequence[str], number: str) 
     wrong = table.filter(pl.col("line").list.len() != len(fields))
     if wrong.height:
         at = listed(wrong["number"].to_list())
-        raise FormatError(f"{path}: not {len(fields)} fields ({' '.join(fields)}) in line {at}; correct these lines")
+        remedy = _looks_like(table) or "correct these lines"
+        raise FormatError(f"{path}: not {len(fields)} fields ({' '.join(fields)}) in line {at}; {remedy}")
     columns = table.select("number", *(pl.col("line").list.get(place).alias(name) for place, name in enumerate(fields)))
     values = columns[number].cast(pl.Float64, strict=False)
     wrong = columns.filter(values.is_null() | ~values.is_finite())
@@ -163,3 +185,15 @@ def _read_lines(path: Path, content: bytes, fields: Sequence[str], number: str) 
         at = listed(wrong["number"].to_list())
         raise FormatError(f"{path}: the {number} is not a finite number in line {at}; correct these lines")
     return columns.select("query_id", "document_id", values)
+
+
+def _looks_like(lines: pl.DataFrame) -> str | None:
+    """What a file is, if all of its lines are of another kind, and what to do."""
+    n_fields, first = lines["line"].list.len().unique().to_list(), str(lines["line"][0][0])
+    if n_fields == [len(_QRELS)]:
+        return "these look like judgements; the judgements come first, then the runs"
+    if n_fields == [len(_RUN)]:
+        return "this looks like a run; the judgements come first, then the runs"
+    if first.startswith(("{", "[")):
+        return "this looks like JSON, which is not read; give its dict of dicts from Python"
+    return "this looks like CSV; read it as a frame with these columns" if n_fields == [1] and "," in first else None

@@ -12,6 +12,7 @@ where `reached` says which share of the whole recall axis k positives have cover
 
 from __future__ import annotations
 
+import re
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
@@ -309,7 +310,7 @@ class Normalized(Definition):
     source = "Hoiem et al. 2012"
 
     def __post_init__(self) -> None:
-        if not self.n > 0:
+        if not 0 < self.n < float("inf"):
             raise ParameterError(f"normalized: the number of positives is more than 0, got {self.n}")
 
     def of_points(self) -> pl.Expr:
@@ -376,7 +377,8 @@ def as_definition(definition: str | Definition) -> Definition:
         return definition
     if not isinstance(definition, str):
         raise ParameterError(f"a definition is a name or one of apframe's values, not {definition!r}")
-    name, _, number = definition.replace(" ", "").removesuffix(")").partition("(")
+    parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
+    name, number = parts.groups() if parts else (definition, None)
     kind: Any = _KINDS.get(name)
     if kind is None or (number and kind not in (Waymo, Normalized)):
         raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_KINDS])}")

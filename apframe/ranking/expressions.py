@@ -249,9 +249,9 @@ def ndcg(
     if ideal is None:
         considered = as_expr(relevance).filter(~as_flag(ignore))
         ideal = dcg(considered, considered, k=k)
-    best = as_expr(ideal).first()
+    best = as_expr(ideal).first().cast(pl.Float64)
     found = dcg(relevance, by, k=k, ties=ties, then_by=then_by, ignore=ignore)
-    return pl.when(best > 0).then(found / best).alias("ndcg")
+    return pl.when((best > 0) & best.is_finite()).then(found / best).alias("ndcg")
 
 
 def precision_at_recall(
@@ -343,10 +343,13 @@ class _Ranking:
         n_positives; `no_hit` what a list without points gets where that is not 0.
         """
         self._check(at_ranks)
+        for column in (self.relevance, self.by):
+            if isinstance(column, pl.Expr) and column.meta.has_multiple_outputs():
+                raise ParameterError("relevance and score are one column each; call once for each column")
         columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
         items = pl.struct(*columns)
         given = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
-        group = pl.struct(items.implode().alias("items"), given.first().alias("given"), given.max().alias("most"))
+        group = pl.struct(items.implode().alias("items"), given.first().alias("given"), given.n_unique().alias("n_given"))
         several = aggregates if isinstance(aggregates, Mapping) else {"value": aggregates}
 
         def measure_groups(groups: pl.Series) -> pl.Series:
@@ -382,7 +385,7 @@ class _Ranking:
         )
         if self.n_positives is not None:
             totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
-            if (lists["given"] != lists["most"]).any():
+            if (lists["n_given"] > 1).any():
                 raise ParameterError("n_positives has several values in one group; give one, all positives that the group has")
             refuse_too_few(totals, counted)
         points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
@@ -394,7 +397,7 @@ class _Ranking:
 
 
 def _beta(beta: float) -> float:
-    if not isinstance(beta, (int, float)) or not 0 < beta < float("inf"):
+    if not isinstance(beta, (int, float)) or beta <= 0 or not beta * beta < float("inf"):
         raise ParameterError(f"beta is a number above 0, got {beta!r}")
     return beta
 

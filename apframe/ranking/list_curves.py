@@ -235,6 +235,7 @@ def _points(
     refuse_missing("items", table, [*names, *(name for column in columns for name in column.meta.root_names())])
     keys = table.select(names)
     items = table.select(columns).with_columns(group=_first_rows(keys) if names else pl.lit(0, pl.Int64))
+    items = items.with_columns(row=pl.int_range(1, pl.len() + 1))
     counted = rank_counted(items, descending)
     totals = items.unique("group")
     for name in numbers:

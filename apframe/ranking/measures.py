@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -15,6 +15,7 @@ from apframe.ranking import hits
 from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
 
 Level = Literal["relevant", "graded", "judged"]
+USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
 ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
 
 
@@ -169,6 +170,24 @@ def as_measure(measure: str | Measure) -> Measure:
     return Measure(by_lower.get(name.lower(), name), at, tuple(parameters))
 
 
+def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
+    """Measures from names, each once; a string may hold several with blanks or commas between them.
+
+    >>> [str(measure) for measure in as_measures("ap, ndcg@10 AP(rel=2, definition=normalized(5))@5")]
+    ['AP', 'nDCG@10', 'AP(definition=normalized(5), rel=2)@5']
+    """
+    several = [measures] if isinstance(measures, Measure) else measures
+    if not isinstance(several, Iterable):
+        raise ParameterError(f"measures: names are expected, as in 'AP nDCG@10', not {measures!r}")
+    # blanks and commas part names, but not inside brackets, which may be nested once: what follows must be balanced
+    between = r"[\s,]+(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)"
+    names = re.split(between, several.strip(" ,\n\t")) if isinstance(several, str) else several
+    chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
+    if not chosen:
+        raise ParameterError("measures: name at least one, such as AP")
+    return chosen
+
+
 def measures() -> pl.DataFrame:
     """All retrieval measures: name, cutoff (what may follow @), parameters with their defaults, meaning.
 
@@ -265,11 +284,11 @@ KINDS: dict[str, Kind] = {
              lambda *_: hits.inverse_negative_penalty()),
     )
 }  # fmt: skip
-# how others write them: trec_eval and re-identification
+# how others write them: trec_eval, ranx, re-identification
 _ALIASES = {
     "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",
     "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP",
-    "cmc": "Success", "minp": "INP",
+    "cmc": "Success", "hit": "Success", "hits": "Success", "hit_rate": "Success", "minp": "INP",
 }  # fmt: skip
 
 

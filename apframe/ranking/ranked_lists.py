@@ -30,18 +30,17 @@ def item_columns(
 
     >>> columns, descending = item_columns("r", "s", ties="best", then_by=None, ignore=None)
     >>> pl.DataFrame({"r": [1, None], "s": [0.5, 0.5]}).select(columns).rows(), descending
-    ([(1.0, 0.5, False, True), (0.0, 0.5, False, False)], [True])
+    ([(1, 0.5, False, True), (None, 0.5, False, False)], [True])
     """
     if ties not in get_args(Ties):
         raise ParameterError(f"no ties policy {ties!r}{did_you_mean(str(ties), get_args(Ties))}")
     if then_by is not None and ties != "input":
         raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {ties!r}')
-    grade = as_expr(relevance).cast(pl.Float64).fill_null(0.0)
     keys = _pairs(then_by)
     if ties in ("best", "worst"):
-        keys = [(grade > 0, "desc" if ties == "best" else "asc")]
+        keys = [(as_expr(relevance).cast(pl.Float64).fill_null(0.0) > 0, "desc" if ties == "best" else "asc")]
     columns = [
-        grade.alias("relevance"),
+        as_expr(relevance).alias("relevance"),
         as_expr(score).alias("score"),
         as_flag(ignore).alias("ignore"),
         *(as_expr(key).alias(f"key {number}") for number, (key, _) in enumerate(keys)),
@@ -55,7 +54,7 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
     Parameters
     ----------
     items
-        group (a number, one for each list), and the columns of `item_columns`
+        group (a number, one for each list), the columns of `item_columns`, and, if errors shall name it, `row`
     descending
         which of their keys descend
 
@@ -70,14 +69,14 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
     >>> rank_counted(items).select("rank", "score").rows()
     [(1, 0.9), (2, 0.1)]
     """
-    score = items["score"].dtype
-    if not (score.is_numeric() or score.is_temporal() or score == pl.Null):
-        raise ColumnError(f"the score is a number, not {score}; cast it, as text would be ranked by the alphabet")
     for name in ("score", "relevance"):
-        if items[name].dtype.is_float() and items[name].is_nan().any():
-            numbered = items.select(name, row=pl.int_range(1, pl.len() + 1).over("group"))
-            rows = numbered.filter(pl.col(name).is_nan())["row"].unique().to_list()
-            raise ScoreError(f"the {name} is NaN in row {listed(rows)} of its group, counted from 1; correct or remove them")
+        dtype = items[name].dtype
+        is_flag, is_time = name == "relevance" and dtype == pl.Boolean, name == "score" and dtype.is_temporal()
+        if not (dtype.is_numeric() or is_flag or is_time or dtype == pl.Null):
+            raise ColumnError(f"the {name} is a number, not {dtype}; cast the column (text would be ranked by the alphabet)")
+        if dtype.is_float() and (broken := items[name].is_nan().fill_null(False)).any():
+            raise ScoreError(f"the {name} is NaN in {_where(items, broken)}; correct or remove them")
+    items = items.with_columns(pl.col("relevance").cast(pl.Float64).fill_null(0.0))
     counted = items.filter(pl.col("score").is_not_null() & ~pl.col("ignore"))
     return rank_items(counted, [f"key {number}" for number in range(len(descending))], descending)
 
@@ -176,6 +175,17 @@ def find_points(ranked: pl.DataFrame, *, by_score: bool = False) -> pl.DataFrame
     before = pl.col("tp", "rank").shift(1).over("group").fill_null(0)
     added = ends.select(pl.col("tp", "rank") - before).rename({"tp": "new_tp", "rank": "new_n"})
     return ends.hstack(added).filter(pl.col("new_tp") > 0)
+
+
+def _where(items: pl.DataFrame, broken: pl.Series) -> str:
+    """Which rows are broken: their own numbers, or, where rows have none, places in their groups."""
+    if "row" in items.columns:
+        return f"row {listed(items['row'].filter(broken).to_list())}"
+    places = items.select("group", row=pl.int_range(1, pl.len() + 1).over("group")).filter(broken)
+    rows, n_groups = places["row"].to_list(), places["group"].n_unique()
+    if n_groups == 1:
+        return f"row {listed(rows)} of its group, counted from 1"
+    return f"{len(rows):,} rows of {n_groups:,} groups, such as row {rows[0]} of one, counted from 1"
 
 
 def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:

@@ -117,6 +117,8 @@ def vl_pr(
         raise ParameterError(f"normalize_prior lies between 0 and 1, got {normalize_prior!r}")
     is_positive, is_negative = pl.col("label") > 0, pl.col("label") < 0
     present = items.select(p=is_positive.sum(), n=is_negative.sum()).row(0)
+    if present[0] and not present[1] and num_negatives is None and (items["label"] == 0).any():
+        warnings.warn("no label is below 0, and those of 0 are ignored; give negatives as -1", CountWarning, stacklevel=2)
     p = _count("num_positives", num_positives, present[0])
     n = _count("num_negatives", num_negatives, present[1])
 

@@ -2,63 +2,71 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import polars as pl
 
 
-def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[str]:
-    """The table with aligned columns, and over how many queries the means are.
+def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
+    """The table with aligned columns, and over how many queries the means are; `options` are the policies.
 
     >>> summary = pl.DataFrame({"measure": ["AP"], "value": [0.25], "n_queries": [3]})
     >>> counts = {"n_judged": 4, "n_evaluated": 3, "n_missing": 1, "n_without_relevant": 0, "n_not_judged": 0}
-    >>> print(*run_lines(summary, pl.DataFrame(counts)), sep="\\n")
+    >>> print(*run_lines(summary, pl.DataFrame(counts), {"missing": "skip", "no_relevant": "zero"}), sep="\\n")
     measure    value
     AP        0.2500
-    3 of 4 judged queries evaluated: 1 missing from the run
+    3 of 4 judged queries evaluated: 1 missing from the run (left out)
     """
-    table = _cells(summary)
+    table = _cells(summary, coverage)
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     rows = [
         [row[0].ljust(widths[0]), *(cell.rjust(max(7, n)) for cell, n in zip(row[1:], widths[1:], strict=True))]
         for row in table
     ]
-    return ["  ".join(row) for row in rows] + _notes(coverage)
+    return ["  ".join(row) for row in rows] + _notes(coverage, options)
 
 
-def run_html(summary: pl.DataFrame, coverage: pl.DataFrame) -> str:
+def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
     """The same as HTML."""
-    head, *rows = _cells(summary)
+    head, *rows = _cells(summary, coverage)
     body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
-    notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage))
+    notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage, options))
     top = "".join(f"<th>{escape(name)}</th>" for name in head)
     return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
 
 
-def _cells(summary: pl.DataFrame) -> list[list[str]]:
-    """A row of names, then one for each measure."""
-    table = summary if "run" in summary.columns else summary.with_columns(run=pl.lit("value"))
+def _cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
+    """A row of names, then one for each measure; a mean over another number of queries than the run's has it in brackets."""
+    table, counts = (one if "run" in one.columns else one.with_columns(run=pl.lit("value")) for one in (summary, coverage))
+    evaluated = dict(counts.select("run", "n_evaluated").iter_rows())
     runs, measures = (table[name].unique(maintain_order=True).to_list() for name in ("run", "measure"))
-    values = {(run, measure): value for run, measure, value in table.select("run", "measure", "value").iter_rows()}
+    columns = table.select("run", "measure", "value", "n_queries")
+    values = {(run, measure): (value, n) for run, measure, value, n in columns.iter_rows()}
 
     def shown(run: str, measure: str) -> str:
-        value = values[run, measure]
-        return "–" if value is None else f"{value:.4f}"
+        value, n = values[run, measure]
+        over = "" if n == evaluated[run] else f" ({n:,})"
+        return "–" if value is None else f"{value:.4f}{over}"
 
     return [["measure", *runs], *([measure, *(shown(run, measure) for run in runs)] for measure in measures)]
 
 
-def _notes(coverage: pl.DataFrame) -> list[str]:
-    return [_note(row) for row in coverage.iter_rows(named=True)]
-
-
-def _note(row: dict[str, Any]) -> str:
+def _notes(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
     texts = {
-        "n_missing": "missing from the run",
-        "n_without_relevant": "without relevant documents",
-        "n_not_judged": "of the run without judgements",
+        "n_missing": f"missing from the run ({_treated(options['missing'])})",
+        "n_without_relevant": f"without relevant documents ({_treated(options['no_relevant'])})",
+        "n_not_judged": "of the run without judgements (left out)",
     }
+    return [_note(row, texts) for row in coverage.iter_rows(named=True)]
+
+
+def _treated(policy: str) -> str:
+    return "counted as 0" if policy == "zero" else "left out"
+
+
+def _note(row: dict[str, Any], texts: Mapping[str, str]) -> str:
     of = f"{row['run']}: " if "run" in row else ""
     line = f"{of}{row['n_evaluated']:,} of {row['n_judged']:,} judged queries evaluated"
     notes = [f"{row[name]:,} {text}" for name, text in texts.items() if row[name]]

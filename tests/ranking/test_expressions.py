@@ -97,6 +97,12 @@ def test_too_few_positives_are_an_error_in_every_context(context: str) -> None:
         CONTEXTS[context](FRAME, R.ap.average_precision("s", n_positives=1))
 
 
+def test_nan_in_several_groups_is_counted() -> None:
+    frame = pl.DataFrame({"g": [1, 1, 2, 2], "r": [1, 0, 1, 0], "s": [0.5, float("nan"), float("nan"), 0.1]})
+    with pytest.raises(ScoreError, match="the score is NaN in 2 rows of 2 groups, such as row"):
+        frame.group_by("g").agg(R.ap.precision("s"))
+
+
 def test_no_rows_give_null() -> None:
     assert FRAME.clear().select(v.alias(name) for name, (v, _) in MEASURES.items()).row(0) == (None,) * len(MEASURES)
     assert FRAME.clear().group_by("g").agg(v=R.ap.ndcg("s")).height == 0

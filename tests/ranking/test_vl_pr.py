@@ -246,6 +246,7 @@ def test_walking_down_the_list_gives_the_same(
     options = dict(zip(names, rules, strict=True))
     with warnings.catch_warnings():
         warnings.simplefilter("error")
+        warnings.filterwarnings("ignore", "no label is below 0")
         result, stable = vl_pr(labels, scores, **options), vl_pr(labels, scores, stable=True, **options)
     points, order, ap, auc, ap_interp_11 = walked(labels, scores, *rules)
     assert result.curve["recall"].to_list() == [recall for recall, _ in points]
@@ -256,3 +257,8 @@ def test_walking_down_the_list_gives_the_same(
     for place, (recall, _) in zip(order, points[1:], strict=True):
         expected[place] = recall
     assert stable.curve["recall"].to_list() == expected
+
+
+def test_labels_of_0_and_1_are_told_apart_from_ignored_ones() -> None:
+    with pytest.warns(CountWarning, match="give negatives as -1"):
+        assert vl_pr([1, 0, 1], [3, 2, 1]).ap == 1

@@ -70,6 +70,9 @@ def evaluate_patches(
     keys = [by] if isinstance(by, str) else [*by]
     queries = list(dict.fromkeys([*keys, "query_id"]))
     lists = queries if task == "retrieval" else keys
+    taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
+    if taken:
+        raise ParameterError(f"by: {', '.join(taken)} is a column of the result itself; rename the key")
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()

@@ -11,8 +11,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sklearn.metrics import average_precision_score
 
+from apframe.analysis.patches import evaluate_patches
 from apframe.exceptions import ColumnError, ParameterError, ScoreError
-from apframe.patches import evaluate_patches
 
 # two image pairs: of the first, both matches are right; of the second one is wrong, and farther than the right one
 PAIRS = pl.DataFrame(
