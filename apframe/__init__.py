@@ -3,108 +3,91 @@
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-from apframe.analysis.patches import evaluate_patches
-from apframe.evaluation import Evaluation, evaluate, read_evaluation
-from apframe.io.coco import read_coco, read_coco_results, write_coco, write_coco_results
-from apframe.io.trec import read_qrels, read_run
-from apframe.protocols.coco import COCO
-from apframe.protocols.protocol import Protocol
-from apframe.ranking.definitions import Definition, as_definition, definitions
-from apframe.ranking.expressions import (
-    average_precision,
-    best_f_beta,
-    dcg,
-    f_beta,
-    ndcg,
-    precision,
-    precision_at_recall,
-    r_precision,
-    recall,
-    recall_at_precision,
-    reciprocal_rank,
-    success,
-)
-from apframe.ranking.list_curves import pr_from_roc, precision_recall_curve, roc_curve
-from apframe.ranking.measures import Measure, as_measure, measures
-from apframe.ranking.vl_pr import vl_pr
-from apframe.reidentification import evaluate_reidentification
-from apframe.report.charts import plot_precision_recall, plot_roc, plot_vl_pr
-from apframe.retrieval import RunEvaluation, evaluate_run, read_run_evaluation
-from apframe.schema import Dataset
+import apframe.ranking.expressions  # noqa: F401 - puts `ap` on Polars expressions
 
-if TYPE_CHECKING:
-    from apframe.analysis.comparison import bootstrap_mean, compare_runs
-    from apframe.ranking.losses import fast_ap, quantized_ap, smooth_ap
-    from apframe.ranking.torch_losses import ap_loss
+if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
+    from apframe.analysis.comparison import bootstrap_mean as bootstrap_mean
+    from apframe.analysis.comparison import compare_runs as compare_runs
+    from apframe.analysis.patches import evaluate_patches as evaluate_patches
+    from apframe.evaluation import Evaluation as Evaluation
+    from apframe.evaluation import evaluate as evaluate
+    from apframe.evaluation import read_evaluation as read_evaluation
+    from apframe.io.coco import read_coco as read_coco
+    from apframe.io.coco import read_coco_results as read_coco_results
+    from apframe.io.coco import write_coco as write_coco
+    from apframe.io.coco import write_coco_results as write_coco_results
+    from apframe.io.trec import read_qrels as read_qrels
+    from apframe.io.trec import read_run as read_run
+    from apframe.protocols.coco import COCO as COCO
+    from apframe.protocols.protocol import Protocol as Protocol
+    from apframe.ranking.definitions import Definition as Definition
+    from apframe.ranking.definitions import as_definition as as_definition
+    from apframe.ranking.definitions import definitions as definitions
+    from apframe.ranking.expressions import average_precision as average_precision
+    from apframe.ranking.expressions import best_f_beta as best_f_beta
+    from apframe.ranking.expressions import dcg as dcg
+    from apframe.ranking.expressions import f_beta as f_beta
+    from apframe.ranking.expressions import ndcg as ndcg
+    from apframe.ranking.expressions import precision as precision
+    from apframe.ranking.expressions import precision_at_recall as precision_at_recall
+    from apframe.ranking.expressions import r_precision as r_precision
+    from apframe.ranking.expressions import recall as recall
+    from apframe.ranking.expressions import recall_at_precision as recall_at_precision
+    from apframe.ranking.expressions import reciprocal_rank as reciprocal_rank
+    from apframe.ranking.expressions import success as success
+    from apframe.ranking.list_curves import pr_from_roc as pr_from_roc
+    from apframe.ranking.list_curves import precision_recall_curve as precision_recall_curve
+    from apframe.ranking.list_curves import roc_curve as roc_curve
+    from apframe.ranking.losses import fast_ap as fast_ap
+    from apframe.ranking.losses import quantized_ap as quantized_ap
+    from apframe.ranking.losses import smooth_ap as smooth_ap
+    from apframe.ranking.measures import Measure as Measure
+    from apframe.ranking.measures import as_measure as as_measure
+    from apframe.ranking.measures import measures as measures
+    from apframe.ranking.torch_losses import ap_loss as ap_loss
+    from apframe.ranking.vl_pr import vl_pr as vl_pr
+    from apframe.reidentification import evaluate_reidentification as evaluate_reidentification
+    from apframe.report.charts import plot_precision_recall as plot_precision_recall
+    from apframe.report.charts import plot_roc as plot_roc
+    from apframe.report.charts import plot_vl_pr as plot_vl_pr
+    from apframe.retrieval import RunEvaluation as RunEvaluation
+    from apframe.retrieval import evaluate_run as evaluate_run
+    from apframe.retrieval import read_run_evaluation as read_run_evaluation
+    from apframe.schema import Dataset as Dataset
 
-# these bring in NumPy, which takes as long to import as all the others
-_WITH_NUMPY = {
-    "ap_loss": "apframe.ranking.torch_losses",
-    "bootstrap_mean": "apframe.analysis.comparison",
-    "compare_runs": "apframe.analysis.comparison",
-    "fast_ap": "apframe.ranking.losses",
-    "quantized_ap": "apframe.ranking.losses",
-    "smooth_ap": "apframe.ranking.losses",
+# where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
+_HOMES = {
+    "apframe.analysis.comparison": "bootstrap_mean compare_runs",
+    "apframe.analysis.patches": "evaluate_patches",
+    "apframe.evaluation": "Evaluation evaluate read_evaluation",
+    "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
+    "apframe.io.trec": "read_qrels read_run",
+    "apframe.protocols.coco": "COCO",
+    "apframe.protocols.protocol": "Protocol",
+    "apframe.ranking.definitions": "Definition as_definition definitions",
+    "apframe.ranking.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall r_precision "
+    "recall recall_at_precision reciprocal_rank success",
+    "apframe.ranking.list_curves": "pr_from_roc precision_recall_curve roc_curve",
+    "apframe.ranking.losses": "fast_ap quantized_ap smooth_ap",
+    "apframe.ranking.measures": "Measure as_measure measures",
+    "apframe.ranking.torch_losses": "ap_loss",
+    "apframe.ranking.vl_pr": "vl_pr",
+    "apframe.reidentification": "evaluate_reidentification",
+    "apframe.report.charts": "plot_precision_recall plot_roc plot_vl_pr",
+    "apframe.retrieval": "RunEvaluation evaluate_run read_run_evaluation",
+    "apframe.schema": "Dataset",
 }
+_HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
+
+__all__ = sorted(_HOME_OF)
 
 
 def __getattr__(name: str) -> Any:
-    if name in _WITH_NUMPY:
-        return getattr(import_module(_WITH_NUMPY[name]), name)
-    raise AttributeError(f"module 'apframe' has no attribute {name!r}")
+    if name not in _HOME_OF:
+        raise AttributeError(f"module 'apframe' has no attribute {name!r}")
+    globals()[name] = value = getattr(import_module(_HOME_OF[name]), name)
+    return value
 
 
 def __dir__() -> list[str]:
     return __all__
-
-
-__all__ = [
-    "COCO",
-    "Dataset",
-    "Definition",
-    "Evaluation",
-    "Measure",
-    "Protocol",
-    "RunEvaluation",
-    "ap_loss",
-    "as_definition",
-    "as_measure",
-    "average_precision",
-    "best_f_beta",
-    "bootstrap_mean",
-    "compare_runs",
-    "dcg",
-    "definitions",
-    "evaluate",
-    "evaluate_patches",
-    "evaluate_reidentification",
-    "evaluate_run",
-    "f_beta",
-    "fast_ap",
-    "measures",
-    "ndcg",
-    "plot_precision_recall",
-    "plot_roc",
-    "plot_vl_pr",
-    "pr_from_roc",
-    "precision",
-    "precision_at_recall",
-    "precision_recall_curve",
-    "quantized_ap",
-    "r_precision",
-    "read_coco",
-    "read_coco_results",
-    "read_evaluation",
-    "read_qrels",
-    "read_run",
-    "read_run_evaluation",
-    "recall",
-    "recall_at_precision",
-    "reciprocal_rank",
-    "roc_curve",
-    "smooth_ap",
-    "success",
-    "vl_pr",
-    "write_coco",
-    "write_coco_results",
-]

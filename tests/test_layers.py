@@ -48,6 +48,13 @@ def test_import_brings_in_polars_alone() -> None:
     assert done.stdout.strip() == "[]"
 
 
+def test_type_checkers_see_the_public_names() -> None:
+    tree = ast.parse((PACKAGE / "__init__.py").read_text())
+    imports = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
+    seen = {alias.name: node.module for node in imports if isinstance(node, ast.ImportFrom) for alias in node.names}
+    assert seen == apf._HOME_OF
+
+
 def test_every_public_name_is_there() -> None:
     assert [name for name in apf.__all__ if not hasattr(apf, name)] == []
     assert dir(apf) == sorted(apf.__all__)

@@ -58,7 +58,7 @@ def match_by_key(judgements: pl.DataFrame, run: pl.DataFrame, spans: pl.DataFram
     [('b', 2), ('a', 3), ('c', None)]
     """
     # only the judged documents are looked for, and their ranks are their places, but for ties
-    places = run.lazy().with_row_index("place").join(judgements.lazy().select(_PAIR), on=_PAIR)
+    places = run.lazy().with_row_index("place").join(judgements.lazy().select(_PAIR), on=_PAIR, how="semi")
     found = places.select("place", "score", *_PAIR).collect()
     is_tied = (run["score"] == run["score"].shift(1)).fill_null(False)
     is_tied[spans["first"]] = False
