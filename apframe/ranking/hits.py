@@ -1,8 +1,9 @@
 """Measures at a rank, as aggregates over the hits of a list: `points.group_by(...).agg(...)`.
 
-The table has a row for each hit among the first k (without k, in the list), as `find_points` makes it: its `rank`, its
-`relevance` (the grade), and, the same in all rows of a list, `n_positives` and `n_ranked`, the length of the list. A list
-without hits has no rows there; every measure is 0 for it.
+The table has a row for each point among the first k (without k, in the list), as `find_points` makes it: `rank`, `new_tp` (its
+hits, one unless equal scores are one point), `relevance` (the grade), and, the same in all rows of a list, `n_positives` and
+`n_ranked`, the length of the list. The last functions read more columns: those of `apframe.ranking.measures.find_hits`. A
+list without hits has no rows there; every measure is 0 for it.
 """
 
 from __future__ import annotations
@@ -12,6 +13,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
+_EPSILON = 1e-5  # of infAP, as trec_eval has it
 _HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may be one
 OVER = ("n_positives", "min", "hits")
 
@@ -85,7 +87,7 @@ def binary_preference() -> pl.Expr:
     return pl.when(worst > 0).then(1 - above / worst.clip(1)).otherwise(1.0).sum() / _POSITIVES.first()
 
 
-def inferred_ap(epsilon: float = 1e-5) -> pl.Expr:
+def inferred_ap() -> pl.Expr:
     """AP as if the documents of the pool that were not judged were relevant as often as the judged ones above a hit.
 
     The pool: judged documents and those of negative relevance. Precision at a hit of rank j + 1 is
@@ -94,7 +96,7 @@ def inferred_ap(epsilon: float = 1e-5) -> pl.Expr:
     above, relevant = _RANK - 1, pl.col("tp") - 1
     judged = relevant + pl.col("nonrelevant_above")
     pooled = (judged + pl.col("unjudged_above")) / above.clip(1)
-    inferred = pooled * (relevant + epsilon) / (judged + 2 * epsilon)
+    inferred = pooled * (relevant + _EPSILON) / (judged + 2 * _EPSILON)
     return ((1 + above * inferred) / _RANK).sum() / _POSITIVES.first()
 
 

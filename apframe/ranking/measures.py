@@ -53,6 +53,11 @@ class Kind:
     ideal: bool = False
     geometric: bool = False
 
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All parameters with their defaults."""
+        return dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {})
+
 
 @dataclass(frozen=True)
 class Measure:
@@ -80,7 +85,7 @@ class Measure:
         kind = KINDS.get(self.name)
         if kind is None:
             raise ParameterError(f"no measure {self.name!r}{did_you_mean(self.name, [*KINDS])}")
-        known = dict(kind.parameters) | ({"rel": 1} if kind.hits == "relevant" else {})
+        known = kind.defaults
         if len(dict(self.parameters)) < len(self.parameters):
             raise ParameterError(f"{self.name}: a parameter is given twice, {self.parameters}")
         for name, value in self.parameters:
@@ -125,7 +130,7 @@ class Measure:
 
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a parameter."""
-        return dict(self.parameters).get(name, dict(self.kind.parameters).get(name, default))
+        return (self.kind.defaults | dict(self.parameters)).get(name, default)
 
     def __str__(self) -> str:
         shown = ", ".join(f"{name}={value}" for name, value in self.parameters)
@@ -196,8 +201,7 @@ def measures() -> pl.DataFrame:
     """
     rows = []
     for kind in KINDS.values():
-        parameters = (*kind.parameters, *([("rel", 1)] if kind.hits == "relevant" else []))
-        shown = ", ".join(f"{name}={value}" for name, value in parameters)
+        shown = ", ".join(f"{name}={value}" for name, value in kind.defaults.items())
         rows.append((kind.name, kind.cutoff, shown, kind.meaning))
     return pl.DataFrame(rows, schema=dict.fromkeys(["name", "cutoff", "parameters", "meaning"], pl.String), orient="row")
 
