@@ -13,11 +13,10 @@ from typing import Annotated, Any, NoReturn
 import polars as pl
 import typer
 
-from apframe.evaluation import evaluate, read_evaluation
+import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
 from apframe.ranking.measures import USUAL, as_measures
-from apframe.retrieval import evaluate_run, read_run_evaluation
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -56,7 +55,7 @@ def evaluate_files(
         refuse_foreign(out, DETECTION)  # before the work, not after it
     with _progress() as say:
         say("reading")
-        evaluation = evaluate(
+        evaluation = apf.evaluate(
             truth,
             results,
             iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float),
@@ -115,7 +114,7 @@ def evaluate_rankings(
         refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
         say("reading and ranking")
-        evaluation = evaluate_run(
+        evaluation = apf.evaluate_run(
             qrels,
             runs[0] if len(runs) == 1 else runs,
             measures,
@@ -165,7 +164,7 @@ def query_evaluation(
     """
     with _progress() as say:
         say("querying")
-        read = read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else read_evaluation
+        read = apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation
         answer = read(folder).sql(query)
     _show(answer, as_json, as_csv)
 

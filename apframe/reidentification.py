@@ -10,7 +10,6 @@ import polars as pl
 from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
-    IdTypeError,
     InputError,
     ParameterError,
     RowError,
@@ -19,7 +18,7 @@ from apframe.exceptions import (
 )
 from apframe.ranking.measures import Measure
 from apframe.retrieval import RunEvaluation, evaluate_run
-from apframe.schema import is_known, to_polars
+from apframe.schema import different_id_types, is_known, row_numbers, to_polars
 
 _PAIR = ["query_id", "document_id"]
 
@@ -120,7 +119,7 @@ def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFra
         if not known.all():
             unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
             remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
-            raise UnknownIdError("distances", f"{_shown(column)} is not in the {owner}", "row", _numbers(~known), remedy)
+            raise UnknownIdError("distances", f"{_shown(column)} is not in the {owner}", "row", row_numbers(~known), remedy)
     value = next((name for name in ("distance", "score") if name in frame.columns), None)
     if value is None or not frame[value].dtype.is_numeric():
         raise ColumnError(f"distances: a column distance, or score, of numbers is needed; there are {', '.join(frame.columns)}")
@@ -178,23 +177,15 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
             raise ColumnError(f"{name}.{_shown(column)}: ids are integers or strings, not {dtype}")
         frame = frame.with_columns(pl.col(column).cast(pl.String if is_text else pl.Int64))
         if frame[column].has_nulls():
-            rows = _numbers(frame[column].is_null())
+            rows = row_numbers(frame[column].is_null())
             raise RowError(name, f"{_shown(column)} is missing", "row", rows, "give it, or remove the rows")
     return frame
 
 
 def _refuse_other_type(name: str, mine: pl.Series, other: str, theirs: pl.Series) -> None:
     if mine.dtype != theirs.dtype:
-        kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-        raise IdTypeError(
-            f"{name}.{_shown(mine.name)} holds {kinds[mine.dtype]}, {other}.{_shown(theirs.name)} {kinds[theirs.dtype]}; "
-            "cast one of them, so that both are the same"
-        )
+        raise different_id_types(f"{name}.{_shown(mine.name)}", mine.dtype, f"{other}.{_shown(theirs.name)}", theirs.dtype)
 
 
 def _shown(column: str) -> str:
     return "gallery_id" if column == "document_id" else column
-
-
-def _numbers(where: pl.Series) -> list[int]:
-    return (where.arg_true() + 1).to_list()

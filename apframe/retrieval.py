@@ -11,13 +11,13 @@ from typing import Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import ColumnError, IdTypeError, InputError, ParameterError, did_you_mean, listed
+from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean, listed
 from apframe.io.parquet import RETRIEVAL, read_manifest, read_table, write_tables
 from apframe.io.trec import canonical_run, read_qrels, read_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.ranking.measures import USUAL, Measure, as_measures, measure_queries
 from apframe.report.runs import run_html, run_lines
-from apframe.schema import refuse_equal_pairs
+from apframe.schema import different_id_types, refuse_equal_pairs
 
 
 def evaluate_run(
@@ -143,7 +143,7 @@ class RunEvaluation:
     @property
     def summary(self) -> pl.DataFrame:
         """measure, value (the mean over queries; for GMAP the geometric mean) and n_queries, the number averaged."""
-        return self._means([])
+        return self._means(self.per_query, [])
 
     def by(self, *columns: str) -> pl.DataFrame:
         """The summary for each group of queries: the columns (attributes of `queries`), measure, value, n_queries.
@@ -157,26 +157,26 @@ class RunEvaluation:
         """
         if self.queries is None:
             raise ParameterError("by: give evaluate_run a table with the attributes of the queries, queries=")
-        attributes, summary = [name for name in self.queries.columns if name != "query_id"], self.summary
+        attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in columns:
             if name not in attributes:
                 raise ParameterError(f"by: the queries have no column {name!r}{did_you_mean(name, attributes)}")
-            if name in summary.columns:
+            if name in (*self.per_query.columns, "n_queries"):
                 raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
-        return self._means(list(dict.fromkeys(columns)))
+        keys = list(dict.fromkeys(columns))
+        table = self.per_query.join(self.queries.select("query_id", *keys), on="query_id", how="left", maintain_order="left")
+        means = self._means(table, keys)
+        return means.sort(keys, maintain_order=True) if keys else means
 
-    def _means(self, columns: list[str]) -> pl.DataFrame:
-        table = self.per_query
-        if columns and self.queries is not None:
-            table = table.join(self.queries.select("query_id", *columns), on="query_id", how="left", maintain_order="left")
+    def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+        """The means of `per_query`, with further columns, for each value of these."""
         keys = [*columns, *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
         geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
-        means = table.group_by(keys, maintain_order=True).agg(
+        return table.group_by(keys, maintain_order=True).agg(
             pl.when(geometric.first()).then(logs.mean().exp()).otherwise(pl.col("value").mean()).alias("value"),
             n_queries=pl.col("value").count(),
         )
-        return means.sort(columns, maintain_order=True) if columns else means
 
     def compare(
         self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
@@ -269,7 +269,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}
     if "run" in read["per_query"].columns:
-        runs = {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}
+        runs = _by_name(rows)
     return RunEvaluation(
         as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
         read["per_query"], read["coverage"],
@@ -372,7 +372,7 @@ def _shown(name: str | None) -> str:
 def _named(run: Any) -> dict[str | None, Any]:
     """The runs by name; a single one has no name."""
     if isinstance(run, pl.DataFrame) and "run" in run.columns and run["run"].n_unique() > 1:
-        return {str(name): part for (name,), part in run.partition_by("run", as_dict=True, include_key=False).items()}
+        return _by_name(run)
     is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
     if isinstance(run, dict) and not is_columns and "query_id" not in run:
         is_nested = all(isinstance(value, dict) for value in run.values())
@@ -391,6 +391,11 @@ def _named(run: Any) -> dict[str | None, Any]:
     return {None: run}
 
 
+def _by_name(rows: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    """The parts of a table that has a column run, by its values."""
+    return {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}
+
+
 def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
     """The table, if its ids are of the judgements' types; those of an empty one are made so."""
     if table.is_empty():
@@ -398,11 +403,8 @@ def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns:
     for column in columns:
         mine, theirs = table[column].dtype, judgements[column].dtype
         if mine != theirs:
-            kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-            raise IdTypeError(
-                f"{name}: {column} holds {kinds[mine]}, that of the judgements {kinds[theirs]}; "
-                "cast one of them, so that both are the same (ids of text files are strings)"
-            )
+            hint = " (ids of text files are strings)"
+            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, hint)
     return table
 
 

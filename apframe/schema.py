@@ -218,7 +218,7 @@ def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
     if wrong.any():
         remedy = "boxes are [x, y, width, height]"
-        raise RowError(table, "bbox is missing or not four numbers", "row", _numbers(wrong), remedy)
+        raise RowError(table, "bbox is missing or not four numbers", "row", row_numbers(wrong), remedy)
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(c.name) for k, c in enumerate(_BOX)).drop("bbox")
 
@@ -279,12 +279,16 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
         if frame.is_empty():
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
-            kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-            raise IdTypeError(
-                f"{table}.{column} holds {kinds[mine]}, {owner}.{column} {kinds[theirs]}; "
-                "cast one of them, so that both are the same"
-            )
+            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs)
     return frame
+
+
+def different_id_types(name: str, mine: Any, other: str, theirs: Any, hint: str = "") -> IdTypeError:
+    """The error that ids are integers on one side and strings on the other."""
+    kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+    return IdTypeError(
+        f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; cast one of them, so that both are the same{hint}"
+    )
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -325,13 +329,13 @@ def _as_dtype(table: str, values: pl.Series, dtype: Any) -> pl.Series:
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
         if broken.any():
-            rows = _numbers(broken)
+            rows = row_numbers(broken)
             raise RowError(table, f"{values.name} is not a whole number", "row", rows, "correct these rows")
     try:
         return values.cast(dtype, strict=True)
     except pl.exceptions.PolarsError:
         failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
-        raise RowError(table, f"{values.name} is not {dtype}", "row", _numbers(failed), "correct these rows") from None
+        raise RowError(table, f"{values.name} is not {dtype}", "row", row_numbers(failed), "correct these rows") from None
 
 
 def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
@@ -387,7 +391,7 @@ def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
                 [f"{query} {document}" for query, document in ids.filter(doubled).unique(maintain_order=True).rows()]
             )
             problem = f"a query has a document more than once ({which})"
-            raise DuplicateIdError(table, problem, "row", _numbers(doubled), "keep one of each")
+            raise DuplicateIdError(table, problem, "row", row_numbers(doubled), "keep one of each")
 
 
 def _all_different(ids: pl.Series) -> bool:
@@ -404,11 +408,13 @@ def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, re
 def _rows(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
     """The key column and the ids of rows; their numbers where some have no id."""
     key = TABLES[table][0].name
-    return ("row", _numbers(where)) if table in _PAIRS or frame[key].null_count() else (key, frame[key].filter(where).to_list())
+    if table in _PAIRS or frame[key].null_count():
+        return "row", row_numbers(where)
+    return key, frame[key].filter(where).to_list()
 
 
-def _numbers(where: pl.Series) -> list[int]:
-    """Row numbers, from 1."""
+def row_numbers(where: pl.Series) -> list[int]:
+    """The numbers of the rows that are flagged, from 1."""
     return [row + 1 for row in where.arg_true().to_list()]
 
 

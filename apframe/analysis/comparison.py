@@ -17,6 +17,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, listed
+from apframe.schema import row_numbers
 
 MEANS = ["mean_a", "mean_b", "difference", "low", "high", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm"]
 BLOCK = 1 << 21  # numbers in a block of resamples, at most: 16 MB of counts or signs
@@ -311,5 +312,5 @@ def _checked(per_query: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         (DuplicateIdError, doubled, f"{listing} are not unique", "keep one value of each"),
     ):
         if broken.any():
-            raise error("per_query", problem, "row", (broken.arg_true() + 1).to_list(), remedy)
+            raise error("per_query", problem, "row", row_numbers(broken), remedy)
     return table if "run" in keys else table.with_columns(run=pl.lit(None, dtype=pl.String))

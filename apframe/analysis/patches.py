@@ -10,7 +10,8 @@ import polars as pl
 from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
 from apframe.ranking.definitions import Definition
 from apframe.ranking.expressions import average_precision
-from apframe.schema import to_polars
+from apframe.ranking.list_curves import key_names
+from apframe.schema import row_numbers, to_polars
 
 _TASKS = ("verification", "matching", "retrieval")
 
@@ -67,7 +68,7 @@ def evaluate_patches(
     """
     if task not in _TASKS:
         raise ParameterError(f"no task {task!r}{did_you_mean(str(task), _TASKS)}")
-    keys = [by] if isinstance(by, str) else [*by]
+    keys = key_names(by)
     queries = list(dict.fromkeys([*keys, "query_id"]))
     lists = queries if task == "retrieval" else keys
     taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
@@ -98,6 +99,6 @@ def _checked(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
             raise ColumnError(f"distances.{name}: {kinds} are needed, not {dtype}")
         frame = frame.with_columns(pl.col(name).cast(pl.Float64))
         if frame[name].is_nan().any():
-            rows = (frame[name].is_nan().arg_true() + 1).to_list()
-            raise ScoreError(f"distances: {name} is NaN in row {listed(rows)}, counted from 1; correct or remove them")
+            rows = listed(row_numbers(frame[name].is_nan()))
+            raise ScoreError(f"distances: {name} is NaN in row {rows}, counted from 1; correct or remove them")
     return frame

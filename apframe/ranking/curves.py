@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.ranking.definitions import envelope
+from apframe.ranking.definitions import envelope, recall_of
 from apframe.ranking.precision import precision
 
 GROUP = ["category_id", "area_range", "iou_threshold"]
@@ -39,8 +39,7 @@ def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
         matches.with_columns(n_positives=n_positives.replace(0, None))
         .filter(is_tp | is_fp)
         .with_columns(tp=is_tp.cum_sum().over(GROUP, order_by="rank"), fp=is_fp.cum_sum().over(GROUP, order_by="rank"))
-        # the divisor must be a column of its own: by one repeated value Polars divides with a reciprocal, off in the last bit
-        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=tp / (pl.col("n_positives") + 0 * tp))
+        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=recall_of(tp, pl.col("n_positives")))
         .with_columns(envelope=envelope(pl.col("precision")).over(GROUP, order_by="rank"))
         .select(*GROUP, "rank", "detection_id", "score", "tp", "fp", "precision", "recall", "envelope")
         .sort(*GROUP, "rank")

@@ -158,7 +158,7 @@ def pr_from_roc(curve: Any, *, by: Keys = (), n_positives: int | Column, n_negat
     >>> pr_from_roc(roc, n_positives=2, n_negatives=2).select("tp", "fp", "precision", "recall").rows()
     [(1, 0, 1.0, 0.5), (2, 1, 0.6666666666666666, 1.0), (2, 2, 0.5, 1.0)]
     """
-    rates, keys, points = ["true_positive_rate", "false_positive_rate"], _names(by), to_polars(curve, "curve")
+    rates, keys, points = ["true_positive_rate", "false_positive_rate"], key_names(by), to_polars(curve, "curve")
     refuse_missing("curve", points, [*keys, *rates])
     counts = [
         (pl.col(rate) * as_expr(n)).round().cast(pl.Int64) for rate, n in zip(rates, (n_positives, n_negatives), strict=True)
@@ -189,7 +189,7 @@ def thin_curve(
     _check_points(max_points)
     n_bins, row, value = (max_points - 2) // 2, pl.int_range(pl.len()), pl.col("along")
     binned = ((value - value.min()) / (value.max() - value.min()) * n_bins).floor().clip(upper_bound=n_bins - 1)
-    points = curve.select(key=_key(_names(by)), along=along, across=across).with_columns(
+    points = curve.select(key=_key(key_names(by)), along=along, across=across).with_columns(
         is_end=((pl.len() <= max_points) | (row == 0) | (row == pl.len() - 1)).over("key"), bin=binned.over("key")
     )
     inner = pl.when(~pl.col("is_end")).then("across")
@@ -229,7 +229,7 @@ def _points(
     **numbers: int | Column,
 ) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The keys of every row of the frame; the points of all lists, with `group`: a row of the list among those."""
-    table, names = to_polars(frame, "items"), _names(by)
+    table, names = to_polars(frame, "items"), key_names(by)
     columns, descending = item_columns(relevant, score, ties=ties, then_by=then_by, ignore=ignore)
     columns += [as_expr(n).first().over(_key(names)).cast(pl.Float64).alias(name) for name, n in numbers.items()]
     refuse_missing("items", table, [*names, *(name for column in columns for name in column.meta.root_names())])
@@ -261,7 +261,8 @@ def _rate(count: pl.Expr, of: str) -> pl.Expr:
     return pl.when(pl.col(of) > 0).then(recall_of(count, pl.col(of)))
 
 
-def _names(by: Keys) -> list[str]:
+def key_names(by: Keys) -> list[str]:
+    """The names of the key columns: one may be given as it is."""
     return [by] if isinstance(by, str) else list(by)
 
 

@@ -13,6 +13,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, did_you_mean
 from apframe.ranking import hits
 from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+from apframe.ranking.ranked_lists import rank_items
 
 Level = Literal["relevant", "graded", "judged"]
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
@@ -218,8 +219,8 @@ def _value(text: str) -> Any:
 def _check_parameter(measure: str, name: str, value: Any) -> None:
     if name == "definition":
         as_definition(value)
-    elif name == "over" and value not in ("n_positives", "min", "hits"):
-        raise ParameterError(f"{measure}: over is one of n_positives, min, hits; got {value!r}")
+    elif name == "over" and value not in hits.OVER:
+        raise ParameterError(f"{measure}: over is one of {', '.join(hits.OVER)}; got {value!r}")
     elif name != "over" and (not isinstance(value, (int, float)) or not math.isfinite(value)):
         raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
     elif name == "p" and not 0 < value < 1:
@@ -363,9 +364,8 @@ def find_hits(judged: pl.LazyFrame, queries: pl.LazyFrame, level: Level, rel: fl
 
 def best_order(judged: pl.LazyFrame) -> pl.LazyFrame:
     """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
-    graded = judged.select("group", "relevance").filter(pl.col("relevance") > 0)
-    ranked = graded.sort("group", "relevance", descending=[False, True])
-    return ranked.with_columns(rank=pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group"))
+    relevance = pl.col("relevance")
+    return rank_items(judged.select("group", relevance, score=relevance).filter(relevance > 0))
 
 
 def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:

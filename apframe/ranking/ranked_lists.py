@@ -3,12 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, Literal, get_args
+from typing import Any, Literal, TypeVar, get_args
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
 
+Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Column = str | pl.Expr
 Ties = Literal["input", "group", "best", "worst"]
 ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
@@ -115,7 +116,7 @@ def as_flag(column: Column | None) -> pl.Expr:
     return pl.lit(False) if column is None else as_expr(column).cast(pl.Boolean).fill_null(False)
 
 
-def rank_items(items: pl.DataFrame, keys: Sequence[str] = (), descending: Sequence[bool] = ()) -> pl.DataFrame:
+def rank_items(items: Frame, keys: Sequence[str] = (), descending: Sequence[bool] = ()) -> Frame:
     """The items of every list in ranking order: score descending, then the keys, then the order of the rows.
 
     Parameters

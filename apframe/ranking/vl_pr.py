@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.exceptions import CountWarning, ParameterError, ScoreError, listed
 from apframe.ranking.definitions import envelope, recall_of
+from apframe.schema import row_numbers
 
 _EMPTY = 1e-10  # what VLFeat divides by where a class is said to be empty
 
@@ -162,8 +163,8 @@ def _items(labels: Any, scores: Any) -> pl.DataFrame:
         raise ParameterError(f"labels and scores are not as many: {len(label):,} and {len(score):,}; give one score per label")
     for name, values in (("label", label.fill_null(float("nan"))), ("score", score)):
         if values.is_nan().any():
-            rows = (values.is_nan().arg_true() + 1).to_list()
-            raise ScoreError(f"the {name} is missing or NaN in row {listed(rows)}, counted from 1; correct or remove them")
+            rows = listed(row_numbers(values.is_nan()))
+            raise ScoreError(f"the {name} is missing or NaN in row {rows}, counted from 1; correct or remove them")
     return pl.DataFrame({"label": label, "score": score}).with_row_index("row")
 
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import InputError, ParameterError
-from apframe.ranking.list_curves import Keys, refuse_missing, thin_curve, thin_roc
+from apframe.ranking.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
 from apframe.ranking.vl_pr import PrecisionRecall
 from apframe.schema import to_polars
 
@@ -145,11 +145,11 @@ def _named_curves(
     The points have rank, score, x, y, curve (its name) and colour (the name in the legend). `area` is what each point adds to
     the area below its curve.
     """
-    refuse_missing("curve", table, ["rank", "score", x, y, *([by] if isinstance(by, str) else by or [])])
+    refuse_missing("curve", table, ["rank", "score", x, y, *key_names(by or [])])
     if by is None:
         before = table.columns[: table.columns.index("rank")]
         by = [name for name in before if table[name].n_unique() > 1]
-    keys = [by] if isinstance(by, str) else list(by)
+    keys = key_names(by)
     points = table.drop_nulls([x, y])
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: positives or negatives are missing"
