@@ -8,6 +8,8 @@ import apframe.ranking.expressions  # noqa: F401 - puts `ap` on Polars expressio
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe.analysis.comparison import bootstrap_mean as bootstrap_mean
     from apframe.analysis.comparison import compare_runs as compare_runs
+    from apframe.analysis.keys import bins as bins
+    from apframe.analysis.keys import quantiles as quantiles
     from apframe.analysis.patches import evaluate_patches as evaluate_patches
     from apframe.evaluation import Evaluation as Evaluation
     from apframe.evaluation import evaluate as evaluate
@@ -50,14 +52,21 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.report.charts import plot_precision_recall as plot_precision_recall
     from apframe.report.charts import plot_roc as plot_roc
     from apframe.report.charts import plot_vl_pr as plot_vl_pr
+    from apframe.report.score_charts import plot_scores as plot_scores
+    from apframe.report.score_charts import plot_thresholds as plot_thresholds
+    from apframe.report.slice_charts import plot_slice_heatmap as plot_slice_heatmap
+    from apframe.report.slice_charts import plot_slices as plot_slices
     from apframe.retrieval import RunEvaluation as RunEvaluation
     from apframe.retrieval import evaluate_run as evaluate_run
     from apframe.retrieval import read_run_evaluation as read_run_evaluation
+    from apframe.run_sets import RunSets as RunSets
+    from apframe.run_sets import scan_runs as scan_runs
     from apframe.schema import Dataset as Dataset
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOMES = {
     "apframe.analysis.comparison": "bootstrap_mean compare_runs",
+    "apframe.analysis.keys": "bins quantiles",
     "apframe.analysis.patches": "evaluate_patches",
     "apframe.evaluation": "Evaluation evaluate read_evaluation",
     "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
@@ -74,7 +83,10 @@ _HOMES = {
     "apframe.ranking.vl_pr": "vl_pr",
     "apframe.reidentification": "evaluate_reidentification",
     "apframe.report.charts": "plot_precision_recall plot_roc plot_vl_pr",
+    "apframe.report.score_charts": "plot_scores plot_thresholds",
+    "apframe.report.slice_charts": "plot_slice_heatmap plot_slices",
     "apframe.retrieval": "RunEvaluation evaluate_run read_run_evaluation",
+    "apframe.run_sets": "RunSets scan_runs",
     "apframe.schema": "Dataset",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}

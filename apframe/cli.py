@@ -154,19 +154,32 @@ def query_evaluation(
     folder: Annotated[
         Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` or `apframe rank --out DIR` wrote")
     ],
-    query: Annotated[str, typer.Argument(metavar="QUERY", help="SQL, in DuckDB's dialect")],
+    query: Annotated[
+        str | None, typer.Argument(metavar="[QUERY]", help="SQL, in DuckDB's dialect; without it, a prompt")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
 ) -> None:
     """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
 
     Of an evaluation that `apframe rank` wrote: per_query, summary, coverage, matches, judgements, runs, queries.
+
+    Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
     """
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other")
     with _progress() as say:
-        say("querying")
+        say("reading" if query is None else "querying")
         read = apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation
-        answer = read(folder).sql(query)
-    _show(answer, as_json, as_csv)
+        evaluation = read(folder)
+        answer = None if query is None else evaluation.sql(query)
+    if answer is not None:
+        _show(answer, as_json, as_csv)
+        return
+    from apframe.prompt import run_prompt  # for this alone
+
+    with evaluation.connection() as connection:
+        run_prompt(connection, lambda answer: _show(answer, as_json, as_csv))
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:

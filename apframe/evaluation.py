@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import warnings
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import import_module
@@ -13,20 +12,27 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
+from apframe.analysis.keys import Bins, Key, conjunction, make_keys, name_masks
+from apframe.analysis.per_image import count_per_image
+from apframe.exceptions import FormatError, ParameterError
+from apframe.inputs import Inputs, check_inputs, choose_categories
 from apframe.io.coco import read_coco, read_coco_results
-from apframe.io.parquet import DETECTION, read_manifest, read_table, write_tables
+from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.summary import summarize
+from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
-from apframe.schema import OUTCOMES, Dataset, canonical_detections, is_known, unknown_ids
+from apframe.schema import TABLES, Dataset, result_schema
 
 if TYPE_CHECKING:
+    import duckdb
     import numpy as np
 
     from apframe.pipeline import Pipeline
+
+Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
+SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
 
 
 def evaluate(
@@ -97,8 +103,10 @@ def evaluate(
         other_threads.submit(import_module, "apframe.pipeline")
         found = _read_detections(detections)
         dataset = reading.result()
-    chosen = _chosen(dataset.core("categories"), categories)
-    return Evaluation(dataset, found, options, chosen, drop_unknown_images=unknown_images == "drop")
+    chosen = choose_categories(dataset.core("categories"), categories)
+    drop = unknown_images == "drop"
+    inputs = check_inputs(dataset, found, chosen, agnostic=options.agnostic, drop_unknown_images=drop)
+    return Evaluation(lambda: inputs, options)
 
 
 def _read_truth(truth: Any) -> Dataset:
@@ -115,42 +123,41 @@ class Evaluation:
 
     Attributes
     ----------
-    dataset
-        the ground truth
-    detections
-        the canonical table of those detections that are evaluated
     protocol
         the rules, options included
     """
 
     def __init__(
-        self,
-        dataset: Dataset,
-        detections: Any,
-        protocol: Protocol = COCO,
-        category_ids: pl.Series | None = None,
-        *,
-        drop_unknown_images: bool = False,
+        self, inputs: Callable[[], Inputs], protocol: Protocol, stored: Mapping[str, pl.LazyFrame] | None = None
     ) -> None:
-        self.dataset, self.protocol = dataset, protocol
-        self._image_ids = dataset.core("images")["image_id"].sort()
-        self._category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
-        found = canonical_detections(detections, dataset)
-        self.detections = _of_known(found, dataset, self._category_ids, drop_unknown_images)
-        annotations = dataset.core("annotations")
-        self._annotations = annotations.filter(is_known(annotations["category_id"], self._category_ids))
-        if self._annotations.is_empty():
-            warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 3)
-        if protocol.agnostic:  # pooled categories are walked one after the other, which tells where scores or IoUs are equal
-            self.detections = self.detections.sort("category_id", maintain_order=True)
-            self._annotations = self._annotations.sort("category_id", maintain_order=True)
+        """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
+        self.protocol = protocol
+        self._read_inputs, self._stored = inputs, stored or {}
+
+    @cached_property
+    def _inputs(self) -> Inputs:
+        return self._read_inputs()
+
+    @property
+    def dataset(self) -> Dataset:
+        """The ground truth."""
+        return self._inputs.dataset
+
+    @property
+    def detections(self) -> pl.DataFrame:
+        """The canonical table of those detections that are evaluated."""
+        return self._inputs.detections
 
     @cached_property
     def _pipeline(self) -> Pipeline:
         # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
         from apframe.pipeline import Pipeline
 
-        return Pipeline(self.detections, self._annotations, self._image_ids, self._category_ids, self.protocol)
+        return Pipeline(self._inputs, self.protocol)
+
+    def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
+        """A table as it was stored, or computed."""
+        return self._stored[name].collect() if name in self._stored else compute()
 
     @cached_property
     def metrics(self) -> pl.DataFrame:
@@ -160,11 +167,14 @@ class Evaluation:
         end of the list), n_positives, n_detections (counted ones: true and false positives). `ap` and `recall` are null
         where n_positives is 0.
         """
-        return self._pipeline.metrics()
+        return self._kept("metrics", lambda: self._pipeline.metrics())
 
     @cached_property
     def summary(self) -> pl.DataFrame:
         """The headline numbers: columns `metric` and `value` (null where nothing could be evaluated)."""
+        return self._kept("summary", self._summarize)
+
+    def _summarize(self) -> pl.DataFrame:
         complete = self.__dict__.get("metrics")
         metrics = self._pipeline.metrics(headlines_only=True) if complete is None else complete
         return summarize(metrics, self.protocol)
@@ -188,7 +198,7 @@ class Evaluation:
 
         Detections beyond the largest of max_detections have none; pooled categories pair by image alone.
         """
-        return self._pipeline.pairs()
+        return self._kept("pairs", lambda: self._pipeline.pairs())
 
     @property
     def assignments(self) -> pl.DataFrame:
@@ -197,7 +207,7 @@ class Evaluation:
         Columns: detection_id, annotation_id, similarity, area_range (null: in every one), and iou_from, iou_to: the lowest
         and the highest threshold at which the two are matched.
         """
-        return self._pipeline.assignments()
+        return self._kept("assignments", lambda: self._pipeline.assignments())
 
     def matches(self, iou_threshold: float | None = None, area_range: str | None = None) -> pl.DataFrame:
         """One row per detection and per missed annotation, at one threshold and area range.
@@ -219,28 +229,215 @@ class Evaluation:
         return self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range)).collect()
 
     def curves(
-        self, iou_threshold: float | None = None, area_range: str | None = None, category: int | str | None = None
+        self,
+        iou_threshold: float | None = None,
+        area_range: str | None = None,
+        category: int | str | None = None,
+        *,
+        by: SliceKey | Sequence[SliceKey] = (),
     ) -> pl.DataFrame:
         """Precision and recall at every rank, at one threshold and area range, of one category or each.
 
         Columns: category_id, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id, score, tp,
         fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category` is a name
-        or an id. Defaults as in `matches`.
+        or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every slice, its
+        keys in front.
+        """
+        threshold, area = self._threshold_at(iou_threshold), self._area_at(area_range)
+        if category is not None and self.protocol.agnostic:
+            raise ParameterError("the categories are pooled, and have one curve; leave out category")
+        chosen = None if category is None else choose_categories(self.dataset.core("categories"), [category])
+        if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+            slices = self._each_slice(keys)
+            return pl.concat([part._curves(threshold, area, chosen, values) for values, part in slices], how="vertical_relaxed")
+        return self._curves(threshold, area, chosen)
+
+    def _curves(self, threshold: int, area: int, chosen: pl.Series | None, keys: pl.DataFrame | None = None) -> pl.DataFrame:
+        matches = self._pipeline.matches(threshold, area)
+        if chosen is not None:
+            matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
+        curves = self._pipeline.curves(matches).collect()
+        return curves if keys is None else keys.join(curves, how="cross")
+
+    def per_image(
+        self, iou_threshold: float | None = None, area_range: str | None = None, *, min_score: float | None = None
+    ) -> pl.DataFrame:
+        """What became of every image at one threshold and area range, the worst first.
+
+        Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Most errors first,
+        then the least similar. With `min_score`, only detections of at least that score count; what they would have found is
+        missed then. Defaults as in `matches`.
+        """
+        matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
+        counts = count_per_image(matches, self._inputs.image_ids, min_score).drop("area_range", "iou_threshold").collect()
+        names = self.dataset.images.select("image_id", "file_name")
+        return counts.join(names, on="image_id", how="left", maintain_order="left").select(
+            "image_id", "file_name", pl.exclude("image_id", "file_name")
+        )
+
+    def thresholds(
+        self, iou_threshold: float | None = None, area_range: str | None = None, category: int | str | None = None
+    ) -> pl.DataFrame:
+        """Precision, recall and F1 of the detections from each score upwards, for one category or each.
+
+        Columns: category_id, name, area_range, iou_threshold, score_threshold, tp, fp, fn, precision, recall and f1 (null
+        without annotations), is_best (the largest f1 of the category). Highest threshold first.
+        `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
         """
         matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
         if category is not None and self.protocol.agnostic:
-            raise ParameterError("the categories are pooled, and have one curve; leave out category")
+            raise ParameterError("the categories are pooled, and have one threshold; leave out category")
         if category is not None:
-            chosen = _chosen(self.dataset.core("categories"), [category])
+            chosen = choose_categories(self.dataset.core("categories"), [category])
             matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
-        return self._pipeline.curves(matches).collect()
+        table = self._pipeline.thresholds(matches).collect()
+        names = self.dataset.categories.select("category_id", "name")
+        return table.join(names, on="category_id", how="left", maintain_order="left").select(
+            "category_id", "name", pl.exclude("category_id", "name")
+        )
+
+    def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+        """The headline numbers of every slice, with its support.
+
+        The slices are all combinations of the values of the keys that occur in a table, times those of the other tables.
+        A key is a column. One of the images or of the categories tells these apart. One of the annotations, and of the
+        detections where they have it too, follows COCO's rule for area ranges: annotations outside the slice are ignored, an
+        unmatched detection is ignored if it carries the key itself and falls outside, and what is matched goes with its
+        annotation. One that only the detections have leaves the others out before matching. Null is a slice of its own.
+
+        Parameters
+        ----------
+        keys
+            names of columns, "images.weather" where several tables have one; `apframe.bins` and `apframe.quantiles` for
+            numbers; or a dict from names to conditions (see `where`; several in a list), for slices that overlap
+        level
+            "summary": means over the categories of the slice. "category": a row for each category
+        marginals
+            also a row for every combination of the keys with some of them rolled up, down to that of everything
+
+        Returns
+        -------
+        The keys (`slice` for named ones); with level="category" category_id and name; with marginals rolled_up, the names of
+        the keys of which the row takes all values; the metrics as columns, named as in `summary`, null where nothing could be
+        evaluated; and the support: n_images, n_annotations (counted: inside, no crowd), n_detections (true and false positives
+        at the lowest threshold), n_categories (averaged over). By key, null last, roll-ups below.
+
+        Raises
+        ------
+        ParameterError
+            unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects
+
+        >>> truth = Dataset(
+        ...     images={"image_id": [1, 2], "weather": ["fog", "clear"]}, categories={"category_id": [1]},
+        ...     annotations={
+        ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]})
+        >>> found = {"image_id": [2], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
+        >>> evaluate(truth, found).by("weather").select("weather", "AR100", "n_annotations").rows()
+        [('clear', 1.0, 1), ('fog', 0.0, 1)]
+        """
+        if level not in ("summary", "category"):
+            raise ParameterError(f'level is "summary" or "category", not {level!r}')
+        if self.protocol.agnostic and level == "category":
+            raise ParameterError('the categories are pooled: there is no level="category"')
+        if not keys:
+            raise ParameterError("by: name a column, or several")
+        from apframe.analysis.slices import SUPPORT, make_slicing, tabulate  # brings in NumPy
+
+        each_category = level == "category"
+        tables = self._inputs.tables()
+        parts = self._split(keys, tables)
+        if parts is not None:
+            if marginals:
+                raise ParameterError("by: marginals need named slices that are all about one table")
+            found = [part.by(*part_keys, level=level) for part, part_keys in parts]
+            names = pl.Enum([name for _, part_keys in parts for key in part_keys if isinstance(key, Mapping) for name in key])
+            return pl.concat([table.with_columns(pl.col("slice").cast(names)) for table in found])
+        made = make_keys(keys, tables)
+        taken = {"rolled_up", *(line.metric for line in headlines(self.protocol)), *SUPPORT}
+        self._refuse_keys(made, taken | ({"category_id", "name"} if each_category else set()))
+        heights = {name: table.height for name, table in tables.items()}
+        slicing = make_slicing(made, heights, marginals=marginals, each_category=each_category)
+        categories = tables["categories"].select("category_id", "name") if each_category else None
+        table = tabulate(self._pipeline.slices(slicing), slicing, made, categories)
+        return table if marginals else table.drop("rolled_up")
+
+    def _split(
+        self, keys: Sequence[SliceKey], tables: Mapping[str, pl.DataFrame]
+    ) -> list[tuple[Evaluation, list[SliceKey]]] | None:
+        """Where named slices are about several tables: an evaluation of each, and the keys with its name alone."""
+        named = next((key for key in keys if isinstance(key, Mapping)), None)
+        masks = {} if named is None else name_masks(named, tables)
+        if len({tuple(mask) for mask in masks.values()}) <= 1 and all(len(mask) == 1 for mask in masks.values()):
+            return None
+        parts = []
+        for name, mask in masks.items():
+            part = self._subset(mask)
+            parts.append((part, [{name: part._inputs.image_ids} if key is named else key for key in keys]))
+        return parts
+
+    def _refuse_keys(self, keys: Sequence[Key], taken: set[str]) -> None:
+        for place, key in enumerate(keys):
+            if key.name in [other.name for other in keys[:place]]:
+                raise ParameterError(f"by: {key.name} is given twice")
+            if key.name in taken:
+                raise ParameterError(f"by: the result has a column {key.name!r} of its own; rename that of the {key.table}")
+            if key.table == "categories" and self.protocol.agnostic:
+                raise ParameterError(f"by: {key.name} is of the categories, which are pooled")
+
+    def _each_slice(self, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
+        """Every slice: the values of the keys as a table of one row, and the evaluation of the slice."""
+        from apframe.analysis.slices import make_slicing, walk
+
+        tables = self._inputs.tables()
+        parts = self._split(keys, tables)
+        if parts is not None:
+            for part, part_keys in parts:
+                yield from part._each_slice(part_keys)
+            return
+        made = make_keys(keys, tables)
+        self._refuse_keys(made, set(self._pipeline.curves().collect_schema()))
+        heights = {name: table.height for name, table in tables.items()}
+        slicing = make_slicing(made, heights, marginals=False, each_category=False)
+        for values, masks in walk(slicing, made, heights):
+            yield values, self._subset(masks)
+
+    def where(self, *conditions: Condition) -> Evaluation:
+        """The evaluation of a subset, with the rules of a slice: all tables, metrics, slices of it.
+
+        Parameters
+        ----------
+        conditions
+            expressions, each over columns of one table (`pl.col("annotations.occlusion")` where several have one), or lists of
+            image ids; all must hold. Null is outside.
+
+        Raises
+        ------
+        ParameterError
+            unknown, ambiguous or mixed columns; no expression; nothing left
+
+        >>> truth = Dataset(
+        ...     images={"image_id": [1, 2], "weather": ["fog", "clear"]}, categories={"category_id": [1]},
+        ...     annotations={
+        ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]})
+        >>> found = {"image_id": [2], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
+        >>> evaluate(truth, found).where(pl.col("weather") == "fog").summary["value"][0]
+        0.0
+        """
+        return self._subset(conjunction(conditions, self._inputs.tables()))
+
+    def _subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Evaluation:
+        inputs = self._inputs.subset(masks)
+        for name, ids in (("image", inputs.image_ids), ("category", inputs.category_ids)):
+            if ids.is_empty():
+                raise ParameterError(f"where: no {name} meets the conditions")
+        return Evaluation(lambda: inputs, self.protocol)
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.
 
         The tables are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
-        curves, metrics and summary. Each is computed only if the query touches it; of `matches` and `curves` only what the
-        filters of the query on iou_threshold and area_range let through.
+        curves, metrics, summary, per_image and thresholds. Each is computed only if the query touches it; of those at
+        each threshold and area range only what the filters of the query on iou_threshold and area_range let through.
 
         Raises
         ------
@@ -249,66 +446,81 @@ class Evaluation:
         """
         return sql.query(self._tables(with_attributes="annotations" in query.lower()), query, parameters)
 
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        return sql.connect(self._tables())
+
+    def write_duckdb(self, path: str | Path) -> None:
+        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+        `matches`, `curves`, `per_image` and `thresholds` are of every threshold and area range.
+
+        Raises
+        ------
+        OutputError
+            something else is there, or it cannot be written
+        """
+        pipeline = self._pipeline
+        grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
+        in_parts: dict[str, pl.LazyFrame | Iterator[pl.LazyFrame]] = {
+            "matches": (pipeline.matches(*at) for at in grid),
+            "curves": (pipeline.curves(pipeline.matches(*at)) for at in grid),
+            "per_image": (pipeline.per_image(pipeline.matches(*at)) for at in grid),
+            "thresholds": (pipeline.thresholds(pipeline.matches(*at)) for at in grid),
+        }
+        sql.write_database(path, {**self._tables(), **in_parts})
+
     def write_parquet(self, folder: str | Path) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
         The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
         back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
-        and area ranges, see there), metrics and summary.
+        and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
+        tables), by which versions and when.
 
         Raises
         ------
         OutputError
             the folder holds something else, or cannot be written
         """
-        tables = {
-            "images": self.dataset.images, "categories": self.dataset.categories, "annotations": self.dataset.annotations,
-            "detections": self.detections, "pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics,
-            "summary": self.summary,
-        }  # fmt: skip
+        results = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
+        inputs = {name: table.collect() for name, table in self._input_tables().items()}
         manifest = {
             "kind": DETECTION,
             "protocol": self.protocol.as_dict(),
-            "category_ids": self._category_ids.to_list(),
+            "inputs": {name: content_hash(_canonical_part(name, table)) for name, table in inputs.items()},
+            "category_ids": self._inputs.category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
         }
-        write_tables(folder, tables, manifest)
+        write_tables(folder, inputs | results, manifest)
 
-    def _tables(self, *, with_attributes: bool) -> dict[str, pl.LazyFrame]:
-        """All tables by name, none of them computed yet; annotations with their attributes if these are wanted."""
-        annotations = self.dataset.annotations if with_attributes else self.dataset.core("annotations")
-        image, category = self._image_ids.dtype, self._category_ids.dtype
-        detection, annotation = self.detections["detection_id"].dtype, self._annotations["annotation_id"].dtype
+    def _input_tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
+        """The four tables; annotations without attributes that are still unread, if these are not wanted."""
+        if self._stored:
+            return {name: self._stored[name] for name in TABLES if name in self._stored}
+        dataset = self.dataset
+        annotations = dataset.annotations if with_attributes else dataset.core("annotations")
+        tables = {"images": dataset.images, "categories": dataset.categories, "annotations": annotations}
+        return {name: table.lazy() for name, table in tables.items()} | {"detections": self.detections.lazy()}
+
+    def _tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
+        """All tables by name, none of the results computed yet."""
+        inputs = self._input_tables(with_attributes=with_attributes)
+        keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
+        ids = {key: inputs[name].collect_schema()[key] for name, key in keys.items()}
         areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
-        at = {"category_id": category, "area_range": areas, "iou_threshold": pl.Float64}
-        pair = {"detection_id": detection, "annotation_id": annotation, "similarity": pl.Float64}
-        matches = {
-            "match_id": pl.Int64, "image_id": image, "category_id": category, "detection_id": detection,
-            "annotation_id": annotation, "iou_threshold": pl.Float64, "area_range": areas, "score": pl.Float64,
-            "rank": pl.Int64, "similarity": pl.Float64, "outcome": OUTCOMES,
-        }  # fmt: skip
-        curves = at | {
-            "rank": pl.UInt32, "detection_id": detection, "score": pl.Float64, "tp": pl.UInt32, "fp": pl.UInt32,
-            "precision": pl.Float64, "recall": pl.Float64, "envelope": pl.Float64,
-        }  # fmt: skip
-        metrics = at | {
-            "max_detections": pl.Int64, "ap": pl.Float64, "recall": pl.Float64, "n_positives": pl.Int64,
-            "n_detections": pl.Int64,
-        }  # fmt: skip
-        return {
-            "images": self.dataset.images.lazy(),
-            "categories": self.dataset.categories.lazy(),
-            "annotations": annotations.lazy(),
-            "detections": self.detections.lazy(),
-            "pairs": sql.deferred(lambda: self.pairs, pair),
-            "assignments": sql.deferred(
-                lambda: self.assignments, pair | {"area_range": areas, "iou_from": pl.Float64, "iou_to": pl.Float64}
-            ),
-            "matches": sql.deferred(lambda: self._pipeline.matches(), matches),
-            "curves": sql.deferred(lambda: self._pipeline.curves(), curves),
-            "metrics": sql.deferred(lambda: self.metrics, metrics),
-            "summary": sql.deferred(lambda: self.summary, {"metric": pl.String, "value": pl.Float64}),
+        make: dict[str, Callable[[], pl.DataFrame | pl.LazyFrame]] = {
+            "pairs": lambda: self.pairs,
+            "assignments": lambda: self.assignments,
+            "matches": lambda: self._pipeline.matches(),
+            "curves": lambda: self._pipeline.curves(),
+            "metrics": lambda: self.metrics,
+            "summary": lambda: self.summary,
+            "per_image": lambda: self._pipeline.per_image(),
+            "thresholds": lambda: self._pipeline.thresholds(),
         }
+        results = {name: sql.deferred(table, result_schema(name, ids, areas)) for name, table in make.items()}
+        return {**inputs, **results, **self._stored}
 
     def _threshold_at(self, iou_threshold: float | None) -> int:
         if iou_threshold is None:
@@ -340,64 +552,33 @@ class Evaluation:
 def read_evaluation(folder: str | Path) -> Evaluation:
     """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
 
-    Metrics and summary are read, not computed again; everything else is computed from the tables when asked for.
+    Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
+    again; everything else, slices too, is computed from the tables.
 
     Raises
     ------
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder, DETECTION, ["protocol", "category_ids", "json_columns"])
-    images, categories, annotations, detections = (
-        read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
-    )
-    dataset = Dataset(images, categories, annotations)
-    dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
+    manifest = read_manifest(folder, DETECTION, ["protocol", "inputs", "category_ids", "json_columns"])
     try:
         protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
-    category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
-    evaluation = Evaluation(dataset, detections, protocol, category_ids)
-    evaluation.__dict__ |= {name: read_table(folder, name) for name in ("metrics", "summary")}
-    return evaluation
+    stored = {name: scan_table(folder, name) for name in manifest["tables"]}
+
+    def read_inputs() -> Inputs:
+        images, categories, annotations, detections = (
+            read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
+        )
+        dataset = Dataset(images, categories, annotations)
+        dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
+        category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
+        return check_inputs(dataset, detections, category_ids, agnostic=protocol.agnostic)
+
+    return Evaluation(read_inputs, protocol, stored)
 
 
-def _chosen(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
-    """The ids of the categories that were named, by id or by name; None for None."""
-    if chosen is None:
-        return None
-    ids, names = categories["category_id"], categories["name"]
-    as_text = ids.cast(pl.String)
-    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
-    found: list[pl.Series] = []
-    for value in chosen:
-        # a text is a name, or an id where no category has that name; an integer is an id
-        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
-        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
-    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
-    if unknown or not found:
-        known = listed(names.fill_null(as_text).to_list(), 12)
-        raise ParameterError(f"no category {listed(unknown) or 'was named'}; there are {known}")
-    return pl.concat(found).unique()
-
-
-def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
-    """The detections on images and of categories that are evaluated."""
-    known = is_known(found["image_id"], dataset.core("images")["image_id"])
-    if drop_unknown_images:
-        found = found.filter(known)
-    elif not known.all():
-        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
-        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
-    listed_ids = dataset.core("categories")["category_id"]
-    unknown = ~is_known(found["category_id"], listed_ids)
-    if unknown.any():
-        which = listed(found["category_id"].filter(unknown).unique(maintain_order=True).to_list())
-        warnings.warn(
-            f"{unknown.sum():,} detections of categories that the ground truth does not have were dropped: {which}",
-            UnknownCategoryWarning, 5,
-        )  # fmt: skip
-    if unknown.any() or len(category_ids) < len(listed_ids):
-        found = found.filter(is_known(found["category_id"], category_ids))
-    return found
+def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:
+    """Without attributes, which no number depends on."""
+    return table.select(column.name for column in TABLES[name] if column.name in table.columns)

@@ -81,6 +81,14 @@ class CountWarning(ApframeWarning):
     """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 
 
+class RunsDifferWarning(ApframeWarning):
+    """Runs that stand side by side were measured on different data or by different rules."""
+
+
+class RunsLeftOutWarning(ApframeWarning):
+    """Folders that a pattern matches hold evaluations of another kind, and were left out."""
+
+
 def listed(values: list[Any], most: int = 5) -> str:
     """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
 

@@ -2,52 +2,53 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
+from apframe.analysis.per_image import count_per_image
+from apframe.analysis.slices import SUPPORT, Slicing
+from apframe.analysis.thresholds import sweep_thresholds
 from apframe.exceptions import ParameterError
+from apframe.inputs import Inputs
 from apframe.matching.by_score import EVERY_SLICE, match_by_score
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
+from apframe.matching.regroup import Lists, regroup
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.summary import Headline, headlines
 from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
-from apframe.ranking.metrics import Ranking, compute_arrays, compute_metrics
+from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
+from apframe.schema import OUTSIDE
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import pair_boxes
 
+_MOST_FLAGS = 1 << 26  # of objects in slices that are held together
+
 
 class Pipeline:
-    """The steps from two canonical tables to metrics.
+    """The steps from the canonical tables to metrics.
 
     Parameters
     ----------
-    detections, annotations
-        canonical tables, restricted to the images and categories below; in the order in which ties are resolved
-    image_ids, category_ids
-        sorted
+    inputs
+        what is evaluated
     protocol
         the rules
     """
 
-    def __init__(
-        self,
-        detections: pl.DataFrame,
-        annotations: pl.DataFrame,
-        image_ids: pl.Series,
-        category_ids: pl.Series,
-        protocol: Protocol,
-    ) -> None:
-        self.detections, self.annotations = detections, annotations
-        self.image_ids, self.category_ids = image_ids, category_ids
+    def __init__(self, inputs: Inputs, protocol: Protocol) -> None:
+        self.detections, self.annotations = inputs.detections, inputs.annotations
+        self.image_ids, self.category_ids = inputs.image_ids, inputs.category_ids
         self.protocol = protocol
         names = [name for name, *_ in protocol.area_ranges]
         self.area_names = pl.Series(names, dtype=pl.Enum(names))
         # as tables show them, so that a look-up of 0.9 finds 0.8999999999999999
-        self.thresholds = pl.Series([round(threshold, 10) for threshold in protocol.iou_thresholds], dtype=pl.Float64)
+        self.iou_thresholds = pl.Series([round(threshold, 10) for threshold in protocol.iou_thresholds], dtype=pl.Float64)
 
     def _codes(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`)."""
@@ -63,7 +64,7 @@ class Pipeline:
 
     @cached_property
     def _order_and_pairs(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The order of the detections, and the pairs, whose `detection` is a place in that order."""
+        """The order of the detections, with their codes, and the pairs, whose `detection` is a place in that order."""
         codes = self._codes(self.detections)
         with ThreadPoolExecutor(1) as other_thread:
             ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
@@ -76,39 +77,145 @@ class Pipeline:
             order = ordering.result()
         place = np.empty(order.height, dtype=np.uint32)
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
-        detection = place[pairs["detection"].to_numpy()]
-        within = order["cell_rank"].to_numpy()[detection] <= self.protocol.max_detections[-1]
-        return order, pairs.with_columns(detection=detection).filter(within)
+        return order.with_columns(codes[name].gather(order["row"]) for name in ("image", "cell")), pairs.with_columns(
+            detection=place[pairs["detection"].to_numpy()]
+        )
+
+    def _in_range(self, frame: pl.DataFrame) -> list[np.ndarray]:
+        """Flags of the rows for each area range."""
+        return [frame["area"].is_between(low, high).to_numpy() for _, low, high in self.protocol.area_ranges]
 
     @cached_property
-    def _ignored(self) -> np.ndarray:
-        """Flags (area ranges, annotations): crowds, and annotations outside the range."""
-        return self.annotations["is_crowd"].to_numpy() | ~self._inside(self.annotations["area"])
-
-    def _inside(self, area: pl.Series) -> np.ndarray:
-        return np.array([area.is_between(low, high).to_numpy() for _, low, high in self.protocol.area_ranges])
+    def _ignored_anyway(self) -> pl.Series:
+        """Annotations that are ignored whatever their area is."""
+        return self.annotations["is_crowd"] | _outside(self.annotations)
 
     @cached_property
-    def _assignments(self) -> pl.DataFrame:
-        pairs, is_crowd = self._order_and_pairs[1], self.annotations["is_crowd"].to_numpy()
-        return match_by_score(pairs, is_crowd, self._ignored, np.array(self.protocol.iou_thresholds))
+    def _inside_annotations(self) -> list[np.ndarray]:
+        return [flags & ~self._ignored_anyway.to_numpy() for flags in self._in_range(self.annotations)]
+
+    @cached_property
+    def _inside_detections(self) -> list[np.ndarray]:
+        return [flags & ~_outside(self.detections).to_numpy() for flags in self._in_range(self.detections)]
+
+    @cached_property
+    def _n_categories(self) -> int:
+        return 1 if self.protocol.agnostic else len(self.category_ids)
 
     @cached_property
     def _ranking(self) -> Ranking:
-        order = self._order_and_pairs[0]
-        category = self._annotation_codes["category"].to_numpy()
-        n_categories = 1 if self.protocol.agnostic else len(self.category_ids)
-        counted = [np.bincount(category[~ignored], minlength=n_categories) for ignored in self._ignored]
+        return self._rank(self._whole, self._inside_annotations, self._inside_detections)
+
+    @property
+    def _whole(self) -> Lists:
+        """A list for each category."""
+        category = self._annotation_codes["category"].cast(pl.Int64).alias("list")
+        return Lists(*self._order_and_pairs, category.to_frame().with_row_index("annotation"), self._n_categories)
+
+    def _rank(self, lists: Lists, inside_annotations: Sequence[np.ndarray], inside_detections: Sequence[np.ndarray]) -> Ranking:
+        """Match, and put together what metrics are computed from; the flags are of the rows, for each slice."""
+        row, number = (lists.annotations[name].to_numpy() for name in ("annotation", "list"))
+        ignored = np.array([~flags[row] for flags in inside_annotations])
+        within = lists.order["cell_rank"] <= self.protocol.max_detections[-1]
+        pairs = lists.pairs.filter(within.gather(lists.pairs["detection"]))
+        is_crowd = self.annotations["is_crowd"].to_numpy()[row]
+        in_order = lists.order["row"].to_numpy()
+        gathered = {id(flags): flags[in_order] for flags in {id(flags): flags for flags in inside_detections}.values()}
         return Ranking(
-            assignments=self._assignments,
-            order=order,
-            counts=self._inside(self.detections["area"].gather(order["row"])),
-            ignored=self._ignored,
-            n_positives=np.stack(counted, axis=1),
+            assignments=match_by_score(pairs, is_crowd, ignored, np.array(self.protocol.iou_thresholds)),
+            order=lists.order,
+            counts=[gathered[id(flags)] for flags in inside_detections],
+            ignored=ignored,
+            n_positives=np.stack([np.bincount(number[~out], minlength=lists.n_lists) for out in ignored], axis=1),
             max_detections=self.protocol.max_detections,
             definition=self.protocol.definition,
             n_thresholds=len(self.protocol.iou_thresholds),
         )
+
+    def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
+        """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
+        and categories.
+        """
+        lists = self._lists(slicing)
+        size = len(self.protocol.area_ranges) * (lists.order.height + lists.annotations.height)
+        at_once = max(1, _MOST_FLAGS // max(size, 1))  # groups of objects whose flags are held together
+        parts = []
+        for start in range(0, len(slicing.objects), at_once):
+            groups = range(start, min(start + at_once, len(slicing.objects)))
+            inside = (self._inside_annotations, "annotations"), (self._inside_detections, "detections")
+            flags = [[part for group in groups for part in slicing.objects.restrict(of, group, table)] for of, table in inside]
+            parts.append(self._measure(self._rank(lists, *flags), slicing))
+        joined = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
+        shape = (len(slicing.images), len(slicing.detections), len(slicing.objects), len(slicing.categories))
+        values = {name: array.reshape(shape) for name, array in joined.items()}
+        n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
+        values["n_images"] = np.broadcast_to(n_images[:, None, None, None], shape)
+        return {name: values[name] for name in (*(line.metric for line in headlines(self.protocol)), *SUPPORT)}
+
+    def _lists(self, slicing: Slicing) -> Lists:
+        """The lists of every group of images and of detections: group number `image group * n_detections_groups + ...`."""
+        if slicing.images.is_whole(len(self.image_ids)) and slicing.detections.is_whole(self.detections.height):
+            return self._whole
+        order, pairs = self._order_and_pairs
+        n_parts = len(slicing.detections)
+        found = order.lazy().select("image", "row").with_row_index("detection")
+        found = found.join(slicing.images.members.lazy().select(image="row", of_images="group"), on="image")
+        found = found.join(slicing.detections.members.lazy().select("row", part="group"), on="row")
+        group = pl.col("of_images").cast(pl.Int64) * n_parts + pl.col("part")
+        expected = self._annotation_codes.lazy().select("image", "category").with_row_index("annotation")
+        expected = expected.join(slicing.images.members.lazy().select(image="row", of_images="group"), on="image").join(
+            pl.LazyFrame({"part": range(n_parts)}), how="cross"
+        )
+        return regroup(
+            order, pairs, found.select("detection", group=group).collect(),
+            expected.select("annotation", "category", group=group).collect(),
+            self._n_categories, len(slicing.images) * n_parts, rank_anew=n_parts > 1,
+        )  # fmt: skip
+
+    def _measure(self, ranking: Ranking, slicing: Slicing) -> dict[str, np.ndarray]:
+        """The headline numbers and counts of some groups of objects: arrays over lists' groups, objects and categories."""
+        ranges, last = [name for name, *_ in self.protocol.area_ranges], len(self.protocol.max_detections) - 1
+        belongs = np.zeros((self._n_categories, len(slicing.categories)))
+        belongs[slicing.categories.members["row"].to_numpy(), slicing.categories.members["group"].to_numpy()] = 1
+        lines = headlines(self.protocol)
+
+        def sums(per_list: np.ndarray) -> np.ndarray:
+            return per_list.reshape(-1, self._n_categories) @ belongs
+
+        def of_range(s: int) -> dict[str, np.ndarray]:
+            name = ranges[s % len(ranges)]
+            own = [line for line in lines if line.area_range == name]
+            cells = compute_cells(ranking, s, [self.protocol.max_detections.index(line.max_detections) for line in own], ())
+            positives = ranking.n_positives[:, s]
+            n_categories = sums(positives > 0)
+            with np.errstate(invalid="ignore", divide="ignore"):
+                values = {line.metric: self._values(line, cells, positives) for line in own}
+                means = {metric: sums(np.where(positives > 0, value, 0)) / n_categories for metric, value in values.items()}
+            if name != self.protocol.whole:
+                return means
+            counts = {
+                "n_annotations": sums(positives),
+                "n_detections": sums(cells[last].n_detections[0]),
+                "n_categories": n_categories,
+            }
+            return means | {name: count.astype(np.int64) for name, count in counts.items()}
+
+        ranking.prepare()
+        with ThreadPoolExecutor(2) as threads:
+            found = list(threads.map(of_range, range(ranking.shape[2])))
+        names = [line.metric for line in lines] + list(SUPPORT[1:])
+        return {name: np.stack([part[name] for part in found if name in part], axis=1) for name in names}
+
+    def _values(self, line: Headline, cells: Mapping[int, Cells], positives: np.ndarray) -> np.ndarray:
+        """One headline number of every list."""
+        cell = cells[self.protocol.max_detections.index(line.max_detections)]
+        if line.column == "recall":
+            return cell.hits.mean(axis=0) / positives
+        assert cell.ap is not None
+        if line.iou_threshold is None:
+            return cell.ap.mean(axis=0)
+        at = np.flatnonzero(np.abs(np.array(self.protocol.iou_thresholds) - line.iou_threshold) < 1e-9)
+        return cell.ap[at[0]] if len(at) else np.full(cell.ap.shape[1], np.nan)
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
@@ -122,7 +229,7 @@ class Pipeline:
             {
                 "category_id": ids.gather(category),
                 "area_range": self.area_names.gather(area),
-                "iou_threshold": self.thresholds.gather(threshold),
+                "iou_threshold": self.iou_thresholds.gather(threshold),
                 "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
                 "ap": values["ap"].transpose(axes).ravel(),
                 "recall": values["recall"].transpose(axes).ravel(),
@@ -153,22 +260,24 @@ class Pipeline:
 
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`."""
-        pairs = self._order_and_pairs[1]
+        order, pairs = self._order_and_pairs
+        within = order["cell_rank"] <= self.protocol.max_detections[-1]
+        pairs = pairs.filter(within.gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 
     def assignments(self) -> pl.DataFrame:
         """See `Evaluation.assignments`."""
-        rows = self._assignments
+        rows = self._ranking.assignments
         return pl.DataFrame([*self._ids(rows), rows["similarity"]]).with_columns(
             area_range=self.area_names.gather(rows["slice"].replace(EVERY_SLICE, None)),
-            iou_from=self.thresholds.gather(rows["first"]),
-            iou_to=self.thresholds.gather(rows["last"] - 1),
+            iou_from=self.iou_thresholds.gather(rows["first"]),
+            iou_to=self.iou_thresholds.gather(rows["last"] - 1),
         )
 
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
         order = self._order_and_pairs[0]
-        thresholds = pl.LazyFrame({"iou_threshold": self.thresholds}).with_row_index("first")
+        thresholds = pl.LazyFrame({"iou_threshold": self.iou_thresholds}).with_row_index("first")
         ranges = pl.LazyFrame(
             {
                 "area_range": self.area_names,
@@ -184,24 +293,41 @@ class Pipeline:
             order.lazy()
             .with_row_index("detection")
             .with_columns(self.detections[name].gather(order["row"]) for name in columns)
+            .with_columns(is_ignored=_outside(self.detections).gather(order["row"]))
             .filter(pl.col("cell_rank") <= self.protocol.max_detections[-1])
         )
         return expand_matches(
-            detections.select("detection", *columns, rank=pl.int_range(1, pl.len() + 1).over("category")),
+            detections.select("detection", *columns, "is_ignored", rank=pl.int_range(1, pl.len() + 1).over("category")),
             self.annotations.lazy()
             .with_row_index("annotation")
-            .select("annotation", "annotation_id", "image_id", "category_id", "area", "is_crowd"),
-            self._assignments.lazy(),
+            .select("annotation", "annotation_id", "image_id", "category_id", "area", is_ignored=self._ignored_anyway),
+            self._ranking.assignments.lazy(),
             thresholds if threshold is None else thresholds.filter(pl.col("first") == threshold),
             ranges if area is None else ranges.filter(pl.col("slice") == area),
         )
 
     def curves(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
         """The curves table as a plan, of all matches unless some are given; pooled categories have one curve."""
+        return compute_curves(self._pooled(matches))
+
+    def thresholds(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
+        """The thresholds table as a plan; as `curves`."""
+        return sweep_thresholds(self._pooled(matches))
+
+    def per_image(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
+        """The table of images as a plan, of all matches unless some are given."""
+        return count_per_image(self.matches() if matches is None else matches, self.image_ids)
+
+    def _pooled(self, matches: pl.LazyFrame | None) -> pl.LazyFrame:
         matches = self.matches() if matches is None else matches
         if self.protocol.agnostic:
             matches = matches.with_columns(category_id=pl.lit(None, self.category_ids.dtype))
-        return compute_curves(matches)
+        return matches
+
+
+def _outside(frame: pl.DataFrame) -> pl.Series:
+    """Flags: rows outside the subset that `Evaluation.where` took."""
+    return frame[OUTSIDE] if OUTSIDE in frame.columns else pl.repeat(False, frame.height, eager=True)
 
 
 def _code(column: str, ids: pl.Series) -> pl.Expr:

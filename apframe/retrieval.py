@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -18,6 +18,9 @@ from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.ranking.measures import USUAL, Measure, as_measures, measure_queries
 from apframe.report.runs import run_html, run_lines
 from apframe.schema import different_id_types, refuse_equal_pairs
+
+if TYPE_CHECKING:
+    import duckdb
 
 
 def evaluate_run(
@@ -218,7 +221,24 @@ class RunEvaluation:
         QueryError
             with DuckDB's message and the names of the tables
         """
-        return sql.query({name: table.lazy() for name, table in self._tables().items()}, query, parameters)
+        return sql.query(self._lazy_tables(), query, parameters)
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        return sql.connect(self._lazy_tables())
+
+    def write_duckdb(self, path: str | Path) -> None:
+        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+        Raises
+        ------
+        OutputError
+            something else is there, or it cannot be written
+        """
+        sql.write_database(path, self._lazy_tables())
+
+    def _lazy_tables(self) -> dict[str, pl.LazyFrame]:
+        return {name: table.lazy() for name, table in self._tables().items()}
 
     def write_parquet(self, folder: str | Path) -> None:
         """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.

@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import difflib
 import math
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
+from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -22,6 +23,7 @@ from apframe.exceptions import (
 )
 
 ID = pl.Int64  # or String; see `_as_id`
+OUTSIDE = "outside_subset"
 
 
 @dataclass(frozen=True)
@@ -50,6 +52,7 @@ _SHAPE = (
     Column("mask", pl.String, "segmentation as COCO's JSON text", standard=False),
     Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),
 )
+_OUTSIDE = Column(OUTSIDE, pl.Boolean, "outside the subset that `Evaluation.where` took: ignored", standard=False)
 
 TABLES: dict[str, tuple[Column, ...]] = {
     "images": (
@@ -72,6 +75,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("is_crowd", pl.Boolean, "a group of objects: matched many times, never counted"),
         Column("ignore", pl.Boolean, "as the file says; COCO does not use it", standard=False),
         *_SHAPE,
+        _OUTSIDE,
     ),
     "detections": (
         _id("detection_id", "key; numbered from 1 when not given", required=False),
@@ -81,6 +85,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_BOX,
         Column("area", pl.Float64, "square pixels of the box"),
         *_SHAPE,
+        _OUTSIDE,
     ),
     "queries": (_id("query_id", "key"),),
     "judgements": (
@@ -97,6 +102,124 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 """Columns beyond these are attributes and are carried along."""
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
+AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
+
+_THRESHOLD = Column("iou_threshold", pl.Float64, "similarity from which a pair may match, rounded to ten digits")
+_AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
+_DETECTION = Column("detection_id", ID, "the detection")
+_ANNOTATION = Column("annotation_id", ID, "the annotation")
+_CATEGORY = Column("category_id", ID, "the category; null where they are pooled")
+_SIMILARITY = Column("similarity", pl.Float64, "IoU of the two")
+_COUNTS = (
+    Column("tp", pl.UInt32, "true positives"),
+    Column("fp", pl.UInt32, "false positives"),
+)
+
+RESULTS: dict[str, tuple[Column, ...]] = {
+    "pairs": (_DETECTION, _ANNOTATION, _SIMILARITY),
+    "assignments": (
+        _DETECTION,
+        Column("annotation_id", ID, "the annotation that it is matched with"),
+        _SIMILARITY,
+        Column("area_range", AREAS, "where the match holds; null: in every one"),
+        Column("iou_from", pl.Float64, "the lowest threshold at which it holds"),
+        Column("iou_to", pl.Float64, "the highest threshold at which it holds"),
+    ),
+    "matches": (
+        Column("match_id", pl.Int64, "key"),
+        Column("image_id", ID, "the image"),
+        Column("category_id", ID, "the category"),
+        Column("detection_id", ID, "the detection; null for a missed annotation"),
+        Column("annotation_id", ID, "the annotation that it is matched with; null if none"),
+        _THRESHOLD,
+        _AREA_RANGE,
+        Column("score", pl.Float64, "of the detection"),
+        Column("rank", pl.Int64, "of the detection within its category, ties resolved, from 1"),
+        Column("similarity", pl.Float64, "IoU of the matched pair"),
+        Column("outcome", OUTCOMES, "tp, fp, fn (a missed annotation) or ignored"),
+    ),
+    "curves": (
+        _CATEGORY,
+        _AREA_RANGE,
+        _THRESHOLD,
+        Column("rank", pl.UInt32, "from 1; ignored detections take none"),
+        _DETECTION,
+        Column("score", pl.Float64, "of the detection"),
+        Column("tp", pl.UInt32, "true positives down to this rank"),
+        Column("fp", pl.UInt32, "false positives down to this rank"),
+        Column("precision", pl.Float64, "tp / (tp + fp)"),
+        Column("recall", pl.Float64, "tp / n_positives; null without positives"),
+        Column("envelope", pl.Float64, "the largest precision at this rank or below it"),
+    ),
+    "metrics": (
+        _CATEGORY,
+        _AREA_RANGE,
+        _THRESHOLD,
+        Column("max_detections", pl.Int64, "so many detections per image and category take part"),
+        Column("ap", pl.Float64, "average precision; null without positives"),
+        Column("recall", pl.Float64, "at the end of the list; null without positives"),
+        Column("n_positives", pl.Int64, "annotations that count"),
+        Column("n_detections", pl.Int64, "detections that count: true and false positives"),
+    ),
+    "summary": (
+        Column("metric", pl.String, "name of the headline number"),
+        Column("value", pl.Float64, "mean over categories and thresholds; null where nothing could be evaluated"),
+    ),
+    "per_image": (
+        _AREA_RANGE,
+        _THRESHOLD,
+        Column("image_id", ID, "the image"),
+        *_COUNTS,
+        Column("fn", pl.UInt32, "annotations that were missed"),
+        Column("mean_similarity", pl.Float64, "mean IoU of the true positives; null without any"),
+    ),
+    "thresholds": (
+        _CATEGORY,
+        _AREA_RANGE,
+        _THRESHOLD,
+        Column("score_threshold", pl.Float64, "detections of this score and more count"),
+        *_COUNTS,
+        Column("fn", pl.UInt32, "annotations that are missed"),
+        Column("precision", pl.Float64, "tp / (tp + fp)"),
+        Column("recall", pl.Float64, "tp / (tp + fn); null without positives"),
+        Column("f1", pl.Float64, "2 tp / (2 tp + fp + fn); null without positives"),
+        Column("is_best", pl.Boolean, "the largest f1 of the category, at the highest threshold that has it"),
+    ),
+}
+"""The tables of an evaluation."""
+
+_QUERY, _RUN = Column("query_id", ID, "the query"), Column("run", pl.String, "the run; left out where there is one alone")
+RUN_RESULTS: dict[str, tuple[Column, ...]] = {
+    "matches": (
+        _RUN,
+        _QUERY,
+        Column("document_id", ID, "the judged document"),
+        Column("relevance", pl.Float64, "its grade"),
+        Column("score", pl.Float64, "what the run gave it; null: not retrieved"),
+        Column("rank", pl.Int64, "its place among all that the run retrieved, from 1; null: not retrieved"),
+    ),
+    "per_query": (
+        _RUN,
+        _QUERY,
+        Column("measure", pl.String, "name of the measure"),
+        Column("value", pl.Float64, "of this query; null where the query is left out"),
+    ),
+    "summary": (
+        _RUN,
+        Column("measure", pl.String, "name of the measure"),
+        Column("value", pl.Float64, "the mean over queries"),
+        Column("n_queries", pl.UInt32, "over so many"),
+    ),
+    "coverage": (
+        _RUN,
+        Column("n_judged", pl.Int64, "queries with judgements"),
+        Column("n_evaluated", pl.Int64, "queries that the means are over"),
+        Column("n_missing", pl.Int64, "judged queries that the run does not have"),
+        Column("n_without_relevant", pl.Int64, "judged queries without a document of relevance 1 or more"),
+        Column("n_not_judged", pl.Int64, "queries of the run without judgements"),
+    ),
+}
+"""The tables of an evaluation of search runs."""
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
@@ -165,9 +288,25 @@ class Dataset:
             self._attributes = None
         return self._core["annotations"]
 
+    def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
+        """The same data set with some of its images and annotations, which need no check."""
+        part = copy(self)
+        part._core = self._core | {"images": images, "annotations": annotations}
+        part._attributes = None
+        return part
+
     def __repr__(self) -> str:
         sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
         return f"Dataset({sizes})"
+
+
+def result_schema(table: str, ids: Mapping[str, Any], areas: Any) -> dict[str, Any]:
+    """Names and dtypes of one of the `RESULTS`, with the ids' dtypes and the area ranges of an evaluation.
+
+    >>> result_schema("summary", {}, pl.Enum(["all"]))
+    {'metric': String, 'value': Float64}
+    """
+    return {c.name: areas if c.dtype is AREAS else ids.get(c.name, c.dtype) for c in RESULTS[table]}
 
 
 def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
@@ -346,7 +485,7 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
         if name == "area":
             is_own = table == "annotations" and given
             exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
-        elif name == "is_crowd" or (name == "ignore" and given):
+        elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
             exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
         elif not given and column.is_id:
             exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))

@@ -1,14 +1,54 @@
-"""The tables as DuckDB views, computed only when a query touches them."""
+"""The tables in DuckDB, as views that are computed only when a query touches them, or in a file; average precision in SQL.
+
+`average_precision(relevant, score, n_positives)` is an aggregate for GROUP BY, with the numbers of the Polars expression of
+that name (`apframe.average_precision`), and in the same words:
+
+- `relevant` is a flag or a grade, of which more than 0 is positive; null is not relevant.
+- `score` is anything that has an order, the highest first: a number, `-rank`, `row(score, document_id)`. Null: not retrieved.
+- `n_positives` is the same in all rows of a group: all positives there are. Null or 0 gives null.
+- `definition := 'coco101'` names one of `SQL_DEFINITIONS`; 'step' is meant otherwise.
+- `then_by := detection_id` orders equal scores, ascending. A group in SQL has no order of its own, so that without it, or where
+  it is equal too, positives come last: what the expression calls ties="worst".
+- NaN, fewer n_positives than positives, and several n_positives in a group are errors.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from typing import Any
+import shutil
+import tempfile
+from collections.abc import Callable, Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import QueryError
+from apframe.exceptions import OutputError, ParameterError, QueryError
+from apframe.ranking.definitions import (
+    Coco101,
+    ElevenPoint,
+    Interpolated,
+    Levels,
+    Step,
+    Trec9ElevenPoint,
+    Trec10ElevenPoint,
+    Voc2007,
+)
 from apframe.schema import from_arrow_stream
+
+if TYPE_CHECKING:
+    import duckdb
+
+# the definitions by levels, and when a level is reached by `_ap_k` true positives of `{n}`
+_REACHED_AT: dict[Levels, str] = {
+    Voc2007(): "_ap_level <= _ap_k / {n}",
+    ElevenPoint(): "_ap_level <= _ap_k / {n}",
+    Coco101(): "_ap_level <= _ap_k / {n}",
+    Trec9ElevenPoint(): "floor(_ap_level * {n} + 0.9::DOUBLE) <= _ap_k",
+    Trec10ElevenPoint(): "round(_ap_level * {n}) <= _ap_k",
+}
+SQL_DEFINITIONS = [Step.name, Interpolated.name, *(levels.name for levels in _REACHED_AT)]
+_MARK = "apframe"  # the table that marks a file as ours
 
 
 def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[str, Any]) -> pl.LazyFrame:
@@ -18,6 +58,25 @@ def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[st
     [(2,)]
     """
     return pl.defer(make, schema=dict(schema))  # type: ignore[arg-type]
+
+
+def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
+    """A DuckDB connection, in memory, with the tables as views and `average_precision`. Whoever asks for it closes it.
+
+    A table is computed each time that a query touches it, the filters and column choices of the query reaching into its plan.
+
+    >>> items = pl.LazyFrame({"q": [1, 1, 2], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]})
+    >>> with connect({"items": items}) as connection:
+    ...     connection.sql("SELECT q, average_precision(relevant, score, 1) AS ap FROM items GROUP BY q ORDER BY q").fetchall()
+    [(1, 0.5), (2, 1.0)]
+    """
+    import duckdb  # not needed until there is a query, and takes a while
+
+    connection = duckdb.connect()
+    connection.execute(_macro())
+    for name, table in tables.items():
+        connection.register(name, table)
+    return connection
 
 
 def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
@@ -31,20 +90,192 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    import duckdb  # not needed until there is a query, and takes a while
+    with connect(tables) as connection:
+        return answer(connection, sql, parameters)
 
-    with duckdb.connect() as connection:
-        for name, table in tables.items():
-            connection.register(name, table)
+
+def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+    """Answer one SQL query over an open connection, as `query` does; a statement without an answer gives an empty frame.
+
+    Raises
+    ------
+    QueryError
+        with DuckDB's own message in one line, and the names of the tables
+
+    >>> with connect({}) as connection:
+    ...     answer(connection, "SELECT 7 AS a").item()
+    7
+    """
+    import duckdb
+
+    try:
+        result = connection.sql(sql, params=dict(parameters or {}))
+        return pl.DataFrame() if result is None else _plain_integers(from_arrow_stream(result))
+    except pl.exceptions.DuplicateError as error:
+        message = " ".join(str(error).split())
+        raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
+    except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
+        message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
         try:
-            result = connection.sql(sql, params=dict(parameters or {}))
-            return pl.DataFrame() if result is None else _plain_integers(from_arrow_stream(result))
-        except duckdb.Error as error:
-            message = " ".join(str(error).split("\n\nLINE ")[0].split())
-            raise QueryError(f"{message}; the tables are {', '.join(tables)}") from None
-        except pl.exceptions.DuplicateError as error:
-            message = " ".join(str(error).split())
-            raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
+            names = ", ".join(columns_of_tables(connection))
+        except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
+            raise QueryError(message) from None
+        raise QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables") from None
+
+
+def columns_of_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:
+    """The names of the columns of every table and view, these in the order in which they came to be; computes none of them.
+
+    >>> with connect({"t": pl.LazyFrame({"a": [1], "b": [2]})}) as connection:
+    ...     columns_of_tables(connection)
+    {'t': ['a', 'b']}
+    """
+    columns = connection.execute(
+        "SELECT table_name, list(column_name ORDER BY column_index) FROM duckdb_columns() WHERE NOT internal "
+        "GROUP BY table_name, table_oid ORDER BY table_oid"
+    )
+    return dict(columns.fetchall())
+
+
+def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterable[pl.LazyFrame]]) -> None:
+    """Write the tables as a DuckDB file, with `average_precision`, and a table `apframe` (version, created) that marks it.
+
+    A table that is given as several frames of one schema is written part by part, so that only one of them is held. The file
+    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text.
+
+    Raises
+    ------
+    OutputError
+        something else is there, the file is open elsewhere, or it cannot be written
+
+    >>> import duckdb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_database(f"{folder}/a.duckdb", {"t": pl.LazyFrame({"a": [7]})})
+    ...     with duckdb.connect(f"{folder}/a.duckdb") as connection:
+    ...         connection.sql("FROM t").fetchall()
+    [(7,)]
+    """
+    import duckdb
+
+    path = Path(path).resolve()
+    refuse_foreign_file(path)
+    work: Path | None = None
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True)
+        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+        with duckdb.connect(work / path.name) as connection:
+            connection.execute(_macro())
+            for name, table in tables.items():
+                _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
+            connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
+        (work / path.name).replace(path)
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
+    except (OSError, duckdb.Error, pl.exceptions.PolarsError) as error:
+        message = " ".join(str(getattr(error, "strerror", None) or error).split())
+        raise OutputError(f"{path}: cannot be written ({message})") from error
+    finally:
+        if work is not None:
+            shutil.rmtree(work, ignore_errors=True)
+
+
+def refuse_foreign_file(path: str | Path) -> None:
+    """Raise an OutputError if a database cannot be written there because the place holds something else."""
+    import duckdb
+
+    path = Path(path).resolve()
+    if not path.exists():
+        return
+    if path.is_dir():
+        raise OutputError(f"{path}: this is a folder; name a file")
+    remedy = "name another file"
+    try:
+        with path.open("rb") as file:  # a file of which DuckDB would make something is left alone
+            is_database = file.read(12)[8:] == b"DUCK"
+        if is_database:
+            with duckdb.connect(path, read_only=True) as connection:
+                connection.execute(f"SELECT version, created FROM {_MARK}")
+            return
+    except (duckdb.CatalogException, duckdb.BinderException):
+        pass  # it has no such table, or one with other columns
+    except duckdb.Error as error:
+        message = str(error).split("\n")[0]
+        raise OutputError(f"{path}: is open elsewhere, or damaged ({message}); close it, or {remedy}") from None
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+    raise OutputError(f"{path}: is there already and is not a database that apframe wrote; {remedy}")
+
+
+def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterable[pl.LazyFrame]) -> None:
+    quoted = '"{}"'.format(name.replace('"', '""'))
+    as_text = pl.col(pl.Enum, pl.Categorical).cast(pl.String)
+    verb = f"CREATE TABLE {quoted} AS"
+    for part in parts:
+        connection.register("apframe part", part.with_columns(as_text).collect())
+        connection.execute(f'{verb} FROM "apframe part"')
+        connection.unregister("apframe part")
+        verb = f"INSERT INTO {quoted}"
+    if verb.startswith("CREATE"):
+        raise ParameterError(f"{name}: no frame was given; a table without rows is a frame without rows")
+
+
+def _mark() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"version": version("apframe"), "created": datetime.now(UTC).isoformat(timespec="seconds")}
+
+
+def _macro() -> str:
+    """The aggregate, in one piece: a macro that calls another fails once its file is attached to another database.
+
+    The positives of a group are kept as the list of their ranks. The step definition sums k / rank over it. The others sum the
+    envelope times what each positive adds to the share of the recall axis that is reached; taken by parts, from the last
+    positive to the first, that is the share times what each adds to the envelope, so that one fold does.
+    """
+    n = "max(n_positives)::DOUBLE"
+    positive = "coalesce(relevant::DOUBLE > 0, false)"
+    # what a lambda is given starts with _ap_, as columns that a query names must mean themselves inside it
+    ranks = f"""list_filter(list_transform(
+        list({positive} ORDER BY score DESC, row(then_by), {positive}) FILTER (score IS NOT NULL),
+        lambda _ap_positive, _ap_rank: CASE WHEN _ap_positive THEN _ap_rank END), lambda _ap_rank: _ap_rank IS NOT NULL)"""
+    shares = "\n".join(
+        f"WHEN '{levels}' THEN len(list_filter([{_doubles(levels.levels)}], "
+        f"lambda _ap_level: {reached.format(n=n)})) / {len(levels.levels)}"
+        for levels, reached in _REACHED_AT.items()
+    )
+    best = "greatest(_ap_later.best, _ap_point.best)"
+    names = ", ".join(f"'{name}'" for name in SQL_DEFINITIONS)
+    return f"""
+    CREATE MACRO average_precision(relevant, score, n_positives, definition := 'step', then_by := NULL) AS CASE
+        WHEN coalesce(definition NOT IN ({names}), true)
+            THEN error(concat('no definition ', definition, ' in SQL; there are {", ".join(SQL_DEFINITIONS)}'))
+        WHEN min(n_positives) < max(n_positives) THEN
+            error('n_positives has several values in one group; give one, all positives that the group has')
+        WHEN NOT (isfinite({n}) AND {n} = floor({n}) AND {n} >= 0) THEN
+            error('n_positives is a whole number, 0 or more; there are others among those given')
+        WHEN bool_or(isnan(relevant::DOUBLE)) THEN error('the relevance is NaN in some rows; correct or remove them')
+        WHEN regexp_matches(max(score)::VARCHAR, '^\\(?-?nan(,|\\)|$)') THEN  -- the largest of all, to DuckDB
+            error('the score is NaN in some rows; correct or remove them')
+        WHEN len({ranks}) > {n} THEN error(concat('n_positives is smaller than the positives in the list (',
+            {n}::BIGINT, ' given where ', len({ranks}), ' are present); count all positives there are, retrieved or not'))
+        WHEN {n} > 0 THEN coalesce(CASE definition
+            WHEN 'step' THEN list_sum(list_transform({ranks}, lambda _ap_rank, _ap_k: _ap_k / _ap_rank)) / {n}
+            ELSE list_reduce(
+                list_reverse(list_transform({ranks}, lambda _ap_rank, _ap_k: {{
+                    best: _ap_k / _ap_rank,
+                    share: (CASE definition WHEN 'interpolated' THEN _ap_k / {n} {shares} END)::DOUBLE,
+                    total: 0::DOUBLE}})),
+                lambda _ap_later, _ap_point: {{
+                    best: {best},
+                    share: _ap_point.share,
+                    total: _ap_later.total + ({best} - _ap_later.best) * _ap_point.share}},
+                {{best: 0::DOUBLE, share: 0::DOUBLE, total: 0::DOUBLE}}).total
+            END, 0)
+    END
+    """
+
+
+def _doubles(levels: Iterable[float]) -> str:
+    return ", ".join(f"{level!r}::DOUBLE" for level in levels)
 
 
 def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:

@@ -204,7 +204,6 @@ USAGE: dict[str, list[str]] = {
     "no results": ["eval", TRUTH],
     "one file too many": ["eval", TRUTH, RESULTS, RESULTS],
     "no such command": ["evaluate", TRUTH, RESULTS],
-    "no query": ["sql", "folder"],
 }
 
 

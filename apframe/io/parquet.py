@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 import shutil
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -15,12 +17,16 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError
 
 MANIFEST = "manifest.json"
-FORMAT, SCHEMA_VERSION = "apframe evaluation", 2
+FORMAT, SCHEMA_VERSION = "apframe evaluation", 3
 DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
 
 
-def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifest: Mapping[str, Any]) -> None:
+def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], manifest: Mapping[str, Any]) -> None:
     """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
+
+    The footer of every file says what it is, wherever it is copied: `apframe.table`, `apframe.schema_version`,
+    `apframe.kind`, and `apframe.manifest`, the manifest as JSON without the numbers of rows. Lazy tables are computed on the
+    way into their files.
 
     All is written beside it first. An earlier set at the same place is then moved aside, the new one takes its place, and the
     earlier one is removed: whoever reads in the moment between the two moves finds none. A folder that holds anything else
@@ -39,17 +45,24 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame], manifes
         work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
         part = work / "new"
         part.mkdir()
-        for name, frame in tables.items():
-            frame.write_parquet(part / f"{name}.parquet", compression="zstd")
         created = datetime.now(UTC).isoformat(timespec="seconds")
         head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
-        contents = head | dict(manifest) | {"tables": {name: frame.height for name, frame in tables.items()}}
-        (part / MANIFEST).write_text(json.dumps(contents, indent=2) + "\n")
+        contents: dict[str, Any] = head | dict(manifest)
+        footer = {
+            "apframe.schema_version": str(SCHEMA_VERSION),
+            "apframe.kind": contents["kind"],
+            "apframe.manifest": json.dumps(contents),
+        }
+        heights = {
+            name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
+        }
+        (part / MANIFEST).write_text(json.dumps(contents | {"tables": heights}, indent=2) + "\n")
         _replace(folder, part, work / "earlier")
     except OutputError:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise OutputError(f"{folder}: cannot be written ({getattr(error, 'strerror', None) or error})") from error
+        what = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        raise OutputError(f"{folder}: cannot be written ({what})") from error
     finally:
         if work is not None:
             shutil.rmtree(work, ignore_errors=True)
@@ -69,16 +82,17 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     manifest = _manifest(folder)
     if manifest is None:
         raise FormatError(f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one; write one with --out")
-    if manifest.get("schema_version") != SCHEMA_VERSION:
-        raise FormatError(
-            f"{folder}: written with schema version {manifest.get('schema_version')}, this apframe reads {SCHEMA_VERSION}; "
-            "evaluate again"
-        )
+    version = manifest.get("schema_version")
+    if version != SCHEMA_VERSION:
+        remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
+        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {SCHEMA_VERSION}; {remedy}")
     if kind is not None and manifest.get("kind", kind) != kind:
         raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
     lacking = {"kind", "tables", *needed} - set(manifest)
     if lacking:
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
+    if not isinstance(manifest["tables"], dict):
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
     if gone:
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
@@ -88,8 +102,89 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
 def read_table(folder: str | Path, name: str) -> pl.DataFrame:
     """One table of the set."""
     path = Path(folder) / f"{name}.parquet"
+    with _as_format_error(path):
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)  # a folder may be called run[1] or lr=0.1
+
+
+def scan_table(folder: str | Path, name: str) -> pl.LazyFrame:
+    """The same table as a plan that reads it when collected. Its footer is looked at here, so that a damaged file is told."""
+    path = Path(folder) / f"{name}.parquet"
+    with _as_format_error(path):
+        table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        table.collect_schema()
+        return table
+
+
+def content_hash(frame: pl.DataFrame) -> str:
+    """SHA-256 of what a frame holds, in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
+
+    How the values lie in memory plays no part: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
+    nor the byte order of the machine. Values go in as little-endian numbers through NumPy, texts as their lengths and UTF-8,
+    lists as their lengths and their items, structs as their fields.
+
+    >>> frame = pl.DataFrame({"image_id": [1, 2], "weather": ["rain", None]})
+    >>> content_hash(pl.concat([frame.head(1), frame.tail(1)], rechunk=False)) == content_hash(frame)
+    True
+    >>> content_hash(frame.reverse()) == content_hash(frame)
+    False
+    """
+    digest = hashlib.sha256(json.dumps(frame.shape).encode())
+    for column in frame:
+        digest.update(json.dumps(column.name).encode())
+        for part in _content(column):
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _content(values: pl.Series) -> Iterator[Any]:
+    """What a hash takes of a column, piece by piece: dtype, length and number of nulls, where these are, the values."""
+    dtype, n_nulls = values.dtype, values.null_count()
+    name = dtype.base_type().__name__
+    details = [str(getattr(dtype, detail, "")) for detail in ("time_unit", "time_zone", "precision", "scale", "shape")]
+    if isinstance(dtype, pl.Enum):
+        details += dtype.categories.to_list()
+    yield json.dumps([name, *details, len(values), n_nulls]).encode()
+    if n_nulls:
+        yield values.is_null().to_numpy()
+    if isinstance(dtype, pl.Array):
+        values, dtype = values.arr.to_list(), pl.List(dtype.inner)
+    if isinstance(dtype, pl.List):
+        yield from _content(values.list.len().fill_null(0).cast(pl.Int64))
+        yield from _content(values.filter(values.list.len() > 0).explode())
+    elif isinstance(dtype, pl.Struct):
+        for field in dtype.fields:
+            yield json.dumps(field.name).encode()
+            yield from _content(values.struct.field(field.name))
+    elif dtype.is_temporal() or dtype == pl.Boolean or (dtype.is_numeric() and not dtype.is_decimal() and "128" not in name):
+        numbers = values.to_physical()
+        if dtype.is_float():
+            numbers = numbers.fill_nan(float("nan"))
+        array = numbers.fill_null(False if dtype == pl.Boolean else 0).to_numpy()
+        yield array.astype(array.dtype.newbyteorder("<"), copy=False)
+    elif dtype == pl.Binary:
+        yield from _content(values.bin.size().fill_null(0).cast(pl.Int64))
+        yield b"".join(values.drop_nulls())
+    elif dtype != pl.Null:
+        texts = values.cast(pl.String)
+        yield from _content(texts.str.len_bytes().fill_null(0).cast(pl.Int64))
+        for start in range(0, len(texts), 10_000):  # one text of all rows might be too long for Polars
+            yield str(texts.slice(start, 10_000).str.join("").item()).encode()
+
+
+def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str]) -> int:
+    """Write one table; the number of its rows."""
+    if isinstance(table, pl.DataFrame):
+        table.write_parquet(path, compression="zstd", metadata=footer)
+        return table.height
+    table.sink_parquet(path, compression="zstd", metadata=footer)
+    return int(pl.scan_parquet(path, glob=False, hive_partitioning=False).select(pl.len()).collect().item())
+
+
+@contextmanager
+def _as_format_error(path: Path) -> Iterator[None]:
+    """What Polars says of a file that cannot be read, as the error of a bad file."""
     try:
-        return pl.read_parquet(path)
+        yield
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FormatError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]}); evaluate again") from error
 
@@ -121,7 +216,7 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
     other = (manifest or {}).get("kind", kind)
     if other != kind:
         raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")
-    known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables", ()))}
+    known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables") or ())}
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:
         raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")

@@ -25,10 +25,10 @@ def expand_matches(
     Parameters
     ----------
     detections
-        `detection` (its place in the order), `detection_id`, `image_id`, `category_id`, `score`, `area` and `rank`
-        (within the category)
+        `detection` (its place in the order), `detection_id`, `image_id`, `category_id`, `score`, `area`, `rank`
+        (within the category) and `is_ignored` (when it is not matched, whatever its area)
     annotations
-        `annotation` (row number), `annotation_id`, `image_id`, `category_id`, `area` and `is_crowd`
+        `annotation` (row number), `annotation_id`, `image_id`, `category_id`, `area` and `is_ignored` (whatever its area)
     assignments
         from `match_by_score`
     thresholds
@@ -40,8 +40,8 @@ def expand_matches(
     -------
     match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold, area_range, score, rank,
     similarity and outcome. `tp`: matched to an annotation that counts. `ignored`: matched to one that does not, or not
-    matched and itself outside the area range. `fp`: any other detection. `fn`: an annotation that counts and was not
-    matched; it has no detection_id, score or rank. At one threshold and slice the rows come in the order of `match_id`:
+    matched and itself outside the area range or the subset. `fp`: any other detection. `fn`: an annotation that counts and
+    was not matched; it has no detection_id, score or rank. At one threshold and slice the rows come in the order of `match_id`:
     detections by category and rank, then missed annotations.
     """
     grid = thresholds.join(slices, how="cross")
@@ -52,7 +52,7 @@ def expand_matches(
     ).join(grid.select(_AT), on=_AT, how="semi")
 
     outside = ~pl.col("area").is_between("low", "high")
-    counting = annotations.join(grid, how="cross").filter(~(pl.col("is_crowd") | outside))
+    counting = annotations.join(grid, how="cross").filter(~(pl.col("is_ignored") | outside))
     is_true = counting.select("annotation", *_AT, counts=pl.lit(True))
     # all that is joined to the many detections is joined to the few hits first
     verdicts = hits.join(is_true, on=["annotation", *_AT], how="left").join(
@@ -63,7 +63,7 @@ def expand_matches(
         .join(verdicts, on=["detection", *_AT], how="left", maintain_order="left")
         .with_columns(
             outcome=pl.when("counts").then(pl.lit("tp", OUTCOMES))
-            .when(pl.col("annotation").is_not_null() | outside).then(pl.lit("ignored", OUTCOMES))
+            .when(pl.col("annotation").is_not_null() | pl.col("is_ignored") | outside).then(pl.lit("ignored", OUTCOMES))
             .otherwise(pl.lit("fp", OUTCOMES)),
             position=pl.col("detection").cast(pl.Int64),
         )

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
+from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
-import polars as pl
 
 from apframe.matching.by_score import EVERY_SLICE
 
@@ -61,57 +61,82 @@ class SliceRows:
             yield self.only(slice(begin, end))
 
 
+class Walk:
+    """The detections in order, and which of them count when they are not matched, with at most so many of each cell.
+
+    Parameters
+    ----------
+    category
+        of each detection
+    starts
+        the place of each category's first detection, and the number of all detections at the end
+    counts
+        one flag per detection: whether it lies in the slice itself
+    is_within
+        one flag per detection: whether it is among the first of its cell
+    """
+
+    def __init__(self, category: np.ndarray, starts: np.ndarray, counts: np.ndarray, is_within: np.ndarray) -> None:
+        self.category, self.starts, self.is_within = category, starts, is_within
+        self.counts = counts & is_within
+
+    @cached_property
+    def n_counted(self) -> np.ndarray:
+        """How many count in each category."""
+        return np.diff(self.before[self.starts]) if "before" in self.__dict__ else self._sums()
+
+    def _sums(self) -> np.ndarray:
+        filled = np.flatnonzero(np.diff(self.starts))
+        sums = np.zeros(len(self.starts) - 1, dtype=np.int32)
+        if len(filled):
+            sums[filled] = np.add.reduceat(self.counts, self.starts[filled], dtype=np.int32)
+        return sums
+
+    @cached_property
+    def before(self) -> np.ndarray:
+        """How many count before each detection, of all categories; one more number for the end."""
+        before = np.zeros(len(self.counts) + 1, dtype=np.int32)
+        np.cumsum(self.counts, dtype=np.int32, out=before[1:])
+        return before
+
+
 def select_rows(
-    assignments: pl.DataFrame,
-    order: pl.DataFrame,
-    slice_number: int,
-    counts: np.ndarray,
-    ignored: np.ndarray,
-    max_detections: int,
-    n_categories: int,
-    *,
-    for_curves: bool = True,
+    assignments: Mapping[str, np.ndarray], walk: Walk, slice_number: int, ignored: np.ndarray, *, for_curves: bool = True
 ) -> SliceRows:
-    """The assignments of one slice of the objects, those beyond `max_detections` of a cell left out.
+    """The assignments of one slice of the objects, those of detections that take no part left out.
 
     Parameters
     ----------
     assignments
-        from `match_by_score`
-    order
-        from `order_detections`
+        the columns of `match_by_score`
+    walk
+        the detections
     slice_number
         which slice; assignments that hold in every slice belong to it too
-    counts
-        one flag per detection, in order: whether it lies in the slice itself
     ignored
         one flag per annotation: whether it is ignored in this slice
-    max_detections
-        the largest place in a cell that takes part
     for_curves
         whether `n_unmatched` is wanted, which `tally` does without
     """
-    category, is_within = order["category"].to_numpy(), order["cell_rank"].to_numpy() <= max_detections
-    counts = counts & is_within
-    slices, detection = assignments["slice"].to_numpy(), assignments["detection"].to_numpy()
-    is_true, is_counted = ~ignored[assignments["annotation"].to_numpy()], counts[detection]
+    slices = assignments["slice"]
+    rows = np.flatnonzero((slices == EVERY_SLICE) | (slices == slice_number))
+    detection = assignments["detection"][rows]
+    is_true, is_counted = ~ignored[assignments["annotation"][rows]], walk.counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
-    matters = ((slices == EVERY_SLICE) | (slices == slice_number)) & (is_true | is_counted) & is_within[detection]
-    detection = detection[matters]
-    starts = np.searchsorted(category, np.arange(n_categories + 1, dtype=category.dtype))
-    before_category = _count_before(starts, counts)
-    n_unmatched = np.zeros(len(detection), dtype=np.int32)
+    matters = (is_true | is_counted) & walk.is_within[detection]
+    rows, detection = rows[matters], detection[matters]
+    category, n_unmatched = walk.category[detection], np.zeros(len(detection), dtype=np.int32)
     if for_curves:
-        n_unmatched = _count_before(detection + 1, counts) - before_category[category[detection]]
+        n_unmatched = walk.before[detection + 1] - walk.before[walk.starts[category]]
     return SliceRows(
-        n_counted=np.diff(before_category),
-        category=category[detection],
+        n_counted=walk.n_counted,
+        category=category,
         detection=detection,
         n_unmatched=n_unmatched,
         is_true=is_true[matters],
         is_counted=is_counted[matters],
-        first=assignments["first"].to_numpy()[matters],
-        last=assignments["last"].to_numpy()[matters],
+        first=assignments["first"][rows],
+        last=assignments["last"][rows],
     )
 
 
@@ -156,17 +181,6 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     if (rows.is_true != rows.is_counted).any():
         n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), first_rows)
     return Counts(rows.category, rows.detection, is_true, k, n)
-
-
-def _count_before(places: np.ndarray, flags: np.ndarray) -> np.ndarray:
-    """How many flags are set before each place; the places ascend, and there are far fewer of them than flags."""
-    if not len(places):
-        return np.zeros(0, dtype=np.int32)
-    is_new = np.diff(places, prepend=places[:1]) != 0
-    distinct = np.append(places[0], places[is_new])
-    between = np.add.reduceat(np.append(flags, False), distinct, dtype=np.int32)
-    before = np.cumsum(np.append(np.count_nonzero(flags[: distinct[0]]), between[:-1]), dtype=np.int32)
-    return before[np.cumsum(is_new)]
 
 
 def _running_in_categories(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:

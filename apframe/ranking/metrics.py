@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.ranking.counts import Counts, SliceRows, count_down, select_rows, tally
+from apframe.ranking.counts import Counts, SliceRows, Walk, count_down, select_rows, tally
 from apframe.ranking.definitions import Levels, WeightedSum, envelope
 from apframe.ranking.precision import precision
 
@@ -20,13 +20,13 @@ from apframe.ranking.precision import precision
 class Ranking:
     """All that metrics are computed from: matches, the order of the detections, and who counts in which slice.
 
-    `counts` are flags of shape (slices, detections in order): would the detection count if it were not matched?
+    `counts` are flags of the detections in order, for each slice: would it count if it were not matched? Slices may share them.
     `ignored` are flags of shape (slices, annotations). `n_positives` is of shape (categories, slices).
     """
 
     assignments: pl.DataFrame
     order: pl.DataFrame
-    counts: np.ndarray
+    counts: Sequence[np.ndarray]
     ignored: np.ndarray
     n_positives: np.ndarray
     max_detections: Sequence[int]
@@ -48,15 +48,40 @@ class Ranking:
 
     def rows_of(self, s: int, m: int, *, for_curves: bool = True) -> SliceRows:
         """What takes part in slice number s with the m-th of `max_detections`."""
-        limit = self.max_detections[m]
-        n_categories = self.n_positives.shape[0]
-        return select_rows(
-            self.assignments, self.order, s, self.counts[s], self.ignored[s], limit, n_categories, for_curves=for_curves
-        )
+        key = id(self.counts[s]), m
+        walk = self._walks.get(key)
+        if walk is None:
+            self._walks[key] = walk = Walk(self._category, self._starts, self.counts[s], self._is_within[m])
+        return select_rows(self._assigned, walk, s, self.ignored[s], for_curves=for_curves)
+
+    @cached_property
+    def _walks(self) -> dict[tuple[int, int], Walk]:
+        return {}
+
+    @cached_property
+    def _assigned(self) -> dict[str, np.ndarray]:
+        return {column.name: column.to_numpy() for column in self.assignments}
+
+    @cached_property
+    def _category(self) -> np.ndarray:
+        return self.order["category"].to_numpy()
+
+    @cached_property
+    def _starts(self) -> np.ndarray:
+        return np.searchsorted(self._category, np.arange(self.n_positives.shape[0] + 1, dtype=self._category.dtype))
+
+    @cached_property
+    def _is_within(self) -> list[np.ndarray]:
+        cell_rank = self.order["cell_rank"].to_numpy()
+        return [cell_rank <= limit for limit in self.max_detections]
 
     def step(self, s: int, counts: Counts) -> np.ndarray:
         """Where the recalls of the counts stand in `recalls`."""
         return self._recalls_and_starts[1][:, s][counts.category] + counts.k
+
+    def prepare(self) -> None:
+        """Make what threads are going to share."""
+        _ = self.weights_by_count, self.deepest, self._walks, self._assigned, self._starts, self._is_within
 
     @property
     def recalls(self) -> pl.DataFrame:
@@ -81,32 +106,59 @@ class Ranking:
         return self.recalls.select(pl.when(k > 0).then(added).otherwise(0.0)).to_series().to_numpy()
 
 
+@dataclass(frozen=True)
+class Cells:
+    """One slice of the objects at one of `max_detections`, in arrays of shape (thresholds, categories).
+
+    `ap` is 0 where a category has no positives, and None where it was not asked for; `hits` are the true positives.
+    """
+
+    ap: np.ndarray | None
+    hits: np.ndarray
+    n_detections: np.ndarray
+
+
+def compute_cells(ranking: Ranking, s: int, limits: Sequence[int], ap_at: Sequence[int]) -> dict[int, Cells]:
+    """Slice number s at some of `max_detections`, given by their places, the last one always.
+
+    Hits are cheap. `ap` takes the most time, and is computed for the places in `ap_at`, and for the last one.
+    """
+    n_thresholds, *_, n_limits = ranking.shape
+    cells: dict[int, Cells] = {}
+    for m in sorted({*limits, n_limits - 1}, reverse=True):
+        is_last = m == n_limits - 1
+        rows = ranking.rows_of(s, m, for_curves=is_last or m in ap_at)
+        ap = None
+        if is_last:
+            ap = _average_precisions(ranking, s, rows)
+        elif m in ap_at:
+            # a category that has no cell beyond the limit is the same as without the limit
+            limited, whole = ranking.deepest > ranking.max_detections[m], cells[n_limits - 1].ap
+            assert whole is not None
+            ap = whole.copy()
+            if limited.any():
+                ap[:, limited] = _average_precisions(ranking, s, rows.only(limited[rows.category]))[:, limited]
+        cells[m] = Cells(ap, *tally(rows, n_thresholds))
+    return cells
+
+
 def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
     """`ap`, `recall` and `n_detections` as arrays of shape (thresholds, categories, slices, max_detections).
 
-    Recall is that of the whole list, and cheap. `ap` takes the most time, and is computed for those of `max_detections`
-    whose places are in `ap_at`, the last one always; elsewhere it is NaN. `ap` and `recall` are NaN where a category has no
-    positives in a slice.
+    Recall is that of the whole list. `ap` is NaN at those of `max_detections` that are not in `ap_at`, see `compute_cells`.
+    `ap` and `recall` are NaN where a category has no positives in a slice.
     """
-    n_thresholds, _, n_slices, n_limits = ranking.shape
+    *_, n_slices, n_limits = ranking.shape
     ap = np.full(ranking.shape, np.nan)
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
 
     def fill(s: int) -> None:
-        for m in reversed(range(n_limits)):
-            rows = ranking.rows_of(s, m, for_curves=m == n_limits - 1 or m in ap_at)
-            hits[:, :, s, m], n_detections[:, :, s, m] = tally(rows, n_thresholds)
-            if m == n_limits - 1:
-                ap[:, :, s, m] = _average_precisions(ranking, s, rows)
-            elif m in ap_at:
-                # a category that has no cell beyond the limit is the same as without the limit
-                limited = ranking.deepest > ranking.max_detections[m]
-                ap[:, :, s, m] = ap[:, :, s, -1]
-                if limited.any():
-                    limited_rows = rows.only(limited[rows.category])
-                    ap[:, limited, s, m] = _average_precisions(ranking, s, limited_rows)[:, limited]
+        for m, cells in compute_cells(ranking, s, range(n_limits), ap_at).items():
+            hits[:, :, s, m], n_detections[:, :, s, m] = cells.hits, cells.n_detections
+            if cells.ap is not None:
+                ap[:, :, s, m] = cells.ap
 
-    _ = ranking.weights_by_count, ranking.deepest if ap_at else None  # made before the threads share them
+    ranking.prepare()
     with ThreadPoolExecutor(2) as threads:
         list(threads.map(fill, range(n_slices)))
     positives = np.where(ranking.n_positives > 0, ranking.n_positives, np.nan)[None, :, :, None]
@@ -116,21 +168,34 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
 def _average_precisions(ranking: Ranking, s: int, rows: SliceRows) -> np.ndarray:
     """Average precision of slice number s, of shape (thresholds, categories)."""
     n_thresholds, n_categories = ranking.shape[:2]
-    columns = [str(t) for t in range(n_thresholds)]
-    sums = [ranking.definition.weighted(pl.col(f"precision {t}"), pl.col(f"weight {t}")).alias(t) for t in columns]
     ap = np.zeros((n_thresholds, n_categories))
     for block in rows.blocks():
         counts = count_down(block, n_thresholds)
-        weights = ranking.weights_by_count[ranking.step(s, counts)] * counts.is_true
+        first_rows = np.flatnonzero(np.diff(counts.category, prepend=-1))
+        observed = precision(counts.k, counts.n)
         # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
-        table = pl.DataFrame(
-            {"category": counts.category}
-            | {f"precision {t}": row for t, row in zip(columns, precision(counts.k, counts.n), strict=True)}
-            | {f"weight {t}": row for t, row in zip(columns, weights, strict=True)}
-        )
-        groups = table.with_columns(pl.col("category").set_sorted()).group_by("category").agg(sums)
-        ap[:, groups["category"].to_numpy()] = groups.select(columns).to_numpy().T
+        taken = running_best(observed, first_rows) if ranking.definition.interpolated else observed
+        weights = ranking.weights_by_count[ranking.step(s, counts)] * counts.is_true
+        ap[:, counts.category[first_rows]] = np.add.reduceat(taken * weights, first_rows, axis=1)
     return ap
+
+
+def running_best(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:
+    """The largest value from here to the end of the group, along the rows (the second axis); groups begin at `first_rows`.
+
+    Groups of about the same length are laid side by side, padded with their last value, so that there may be many of them.
+
+    >>> running_best(np.array([[0.5, 0.25, 0.75, 0.25]]), np.array([0, 1])).tolist()
+    [[0.5, 0.75, 0.75, 0.25]]
+    """
+    last_rows = np.append(first_rows[1:], values.shape[1]) - 1
+    doublings = np.frexp(last_rows - first_rows)[1]  # a group has at most 2 to the power of this many rows
+    best = values.copy()
+    for n in np.unique(doublings[doublings > 0]).tolist():
+        alike = doublings == n
+        backwards = np.minimum(first_rows[alike, None] + np.arange((1 << n) - 1, -1, -1), last_rows[alike, None])
+        best[:, backwards] = np.maximum.accumulate(values[:, backwards], axis=-1)
+    return best
 
 
 def compute_arrays(ranking: Ranking, definition: Levels, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:

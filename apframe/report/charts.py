@@ -51,6 +51,7 @@ def plot_precision_recall(
         interpolated_precision or envelope
     by
         the columns that tell the curves apart; when left out, those before `rank` that have more than one value
+        (`name` stands for `category_id` too)
     iso_f
         the values of F1 that get a line, `precision = F recall / (2 recall - F)`
     random_baseline
@@ -93,7 +94,7 @@ def plot_precision_recall(
     starts = points.group_by("curve", maintain_order=True).first().with_columns(**at_start).select(points.columns)
     thin = thin_curve(points, _most_points(points, max_points), by="curve", along=x, across=y)
     interpolate = "step-before" if thin.height == points.height else "linear"
-    lines = _lines(alt, pl.concat([starts, thin]), x, y, title, colour, interpolate)
+    lines = _lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
     return alt.layer(*behind, *lines).properties(width=width, height=height)
 
 
@@ -115,7 +116,8 @@ def plot_roc(
     colour = _colour(alt, title, colours, offset=18)
     behind = _random_order(alt, {x: [0.0, 0.5, 1.0], y: [0.0, 0.5, 1.0]}, label_at=(0.5, 8, 10))
     points = thin_roc(points, _most_points(points, max_points), by="curve")
-    return alt.layer(*behind, *_lines(alt, points, x, y, title, colour, "linear")).properties(width=width, height=height)
+    lines = _lines(alt, points, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "linear")
+    return alt.layer(*behind, *lines).properties(width=width, height=height)
 
 
 def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
@@ -148,7 +150,7 @@ def _named_curves(
     refuse_missing("curve", table, ["rank", "score", x, y, *key_names(by or [])])
     if by is None:
         before = table.columns[: table.columns.index("rank")]
-        by = [name for name in before if table[name].n_unique() > 1]
+        by = _telling(table, before)
     keys = key_names(by)
     points = table.drop_nulls([x, y])
     if points.is_empty():
@@ -158,30 +160,59 @@ def _named_curves(
         raise ParameterError(
             f"by: {', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat; name all keys, or filter"
         )
-    rounded = [pl.col(key).round_sig_figs(6) if table.schema[key].is_float() else pl.col(key) for key in keys]
-    names = [key.cast(pl.String).fill_null("null") for key in rounded]
     score = pl.col("score").cast(pl.Float64)
     finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
-    points = points.select("rank", finite, x, y, curve=pl.concat_str(names, separator=" · ") if names else pl.lit(""))
-    title, curves = " · ".join(keys), points["curve"].unique(maintain_order=True).to_list()
+    points = points.select("rank", finite, x, y, curve=_named(points, keys))
+    return _coloured(" · ".join(keys), points, area.sum(), "area")
+
+
+def _telling(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys that have more than one value; of `category_id` and `name` the name alone, where each category has its own."""
+    several = [key for key in keys if table[key].n_unique() > 1]
+    if {"category_id", "name"} <= set(several):
+        categories = table.select("category_id", "name").unique()
+        if not categories["name"].is_duplicated().any():
+            several.remove("category_id")
+    return several
+
+
+def _named(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
+    """The values of the keys in one text; null is called so."""
+    rounded = [pl.col(key).round_sig_figs(6) if table.schema[key].is_float() else pl.col(key) for key in keys]
+    names = [key.cast(pl.String).fill_null("null") for key in rounded]
+    return pl.concat_str(names, separator=" · ") if names else pl.lit("")
+
+
+def _coloured(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple[str, dict[str, str], pl.DataFrame]:
+    """The title of the legend, its names with their colours, and the points with `colour`, the name of `curve` there.
+
+    More curves than there are colours share one grey, except for those of largest and smallest `size`, an aggregate.
+    """
+    curves = points["curve"].unique(maintain_order=True).to_list()
     if len(curves) <= len(PALETTE):
         return title, dict(zip(curves, PALETTE, strict=False)), points.with_columns(colour="curve")
-    by_area = points.group_by("curve", maintain_order=True).agg(area=area.sum()).sort("area", descending=True)["curve"]
+    in_size = points.group_by("curve", maintain_order=True).agg(size=size).sort("size", descending=True, maintain_order=True)
+    by_size = in_size["curve"].to_list()
     others = f"the other {len(curves) - 2 * _ENDS}"
-    is_other = pl.col("curve").is_in(by_area[_ENDS:-_ENDS].to_list())
+    is_other = pl.col("curve").is_in(by_size[_ENDS:-_ENDS])
     coloured = points.with_columns(colour=pl.when(is_other).then(pl.lit(others)).otherwise("curve"))
-    colours = dict(zip([*by_area[:_ENDS], *by_area[-_ENDS:]], PALETTE, strict=False))
-    in_order = {name: colours.get(name, _GREY) for name in [*by_area[:_ENDS], others, *by_area[-_ENDS:]]}
+    colours = dict(zip([*by_size[:_ENDS], *by_size[-_ENDS:]], PALETTE, strict=False))
+    in_order = {name: colours.get(name, _GREY) for name in [*by_size[:_ENDS], others, *by_size[-_ENDS:]]}
     # grey first, as what comes later is drawn over it
-    return f"{title}, by area", in_order, coloured.sort(~is_other, maintain_order=True)
+    return f"{title}, by {by}", in_order, coloured.sort(~is_other, maintain_order=True)
 
 
 def _most_points(points: pl.DataFrame, max_points: int) -> int:
-    n_curves = points["curve"].n_unique()
-    most = min(max_points, _MOST_ROWS // n_curves - 1)
-    if most < 2 <= max_points:
-        raise InputError(f"curve: {n_curves:,} curves are too many for one chart; filter them")
-    return most
+    """How many points each curve may keep for all to fit, with one more for each; short curves leave room to long ones."""
+    lengths = points.group_by("curve").len()["len"].sort().to_list()
+    left = _MOST_ROWS - len(lengths)
+    if left < 2 * len(lengths) and max_points >= 2:
+        raise InputError(f"curve: {len(lengths):,} curves are too many for one chart; filter them")
+    for n_left, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
+        if length * n_left > left:
+            return min(max_points, left // n_left)
+        left -= length
+    return max_points
 
 
 def _axes(alt: Any, x: str, y: str) -> list[Any]:
@@ -193,7 +224,7 @@ def _axes(alt: Any, x: str, y: str) -> list[Any]:
     ]
 
 
-def _colour(alt: Any, title: str, colours: dict[str, str], *, offset: int) -> Any:
+def _colour(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
     if len(colours) == 1:
         return alt.value(PALETTE[0])
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
@@ -201,16 +232,19 @@ def _colour(alt: Any, title: str, colours: dict[str, str], *, offset: int) -> An
     return alt.Color("colour:N", title=title, scale=scale, legend=legend)
 
 
-def _lines(alt: Any, points: pl.DataFrame, x: str, y: str, title: str, colour: Any, interpolate: str) -> list[Any]:
+def _tooltip(alt: Any, title: str, x: str, y: str) -> list[Any]:
+    curve = [alt.Tooltip("curve:N", title=title)] if title else []
+    rates = [alt.Tooltip(f"{name}:Q", title=name.replace("_", " "), format=".4f") for name in (x, y)]
+    return [*curve, "rank:Q", alt.Tooltip("score:Q", format=".4g"), *rates]
+
+
+def _lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[Any], colour: Any, interpolate: str) -> list[Any]:
     """The lines, and points over them that show and say what they are when the mouse is near."""
     # a name of its own: charts side by side would share one selection, with a warning
     near = alt.selection_point(name=f"near_{next(_NUMBERS)}", on="pointerover", clear="pointerout", nearest=True, empty=False)
-    chart = alt.Chart(points).encode(*_axes(alt, x, y), color=colour)
+    chart = alt.Chart(points).encode(*axes, color=colour)
     width = 1.5 if points["curve"].n_unique() <= len(PALETTE) else 1
     lines = chart.mark_line(interpolate=interpolate, strokeWidth=width).encode(detail="curve:N", order="rank:Q")
-    tooltip = [alt.Tooltip("curve:N", title=title)] if title else []
-    tooltip += ["rank:Q", alt.Tooltip("score:Q", format=".4g")]
-    tooltip += [alt.Tooltip(f"{name}:Q", title=name.replace("_", " "), format=".4f") for name in (x, y)]
     dots = chart.mark_circle(size=50).encode(tooltip=tooltip, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
     return [lines, dots.transform_filter("datum.rank > 0").add_params(near)]
 

@@ -114,9 +114,10 @@ def measure_set(topic: Topic, set_: str, tools: list[str], files: dict[str, tupl
         for tool in set(topic.compiled).intersection(tools):
             measure(topic, set_, job, tool, files[job])
     for job in files:
-        times: dict[str, list[float]] = {tool: [] for tool in tools}
+        able = chosen(tools, list(topic.jobs[job].tools) or None)
+        times: dict[str, list[float]] = {tool: [] for tool in able}
         for repetition in range(runs):
-            for tool in tools[:: -1 if repetition % 2 else 1]:
+            for tool in able[:: -1 if repetition % 2 else 1]:
                 if tool not in times or (len(times[tool]) >= SLOW_RUNS and times[tool][0] > SLOW):
                     continue
                 if tool in ended:

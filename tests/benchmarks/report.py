@@ -44,7 +44,7 @@ Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
 
 @dataclass(frozen=True)
 class Bar:
-    """What is asked of apframe: at most `limit` times the best peer's, or, with `base`, its own on that set."""
+    """What is asked of apframe: at most `limit` times the best peer's, or, with a base, its own on that set or at that job."""
 
     job: str
     set: str
@@ -52,9 +52,20 @@ class Bar:
     below: bool = False  # less than the limit, rather than at most
     quantity: str = "time"
     base: str = ""
+    base_job: str = ""
+
+    @property
+    def reference(self) -> tuple[str, str]:
+        """The set and job that it is measured against."""
+        return self.base or self.set, self.base_job or self.job
+
+    @property
+    def of_its_own(self) -> bool:
+        return bool(self.base or self.base_job)
 
     def __str__(self) -> str:
-        of = f"that of {self.base}" if self.base else "the best peer's"
+        base = ", ".join(name for name in (self.base_job, self.base) if name)
+        of = f"that of {base}" if base else "the best peer's"
         return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {round(self.limit, 3)} × {of}"
 
 
@@ -75,6 +86,8 @@ class Job:
     meaning: str
     suffix: str
     inside: bool = False  # timed by the worker, rather than from the interpreter's start to its end
+    answer: str = ""  # what it returns: jobs with the same answer return the same numbers
+    tools: tuple[str, ...] = ()  # where not all of the topic's can do it
 
 
 @dataclass(frozen=True)
@@ -115,11 +128,10 @@ def judge(bar: Bar, cells: Cells) -> str:
     def value(cell: Cell) -> float:
         return cell.peak if bar.quantity == "peak memory" else cell.wall
 
-    wanted = (bar.base or bar.set, bar.job)
     others = {
         tool: value(cell)
         for (set_, job, tool), cell in cells.items()
-        if (set_, job) == wanted and not cell.error and (tool == OURS) == bool(bar.base)
+        if (set_, job) == bar.reference and not cell.error and (tool == OURS) == bar.of_its_own
     }
     ours = cells.get((bar.set, bar.job, OURS))
     if not others or ours is None or ours.error:
@@ -127,21 +139,25 @@ def judge(bar: Bar, cells: Cells) -> str:
     best = min(others, key=others.__getitem__)
     ratio = value(ours) / others[best]
     met = ratio < bar.limit if bar.below else ratio <= bar.limit
-    return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}" + ("" if bar.base else f" ({best})")
+    return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}" + ("" if bar.of_its_own else f" ({best})")
 
 
 def deviations(topic: Topic, runs: Sequence[Run]) -> dict[str, tuple[str, dict[str, float]]]:
-    """By set: the reference (the topic's, or else the first tool that ran), and how far each tool is from it."""
+    """By set and answer: the reference (the topic's, or else the first tool that ran), and how far each tool is from it."""
+    groups: dict[str, list[Run]] = {}
+    for run in runs:
+        if "stats" in run:
+            answer = topic.jobs[run["job"]].answer
+            groups.setdefault(f"{run['set']}, {answer}" if answer else run["set"], []).append(run)
     result = {}
-    for set_ in dict.fromkeys(run["set"] for run in runs if "stats" in run):
-        found = [run for run in runs if run["set"] == set_ and "stats" in run]
+    for group, found in groups.items():
         reference = next((run for run in found if run["tool"] == topic.reference), found[0])
         largest: dict[str, float] = {}
         for run in found:
             gaps = [abs(a - b) for a, b in zip(run["stats"], reference["stats"], strict=False)]
             complete = len(run["stats"]) == topic.numbers and not any(map(isnan, gaps))
             largest[run["tool"]] = max([*gaps, largest.get(run["tool"], 0.0)]) if complete else inf
-        result[set_] = (reference["tool"], largest)
+        result[group] = (reference["tool"], largest)
     return result
 
 
@@ -186,8 +202,8 @@ def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: 
     lines += ["", disturbance(runs).replace("meanwhile", "in all of this")]
     lines += ["", f"### Same numbers: {'yes' if all_equal(topic, runs) else 'NO'}", ""]
     lines += [f"The largest deviation of any of {topic.numbers_are}, in all runs; at most {topic.tolerance:g} is allowed.", ""]
-    for set_, (reference, gaps) in deviations(topic, runs).items():
+    for group, (reference, gaps) in deviations(topic, runs).items():
         verdicts = [f"{tool} {gap:.2g}{'' if gap <= topic.tolerance else ' (DIFFERS)'}" for tool, gap in gaps.items()]
-        lines.append(f"- {set_}, from {reference}: {', '.join(verdicts)}")
+        lines.append(f"- {group}, from {reference}: {', '.join(verdicts)}")
     lines += ["", "### Inputs (SHA-256)", "", *(f"- `{name}` {digest}" for name, digest in inputs.items())]
     return "\n".join(lines) + "\n"

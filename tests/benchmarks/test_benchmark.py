@@ -3,21 +3,26 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
 
 import polars as pl
 import pytest
 
+from . import __main__ as driver
+from . import slices_worker
 from .__main__ import twelve
-from .report import Bar, Run, Topic, all_equal, deviations, disturbance, judge, summarize, table
+from .report import OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, summarize, table
 from .retrieval_worker import MEASURES, nested, numbers
-from .topics import DETECTION, METRICS, RETRIEVAL, TOPICS
+from .topics import DETECTION, METRICS, RETRIEVAL, SLICES, TOPICS
 
 STATS = [k / 12 for k in range(12)]
 
 
-def cell(tool: str, *walls: float, on: str = "450k", peak: float = 100.0) -> list[Run]:
+def cell(tool: str, *walls: float, on: str = "450k", job: str = "warm", peak: float = 100.0) -> list[Run]:
     return [
-        {"set": on, "job": "warm", "tool": tool, "wall": wall, "cpu": 2 * wall, "peak": peak, "stats": STATS} for wall in walls
+        {"set": on, "job": job, "tool": tool, "wall": wall, "cpu": 2 * wall, "peak": peak, "stats": STATS} for wall in walls
     ]
 
 
@@ -62,6 +67,13 @@ def test_one_failed_run_fails_its_cell() -> None:
         ),
         (Bar("warm", "450k", 1 / 3), 0.1, "met** warm, 450k: time ≤ 0.333 × the best peer's; reached 0.25 (vernier)"),
         (Bar("warm", "450k", 10.0, base="45k"), 0.6, "MISSED** warm, 450k: time ≤ 10.0 × that of 45k; reached 12"),
+        (Bar("warm", "450k", 2.0, base_job="loaded"), 0.4, "met** warm, 450k: time ≤ 2.0 × that of loaded; reached 2"),
+        (
+            Bar("warm", "450k", 2.0, below=True, base_job="loaded", base="45k"),
+            0.4,
+            "MISSED** warm, 450k: time < 2.0 × that of loaded, 45k; reached 4",
+        ),
+        (Bar("warm", "450k", 2.0, base_job="process"), 0.4, "not measured** warm, 450k: time ≤ 2.0 × that of process"),
         (Bar("warm", "5m", 1.0), 0.6, "not measured** warm, 5m: time ≤ 1.0 × the best peer's"),
     ],
 )
@@ -69,6 +81,9 @@ def test_bars(bar: Bar, ours: float, expected: str) -> None:
     runs = [
         *cell("apframe", ours, peak=100.0),
         *cell("apframe", 0.05, on="45k"),
+        *cell("apframe", 0.2, job="loaded"),
+        *cell("apframe", 0.1, on="45k", job="loaded"),
+        *cell("hotcoco", 0.01, job="loaded"),
         *cell("hotcoco", 0.5, peak=50.0),
         *cell("vernier", 0.4, peak=70.0),
         broken("pycocotools", "> 16 GB"),
@@ -110,7 +125,7 @@ VALUES = {"q1": 0.5, "q2": 0.25, "q3": 0.0}
 )
 def test_one_other_value_of_one_query_is_found(values: dict[str, float], equal: bool) -> None:
     means = dict.fromkeys(MEASURES, 0.25)
-    runs = [*cell("ranx", 1.0), *cell("pytrec_eval-terrier", 1.0)]
+    runs = [*cell("ranx", 1.0, job="text"), *cell("pytrec_eval-terrier", 1.0, job="text")]
     for run, per_query in zip(runs, (values, VALUES), strict=True):
         run["stats"] = numbers(means, [(query, name, value) for name in MEASURES for query, value in per_query.items()])
     assert all_equal(RETRIEVAL, runs) is equal
@@ -121,6 +136,89 @@ def test_peers_get_all_rows_in_whatever_order() -> None:
     assert nested(run) == {"b": {"x": 2.0, "y": 1.0}, "a": {"x": 3.0}}
 
 
+def test_only_jobs_with_the_same_answer_are_compared() -> None:
+    runs = [
+        *cell("hotcoco", 1.0, job="10 slices"),
+        *cell("hotcoco", 1.0, job="100 slices"),
+        *cell("apframe", 1.0, job="stored"),
+        *cell("apframe", 1.0, job="plain"),
+    ]
+    for run, value in zip(runs, (0.1, 0.2, 0.2, 0.4), strict=True):
+        run["stats"] = [value] * 24
+    assert deviations(SLICES, runs) == {
+        "450k, 10 slices": ("hotcoco", {"hotcoco": 0.0}),
+        "450k, 100 slices": ("hotcoco", {"hotcoco": 0.0, "apframe": 0.0}),
+        "450k, no slices": ("apframe", {"apframe": 0.0}),
+    }
+    assert all_equal(SLICES, runs)
+    runs[2]["stats"] = [0.1] * 24
+    assert not all_equal(SLICES, runs)
+
+
+def test_a_job_is_measured_only_with_the_tools_that_can_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
+    measured = []
+
+    def measure(_: Topic, set_: str, job: str, tool: str, __: tuple[Path, Path]) -> Run:
+        measured.append((job, tool))
+        return cell(tool, 1.0, on=set_, job=job)[0]
+
+    monkeypatch.setattr(driver, "measure", measure)
+    files = dict.fromkeys(["10 slices", "stored"], (Path("gt.json"), Path("dt.json")))
+    assert len(list(driver.measure_set(SLICES, "street", ["apframe", "hotcoco"], files, 2))) == 6
+    assert measured == [
+        ("10 slices", "apframe"), ("10 slices", "hotcoco"), ("10 slices", "hotcoco"), ("10 slices", "apframe"),
+        ("stored", "apframe"), ("stored", "apframe"),
+    ]  # fmt: skip
+
+
+def sliced(values: dict[Any, list[float | None]]) -> list[float]:
+    return slices_worker.numbers((key, *of_key) for key, of_key in values.items())
+
+
+def test_numbers_of_slices() -> None:
+    means_and_sums = sliced({0: [0.5, None], 1: [0.25, None]})
+    assert means_and_sums[:2] == [0.375, -1.0]
+    assert 0.75 <= means_and_sums[2] <= 1.5
+    assert -4.0 <= means_and_sums[3] <= -2.0
+    assert sliced({"1": [0.25, -1.0], "0": [0.5, -1.0]}) == means_and_sums  # another order, another type, null as -1
+
+
+@pytest.mark.parametrize(
+    "other",
+    [{0: [0.5], 1: [0.5 + 1e-8]}, {0: [0.5]}, {0: [0.5], 1: [0.5], 2: [None]}, {0: [0.5], 2: [0.5]}, {0: [0.5], 1: [None]}],
+)
+def test_one_other_value_of_one_slice_is_found(other: dict[Any, list[float | None]]) -> None:
+    gap = max(abs(a - b) for a, b in zip(sliced(other), sliced({0: [0.5], 1: [0.5]}), strict=True))
+    assert gap > SLICES.tolerance
+
+
+HALVES = dict.fromkeys(METRICS, 0.5)
+OF_VERNIER = pl.DataFrame({"axis": "slice", "value": ["3", "__unassigned__"], "n_images": 7, "n_detections": 7} | HALVES)
+
+
+@pytest.mark.parametrize(
+    ("rows", "answer"),
+    [
+        (slices_worker.apframe_rows, pl.DataFrame({"slice_10": [3], "n_images": 7} | HALVES)),
+        (slices_worker.hotcoco_rows, {"3": {"num_images": 7, **HALVES}, "_overall": {}}),
+        (slices_worker.vernier_rows, OF_VERNIER),
+        (slices_worker.vernier_rows, OF_VERNIER.to_struct("").to_frame()),
+    ],
+)
+def test_answers_become_rows_of_slices(rows: Callable[[Any], slices_worker.Rows], answer: Any) -> None:
+    assert [(str(key), *values) for key, *values in rows(answer)] == [("3", *HALVES.values())]
+
+
+def test_a_summary_is_one_row() -> None:
+    summary = pl.DataFrame({"metric": METRICS, "value": [None, *STATS[1:]]})
+    assert list(slices_worker.apframe_rows(summary)) == [("all", None, *STATS[1:])]
+
+
 @pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
 def test_bars_name_what_is_measured(topic: Topic) -> None:
-    assert all(bar.job in topic.jobs and {bar.set, bar.base or bar.set} <= set(topic.sets) for bar in topic.bars)
+    for bar in topic.bars:
+        base_set, base_job = bar.reference
+        assert {bar.job, base_job} <= set(topic.jobs)
+        assert {bar.set, base_set} <= set(topic.sets)
+        peers = set(topic.jobs[bar.job].tools or topic.tools) - {OURS}
+        assert bar.of_its_own or peers

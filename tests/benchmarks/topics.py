@@ -1,11 +1,11 @@
-"""The benchmarks: detection and retrieval."""
+"""The benchmarks: detection, slices and retrieval."""
 
 from __future__ import annotations
 
-from . import retrieval_worker, worker
+from . import retrieval_worker, slices_worker, worker
 from .report import OURS, Bar, Job, Set, Topic
 
-METRICS = ("AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl")
+METRICS = slices_worker.METRICS
 MAKE_5K = "generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
 MAKE_80K = "generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
 MAKE_QUERIES = "generate_retrieval.py --documents 1000 --relevant 20 --queries"
@@ -55,6 +55,56 @@ DETECTION = Topic(
     tolerance=1e-12,
 )
 
+SLICES = Topic(
+    name="slices",
+    worker=slices_worker.__file__,
+    tools=slices_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "450k")},
+    jobs={
+        **{
+            f"{n} slices": Job(
+                f"tables or objects already loaded, to the twelve metrics of each of {n:,} groups of images, in a warm process",
+                ".json",
+                inside=True,
+                answer=f"{n} slices",
+            )
+            for n in (10, 100, 1000)
+        },
+        "plain": Job(
+            "tables already loaded, to twelve numbers without slices, in a warm process",
+            ".json",
+            inside=True,
+            answer="no slices",
+            tools=(OURS,),
+        ),
+        "object bins": Job(
+            "tables already loaded, to the twelve metrics of ten bins of the annotations' occlusion, in a warm process",
+            ".json",
+            inside=True,
+            answer="object bins",
+            tools=(OURS,),
+        ),
+        "stored": Job(
+            "an evaluation kept in Parquet files, to the twelve metrics of each of 100 groups of images, in a warm process",
+            ".json",
+            inside=True,
+            answer="100 slices",
+            tools=(OURS,),
+        ),
+        "anew": Job("the same from the two JSON files", ".json", inside=True, answer="100 slices", tools=(OURS,)),
+    },
+    bars=(
+        Bar("100 slices", "450k", 1 / 3),
+        Bar("1000 slices", "450k", 4.0, base_job="10 slices"),
+        Bar("object bins", "450k", 4.0, base_job="plain"),
+        Bar("stored", "450k", 1.0, below=True, base_job="anew"),
+    ),
+    reference="hotcoco",
+    numbers=2 * len(METRICS),
+    numbers_are="the twelve means and twelve weighted sums over all slices",
+    tolerance=1e-12,
+)
+
 RETRIEVAL = Topic(
     name="retrieval",
     worker=retrieval_worker.__file__,
@@ -97,4 +147,4 @@ RETRIEVAL = Topic(
     compiled=("ranx",),
 )
 
-TOPICS = {topic.name: topic for topic in (DETECTION, RETRIEVAL)}
+TOPICS = {topic.name: topic for topic in (DETECTION, SLICES, RETRIEVAL)}

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
+import struct
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -13,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
+from apframe.io.parquet import content_hash, read_table, scan_table, write_tables
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TABLES = ("images", "categories", "annotations", "detections", "pairs", "assignments", "metrics", "summary")
@@ -78,7 +81,7 @@ def test_files_are_plain_parquet_and_counted_in_the_manifest(tmp_path: Path) -> 
     evaluation = street()
     evaluation.write_parquet(tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 2)
+    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 3)
     for name in TABLES:
         assert pl.read_parquet(tmp_path / "run" / f"{name}.parquet").height == manifest["tables"][name]
     assert pl.read_parquet(tmp_path / "run" / "images.parquet")["weather"].null_count() == 0
@@ -189,7 +192,15 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest not JSON": (lambda at: (at / "manifest.json").write_text("{"), "not an apframe evaluation"),
     "manifest a list": (lambda at: (at / "manifest.json").write_text("[]"), "not an apframe evaluation"),
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
-    "later version": (lambda at: edit_manifest(at, schema_version=3), "written with schema version 3, this apframe reads 2; "),
+    "earlier version": (
+        lambda at: edit_manifest(at, schema_version=2),
+        "written with schema version 2, this apframe reads 3; evaluate again$",
+    ),
+    "later version": (
+        lambda at: edit_manifest(at, schema_version=4),
+        "written with schema version 4, this apframe reads 3; update apframe$",
+    ),
+    "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is no object of names and numbers"),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
     "damaged file": (lambda at: (at / "images.parquet").write_bytes(b"PAR1 no PAR1"), r"images\.parquet: cannot be read as"),
     "cut file": (
@@ -197,12 +208,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"detections\.parquet: cannot be read as Parquet",
     ),
     "manifest without tables": (
-        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 2}'),
-        "evaluate again|not an apframe evaluation",
+        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 3}'),
+        r"manifest\.json has no .*tables; evaluate again$",
     ),
     "manifest without version": (
         lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation"}'),
-        "evaluate again|not an apframe evaluation",
+        "written with schema version None, this apframe reads 3; evaluate again$",
     ),
 }  # fmt: skip
 
@@ -224,3 +235,154 @@ def test_no_run(tmp_path: Path) -> None:
         apf.read_evaluation(tmp_path / "file")
     with pytest.raises(FormatError, match="not an apframe evaluation"):
         apf.read_evaluation(tmp_path)
+
+
+def test_every_file_says_what_it_is(tmp_path: Path) -> None:
+    small().write_parquet(tmp_path / "run")
+    manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
+    assert set(manifest.pop("tables")) == set(TABLES)
+    for name in TABLES:
+        footer = pl.read_parquet_metadata(tmp_path / "run" / f"{name}.parquet")
+        said = {key: footer[f"apframe.{key}"] for key in ("table", "schema_version", "kind")}
+        assert said == {"table": name, "schema_version": "3", "kind": "detection"}
+        assert json.loads(footer["apframe.manifest"]) == manifest
+
+
+def test_lazy_tables_are_computed_on_the_way_into_their_files(tmp_path: Path) -> None:
+    table = pl.DataFrame({"a": [3, 1, 2], "b": ["x", None, "y"]})
+    tables = {"eager": table, "lazy": table.lazy().filter(pl.col("a") > 1)}
+    write_tables(tmp_path / "run", tables, {"kind": "detection"})
+    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["tables"] == {"eager": 3, "lazy": 2}
+    assert_frame_equal(read_table(tmp_path / "run", "lazy"), table.filter(pl.Series([True, False, True])))
+    assert pl.read_parquet_metadata(tmp_path / "run" / "lazy.parquet")["apframe.table"] == "lazy"
+
+
+def test_a_lazy_table_that_fails_leaves_nothing(tmp_path: Path) -> None:
+    failing = pl.LazyFrame({"a": ["x"]}).select(pl.col("a").cast(pl.Int64))
+    with pytest.raises(OutputError, match=r"run: cannot be written \(conversion from `str` to `i64` failed") as caught:
+        write_tables(tmp_path / "run", {"failing": failing}, {"kind": "detection"})
+    assert "\n" not in str(caught.value)
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_run_can_be_written_to_its_own_place(tmp_path: Path) -> None:
+    evaluation = street()
+    evaluation.write_parquet(tmp_path / "run")
+    apf.read_evaluation(tmp_path / "run").write_parquet(tmp_path / "run")
+    assert set(listing(tmp_path)) == {f"run/{name}" for name in FILES}
+    assert_frame_equal(apf.read_evaluation(tmp_path / "run").metrics, evaluation.metrics, check_exact=True)
+
+
+@pytest.mark.parametrize("name", ["run[1]", "lr=0.1", "a b*"])
+def test_a_folder_name_is_no_pattern(name: str, tmp_path: Path) -> None:
+    small().write_parquet(tmp_path / name)
+    assert_frame_equal(apf.read_evaluation(tmp_path / name).summary, small().summary, check_exact=True)
+    assert_frame_equal(scan_table(tmp_path / name, "summary").collect(), small().summary, check_exact=True)
+    assert_frame_equal(read_table(tmp_path / name, "summary"), small().summary, check_exact=True)
+
+
+@pytest.mark.parametrize("contents", [b"", b"PAR1 no PAR1", None], ids=["empty", "damaged", "gone"])
+def test_a_file_that_cannot_be_read_is_told_when_it_is_scanned(contents: bytes | None, tmp_path: Path) -> None:
+    path = tmp_path / "images.parquet"
+    if contents is not None:
+        path.write_bytes(contents)
+    for function in (scan_table, read_table):
+        with pytest.raises(FormatError, match=r"images\.parquet: cannot be read as Parquet \(.*\); evaluate again$") as caught:
+            function(tmp_path, "images")
+        assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+
+
+# a frame, and others that hold something else
+DIFFERENT: dict[str, tuple[pl.DataFrame, list[pl.DataFrame]]] = {
+    "name, dtype, order, length": (
+        pl.DataFrame({"a": [1, 2]}),
+        [
+            pl.DataFrame({"b": [1, 2]}),
+            pl.DataFrame({"a": [1, 2]}, {"a": pl.Int32}),
+            pl.DataFrame({"a": [1, 2]}, {"a": pl.UInt64}),
+            pl.DataFrame({"a": [1.0, 2.0]}),
+            pl.DataFrame({"a": ["1", "2"]}),
+            pl.DataFrame({"a": [2, 1]}),
+            pl.DataFrame({"a": [1, 2, 0]}),
+            pl.DataFrame({"a": [1]}),
+        ],
+    ),
+    "columns": (
+        pl.DataFrame({"a": [1], "b": [2]}),
+        [pl.DataFrame({"b": [2], "a": [1]}), pl.DataFrame({"a": [1]}), pl.DataFrame({"a": [1], "b": [2], "c": [3]})],
+    ),
+    "no rows": (
+        pl.DataFrame(schema={"a": pl.Int64}),
+        [pl.DataFrame(), pl.DataFrame(schema={"a": pl.String}), pl.DataFrame(schema={"b": pl.Int64})],
+    ),
+    "nulls of numbers": (
+        pl.DataFrame({"a": [0, None, 0]}),
+        [pl.DataFrame({"a": [0, 0, 0]}), pl.DataFrame({"a": [0, 0, None]}), pl.DataFrame({"a": [None, None, 0]})],
+    ),
+    "nulls and texts": (
+        pl.DataFrame({"a": ["ab", "c", ""]}),
+        [pl.DataFrame({"a": ["a", "bc", ""]}), pl.DataFrame({"a": ["ab", "c", None]}), pl.DataFrame({"a": ["ab", "", "c"]})],
+    ),
+    "flags": (pl.DataFrame({"a": [False]}), [pl.DataFrame({"a": [True]}), pl.DataFrame({"a": [None]}, {"a": pl.Boolean})]),
+    "lists": (
+        pl.DataFrame({"a": [[1], [2, 3], []]}),
+        [
+            pl.DataFrame({"a": [[1, 2], [3], []]}),
+            pl.DataFrame({"a": [[1], [2, 3], None]}),
+            pl.DataFrame({"a": [[1], [2, 3], [None]]}),
+            pl.DataFrame({"a": [[1], [2, 4], []]}),
+            pl.DataFrame({"a": [[1.0], [2.0, 3.0], []]}),
+        ],
+    ),
+    "structs": (
+        pl.DataFrame({"a": [{"x": 1}, None]}),
+        [
+            pl.DataFrame({"a": [{"x": 1}, {"x": None}]}),
+            pl.DataFrame({"a": [{"y": 1}, None]}),
+            pl.DataFrame({"a": [{"x": 2}, None]}),
+        ],
+    ),
+    "enums": (
+        pl.DataFrame({"a": ["x"]}, {"a": pl.Enum(["x", "y"])}),
+        [pl.DataFrame({"a": ["y"]}, {"a": pl.Enum(["x", "y"])}), pl.DataFrame({"a": ["x"]}, {"a": pl.Enum(["x"])})],
+    ),
+    "times": (
+        pl.DataFrame({"a": [0]}, {"a": pl.Datetime("us")}),
+        [pl.DataFrame({"a": [0]}, {"a": dtype}) for dtype in (pl.Datetime("ms"), pl.Datetime("us", "UTC"), pl.Duration("us"))],
+    ),
+    "bytes": (pl.DataFrame({"a": [b"ab", b"c"]}), [pl.DataFrame({"a": [b"a", b"bc"]}), pl.DataFrame({"a": ["ab", "c"]})]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("frame", "others"), DIFFERENT.values(), ids=DIFFERENT)
+def test_content_hash_tells_frames_apart(frame: pl.DataFrame, others: list[pl.DataFrame], tmp_path: Path) -> None:
+    hashes = {content_hash(one) for one in [frame, *others]}
+    assert len(hashes) == 1 + len(others)
+    if frame.width:
+        frame.write_parquet(tmp_path / "frame.parquet")
+        assert content_hash(pl.read_parquet(tmp_path / "frame.parquet")) == content_hash(frame)
+    in_rows = [frame.slice(row, 1) for row in range(frame.height)]
+    assert content_hash(pl.concat(in_rows, rechunk=False) if in_rows else frame.clone()) == content_hash(frame)
+    padded = pl.concat([frame, frame, frame])
+    assert content_hash(padded.slice(frame.height, frame.height)) == content_hash(frame)
+
+
+def test_content_hash_sees_nothing_below_a_null_and_one_nan() -> None:
+    frame = pl.DataFrame({"a": [1.0, 7.0]}).with_columns(b=pl.col("a").cast(pl.String))
+    hidden = frame.select(pl.when(pl.col("a") < 5).then(pl.all()))
+    assert content_hash(hidden) == content_hash(pl.DataFrame({"a": [1.0, None], "b": ["1.0", None]}))
+    quiet, negative = (
+        pl.Series("a", struct.unpack("<d", (0x7FF8000000000000 | bits).to_bytes(8, "little"))) for bits in (0, 1 << 63)
+    )
+    assert content_hash(quiet.to_frame()) == content_hash(negative.to_frame())
+
+
+def test_content_hash_is_the_same_everywhere() -> None:
+    parts = [
+        b"[2, 2]",
+        b'"a"', b'["Int32", "", "", "", "", "", 2, 1]', b"\x00\x01", struct.pack("<ii", 5, 0),
+        b'"b"', b'["String", "", "", "", "", "", 2, 0]',
+        b'["Int64", "", "", "", "", "", 2, 0]', struct.pack("<qq", 2, 1), "éx".encode(),
+    ]  # fmt: skip
+    frame = pl.DataFrame({"a": [5, None], "b": ["é", "x"]}, {"a": pl.Int32, "b": pl.String})
+    assert content_hash(frame) == hashlib.sha256(b"".join(parts)).hexdigest()

@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from contextlib import redirect_stdout
 from copy import deepcopy
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from io import StringIO
 from typing import Any
 
 import numpy as np
+import pytest
 from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
@@ -31,6 +32,25 @@ class Reference:
     max_detections: list[int]
 
 
+@dataclass(frozen=True)
+class Slice:
+    """A part of the data; None, in the place of each, is all.
+
+    Of images and categories only those with these ids are evaluated. Flags for each annotation and result say which are
+    inside by the area rule: the others are there, with an area of -1, which is in no range. Results that are not kept do
+    not exist.
+    """
+
+    image_ids: Collection[Any] | None = None
+    category_ids: Collection[Any] | None = None
+    inside_annotations: Sequence[bool] | None = None
+    inside_results: Sequence[bool] | None = None
+    kept_results: Sequence[bool] | None = None
+
+
+WHOLE = Slice()
+
+
 def evaluate_by_reference(
     truth: Mapping[str, list[Row]],
     results: Sequence[Row],
@@ -41,12 +61,22 @@ def evaluate_by_reference(
     max_detections: Sequence[int] | None = None,
     categories: Sequence[Any] | None = None,
     agnostic: bool = False,
+    part: Slice = WHOLE,
 ) -> Reference:
-    """Evaluate boxes; the options are those of `apframe.evaluate`."""
+    """Evaluate boxes, or a part of them; the options are those of `apframe.evaluate`.
+
+    The detections of `cells` are numbered by their places in all results, from 1.
+    """
+    truth, results, places = _of_part(truth, results, part)
     with redirect_stdout(StringIO()):
         ground_truth = _indexed(_completed(truth))
         # loadRes looks at the first result, so it fails without any
-        found = ground_truth.loadRes(deepcopy(list(results))) if results else _indexed({**truth, "annotations": []})
+        found = ground_truth.loadRes(deepcopy(results)) if results else _indexed({**truth, "annotations": []})
+        for place, row in zip(places, found.dataset["annotations"], strict=True):
+            row["id"] = place + 1
+            if part.inside_results is not None and not part.inside_results[place]:
+                row["area"] = -1
+        found.createIndex()
         evaluation = COCOeval(ground_truth, found, "bbox")
         p = evaluation.params
         if iou_thresholds is not None:
@@ -60,6 +90,8 @@ def evaluate_by_reference(
             p.areaRngLbl, p.areaRng = list(area_ranges), [list(bounds) for bounds in area_ranges.values()]
         if categories is not None:
             p.catIds = sorted(categories)
+        if part.category_ids is not None:
+            p.catIds = [category_id for category_id in p.catIds if category_id in part.category_ids]
         p.useCats = int(not agnostic)
         image_ids, category_ids = list(p.imgIds), list(p.catIds)
         evaluation.evaluate()
@@ -91,9 +123,70 @@ def mean_stats(reference: Reference) -> list[float]:
     return [float(values[values > -1].mean()) if (values > -1).any() else -1.0 for values in means]
 
 
+def close(values: Iterable[float | None]) -> list[Any]:
+    """What equals these numbers to 1e-12; -1 and None, where nothing could be evaluated, are None."""
+    return [None if value is None or value == -1 else pytest.approx(value, rel=0, abs=1e-12) for value in values]
+
+
+def support(reference: Reference) -> dict[str, int]:
+    """What stands behind the numbers: images, annotations that count, detections that are not ignored, categories averaged.
+
+    At the lowest threshold, in the whole area range, with the largest number of detections.
+    """
+    whole = cells_at(reference, "all")
+    ignored = [cell["dtIgnore"][0] for cell in whole]
+    return {
+        "n_images": len(reference.image_ids),
+        "n_annotations": sum(int(np.sum(~np.array(cell["gtIgnore"], bool))) for cell in whole),
+        "n_detections": sum(int(np.sum(~np.array(flags, bool))) for flags in ignored),
+        "n_categories": int(
+            (reference.arrays["recall"][0, :, list(reference.area_ranges).index("all"), -1] > -1).sum(),
+        ),
+    }
+
+
+def of_category(reference: Reference, category_id: Any) -> Reference:
+    """The results of one category alone."""
+    at, n_cells = reference.category_ids.index(category_id), len(reference.image_ids) * len(reference.area_ranges)
+    category = slice(at, at + 1)
+    of_precision, of_recall = (..., category, slice(None), slice(None)), (slice(None), category)
+    return replace(
+        reference,
+        arrays={name: of[of_recall if name == "recall" else of_precision] for name, of in reference.arrays.items()},
+        stats=None,
+        cells=reference.cells[at * n_cells : (at + 1) * n_cells],
+        category_ids=[category_id],
+    )
+
+
+def cells_at(reference: Reference, area_range: str) -> list[Row]:
+    """The cells of one area range, by category and image; those without anything are left out."""
+    n_images, n_areas = len(reference.image_ids), len(reference.area_ranges)
+    at = list(reference.area_ranges).index(area_range)
+    return [cell for n, cell in enumerate(reference.cells) if cell is not None and n // n_images % n_areas == at]
+
+
 def iou_by_reference(detection: Row, annotation: Row) -> float:
     """IoU of the boxes of a result and an annotation."""
     return float(mask.iou([detection["bbox"]], [annotation["bbox"]], [annotation.get("iscrowd") or 0]).item())
+
+
+def _of_part(
+    truth: Mapping[str, list[Row]], results: Sequence[Row], part: Slice
+) -> tuple[Mapping[str, list[Row]], list[Row], list[int]]:
+    """Ground truth and results of a part, and the places of these among all results."""
+    chosen = part.image_ids
+    annotations, places = truth["annotations"], list(range(len(results)))
+    if part.inside_annotations is not None:
+        inside = zip(annotations, part.inside_annotations, strict=True)
+        annotations = [row if is_inside else row | {"area": -1} for row, is_inside in inside]
+    if part.kept_results is not None:
+        places = [place for place in places if part.kept_results[place]]
+    if chosen is not None:
+        annotations = [row for row in annotations if row["image_id"] in chosen]
+        places = [place for place in places if results[place]["image_id"] in chosen]
+    images = [row for row in truth["images"] if chosen is None or row["id"] in chosen]
+    return {**truth, "images": images, "annotations": annotations}, [results[place] for place in places], places
 
 
 def _indexed(dataset: Mapping[str, Any]) -> COCO:

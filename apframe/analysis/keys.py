@@ -1,0 +1,349 @@
+"""What slices are made of: columns of the four tables, bins of their numbers, and named conditions.
+
+A column belongs to the table that has it. One of the images tells images apart, one of the categories tells categories apart.
+One of the annotations is a key of the objects, and the detections' column of the same name belongs to it; one that only the
+detections have tells these apart. `"annotations.occlusion"` names the table too.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from dataclasses import dataclass
+from itertools import pairwise
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean, listed
+from apframe.schema import OUTSIDE
+
+Tables = Mapping[str, pl.DataFrame]
+_OBJECTS = ["annotations", "detections"]  # one column in both is one key
+_REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
+
+
+@dataclass(frozen=True)
+class Bins:
+    """A key of intervals of a number, see `bins`; `edges` are probabilities where `of_quantiles` says so."""
+
+    column: str
+    edges: tuple[float, ...]
+    labels: tuple[str, ...] | None = None
+    of_quantiles: bool = False
+
+
+@dataclass(frozen=True)
+class Key:
+    """One key of slices: which rows have which of its values.
+
+    `table` is the table that it divides: images, categories, annotations (with the detections that carry it too) or detections.
+    `values` are what the result shows, in its order. `members` has a frame for each table that carries the key: `row` (a row
+    number) and `code` (a place in `values`); named slices may share rows.
+    """
+
+    name: str
+    table: str
+    values: pl.Series
+    members: Mapping[str, pl.DataFrame]
+
+
+def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = None) -> Bins:
+    """A key for `Evaluation.by`: intervals of a number, [a, b) each, the last one with its upper end.
+
+    Parameters
+    ----------
+    column
+        of any of the four tables; may be qualified, as in "annotations.occlusion"
+    edges
+        strictly increasing, at least two; numbers outside all intervals, and null, are the slice null
+    labels
+        what the slices are called, one for each interval; "[0, 0.3)" and so on by default
+
+    >>> bins("occlusion", [0, 0.3, 1]).edges
+    (0.0, 0.3, 1.0)
+    """
+    try:
+        numbers = tuple(float(edge) for edge in edges)
+    except (TypeError, ValueError):
+        raise ParameterError(f"bins of {column}: edges are numbers, got {edges!r}") from None
+    if len(numbers) < 2 or not all(a < b for a, b in pairwise(numbers)):
+        raise ParameterError(f"bins of {column}: edges must increase, and be at least two, got {list(numbers)}")
+    if labels is not None and (len(labels) != len(numbers) - 1 or len(set(labels)) < len(labels)):
+        raise ParameterError(f"bins of {column}: {len(numbers) - 1} different labels are needed, got {list(labels)}")
+    return Bins(column, numbers, None if labels is None else tuple(map(str, labels)))
+
+
+def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | None = None) -> Bins:
+    """A key for `Evaluation.by`: intervals of a number that hold about as many rows each.
+
+    Parameters
+    ----------
+    column
+        as in `bins`; of an annotations' column, the quantiles are those of the annotations
+    n
+        how many intervals, or the probabilities of their edges, from 0 to 1
+    labels
+        as in `bins`; where so many values are equal that intervals would be empty, there are fewer of them, and the default
+        labels are right
+
+    >>> quantiles("area", 4).edges
+    (0.0, 0.25, 0.5, 0.75, 1.0)
+    """
+    if isinstance(n, int):
+        if n < 1:
+            raise ParameterError(f"quantiles of {column}: at least 1 is needed, got {n}")
+        probabilities = tuple(k / n for k in range(n + 1))
+    else:
+        probabilities = bins(column, n).edges
+    if not (probabilities[0] >= 0 and probabilities[-1] <= 1):
+        raise ParameterError(f"quantiles of {column}: probabilities lie in [0, 1], got {list(probabilities)}")
+    return Bins(column, bins(column, probabilities, labels).edges, None if labels is None else tuple(labels), of_quantiles=True)
+
+
+def make_key(key: str | Bins, tables: Tables) -> Key:
+    """The key of a column, or of bins of it; the tables are those that are evaluated, rows by image and category in order.
+
+    >>> key = make_key(bins("n", [0, 2, 4]), {"images": pl.DataFrame({"image_id": [1, 2, 3], "n": [4, 1, None]})})
+    >>> key.values.to_list(), key.members["images"]["code"].to_list()
+    (['[0, 2)', '[2, 4]', None], [1, 0, 2])
+    """
+    word = key.column if isinstance(key, Bins) else key
+    if not isinstance(word, str):
+        raise ParameterError(f"by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of slices, not {word!r}")
+    column, owners = find_column(word, tables)
+    found = {table: tables[table][column] for table in owners}
+    if isinstance(key, Bins):
+        values, codes = _binned(key, found)
+    else:
+        values, codes = _distinct(word, found)
+    members = {table: _members(code) for table, code in codes.items()}
+    return Key(column, owners[0], values.alias(column), members)
+
+
+def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
+    """The keys of columns, bins and named slices, in their order; see `make_key` and `named_slices`."""
+    made = []
+    for key in keys:
+        if isinstance(key, Mapping):
+            masks = name_masks(key, tables)
+            table = next(iter(next(iter(masks.values()))))
+            made.append(named_slices({name: of_tables[table] for name, of_tables in masks.items()}, table))
+        else:
+            made.append(make_key(key, tables))
+    if sum(isinstance(key, Mapping) for key in keys) > 1:
+        raise ParameterError("by: give all named slices in one dict")
+    return made
+
+
+def name_masks(slices: Mapping[str, Any], tables: Tables) -> dict[str, dict[str, dict[str, pl.Series]]]:
+    """The masks of named conditions, see `conjunction`; several expressions in a list must all hold.
+
+    Raises
+    ------
+    ParameterError
+        there are none, or one has no image
+    """
+    if not slices:
+        raise ParameterError("by: the dict of slices is empty")
+    found = {}
+    for name, condition in slices.items():
+        is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
+        masks = conjunction(condition if is_several else [condition], tables)
+        if "images" in masks and not masks["images"]["images"].any():
+            raise ParameterError(f"by: no image is in the slice {name!r}")
+        found[str(name)] = masks
+    return found
+
+
+def named_slices(slices: Mapping[str, Mapping[str, pl.Series]], table: str, name: str = "slice") -> Key:
+    """The key of conditions on one table, which may overlap; the masks are those of `conjunction`.
+
+    >>> masks = {"a": {"images": pl.Series([True, True])}, "b": {"images": pl.Series([False, True])}}
+    >>> named_slices(masks, "images").members["images"].rows()
+    [(0, 0), (1, 0), (1, 1)]
+    """
+    owners = dict.fromkeys(owner for masks in slices.values() for owner in masks)
+    heights = {owner: len(mask) for masks in slices.values() for owner, mask in masks.items()}
+    members = {
+        owner: pl.concat(
+            pl.DataFrame({"row": _everything(masks, owner, heights[owner]).arg_true()}).with_columns(
+                code=pl.lit(code, pl.Int32)
+            )
+            for code, masks in enumerate(slices.values())
+        )
+        for owner in owners
+    }
+    return Key(name, table, pl.Series(name, list(slices), dtype=pl.Enum(list(slices))), members)
+
+
+def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
+    """Which rows meet all conditions, for each of the four tables that they are about: by table, then by owner.
+
+    A condition is an expression over columns of one table, or a list of image ids. Null is outside. The masks of the objects
+    stand under "annotations", for the annotations and, where these carry all columns, the detections.
+
+    >>> tables = {"images": pl.DataFrame({"image_id": [1, 2], "weather": ["fog", None]})}
+    >>> conjunction([pl.col("weather") == "fog"], tables)["images"]["images"].to_list()
+    [True, False]
+    """
+    found: dict[str, dict[str, pl.Series]] = {}
+    for condition in conditions:
+        masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables["images"])
+        of_table = found.setdefault(next(iter(masks)), {})
+        for owner, mask in masks.items():
+            of_table[owner] = mask & of_table[owner] if owner in of_table else mask
+    return found
+
+
+def find_column(word: str, tables: Tables) -> tuple[str, list[str]]:
+    """The column that a word names, and the tables that own it: more than one only for the objects.
+
+    Raises
+    ------
+    ParameterError
+        no table has it, with the near names; several have, with the ways to say which
+
+    >>> find_column("images.n", {"images": pl.DataFrame({"n": [1]}), "annotations": pl.DataFrame({"n": [1]})})
+    ('n', ['images'])
+    """
+    column, owners = _owners(word, tables)
+    return column, _one_key(word, column, owners)
+
+
+def _owners(word: str, tables: Tables) -> tuple[str, list[str]]:
+    columns = {
+        table: [name for name in frame.columns if name != OUTSIDE and _REFERENCES.get(name, table) == table]
+        for table, frame in tables.items()
+    }
+    owners = [table for table, names in columns.items() if word in names]
+    if owners:
+        return word, owners
+    table, _, column = word.partition(".")
+    if column in columns.get(table, ()):
+        return column, [table]
+    known = columns.get(table) if column else None
+    where = table if known else ", ".join(tables)
+    names = known or list(dict.fromkeys(name for names in columns.values() for name in names))
+    raise ParameterError(f"{where}: no column {column if known else word!r}{did_you_mean(column if known else word, names)}")
+
+
+def _one_key(word: str, column: str, owners: list[str]) -> list[str]:
+    if len(owners) > 1 and owners != _OBJECTS:
+        qualified = " or ".join(f'"{table}.{column}"' for table in owners)
+        raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}; say {qualified}")
+    return owners
+
+
+def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
+    """The values of a column, sorted, null last, and the place of each row's value among them."""
+    nested = next((column for column in found.values() if column.dtype.is_nested()), None)
+    if nested is not None:
+        raise ParameterError(f"by: {word!r} holds {nested.dtype}, of which no slices can be made")
+    try:
+        together = pl.concat([column.to_frame("value") for column in found.values()], how="vertical_relaxed")
+    except pl.exceptions.PolarsError:
+        dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in found.items())
+        raise ParameterError(f"by: {word!r} is {dtypes}; cast one of them") from None
+    values = together["value"].unique().sort(nulls_last=True)
+    places = values.to_frame().with_row_index("code").with_columns(pl.col("code").cast(pl.Int32))
+    options: dict[str, Any] = {"on": "value", "how": "left", "nulls_equal": True, "maintain_order": "left"}
+    codes = {
+        table: column.cast(values.dtype).to_frame("value").join(places, **options)["code"] for table, column in found.items()
+    }
+    return values, codes
+
+
+def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
+    """The labels of the intervals, null last, and the interval of each row's number."""
+    for table, column in found.items():
+        if not column.dtype.is_numeric():
+            raise ParameterError(f"bins of {key.column}: numbers are needed, {table} holds {column.dtype}")
+    edges = _quantile_edges(key, next(iter(found.values()))) if key.of_quantiles else key.edges
+    n = len(edges) - 1
+    if key.labels is not None and len(key.labels) != n:
+        raise ParameterError(
+            f"quantiles of {key.column}: so many values are equal that there are {n} intervals, not {len(key.labels)}; "
+            "leave out labels"
+        )
+    labels = key.labels or tuple(
+        f"[{a:.6g}, {b:.6g}{']' if place == n - 1 else ')'}" for place, (a, b) in enumerate(pairwise(edges))
+    )
+    if len(set(labels)) < n:  # the edges differ in later digits
+        labels = tuple(f"[{a}, {b}{']' if place == n - 1 else ')'}" for place, (a, b) in enumerate(pairwise(edges)))
+    codes = {}
+    for table, column in found.items():
+        number = column.cast(pl.Float64)
+        place = pl.Series(edges).search_sorted(number, side="right").cast(pl.Int32) - 1
+        place = place.to_frame("code").select(
+            pl.when(number == edges[-1]).then(n - 1)
+            .when(number.is_null() | number.is_nan() | ~pl.col("code").is_between(0, n - 1)).then(n)
+            .otherwise("code").cast(pl.Int32)
+        ).to_series()  # fmt: skip
+        codes[table] = place
+    has_null = any((code == n).any() for code in codes.values())
+    return pl.Series([*labels, None] if has_null else labels, dtype=pl.Enum(labels)), codes
+
+
+def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
+    found = numbers.cast(pl.Float64).drop_nulls().drop_nans()
+    if found.is_empty():
+        raise ParameterError(f"quantiles of {key.column}: all its values are null")
+    edges = sorted({float(found.quantile(p, "linear")) for p in key.edges})  # type: ignore[arg-type]
+    if len(edges) < 2:
+        raise ParameterError(f"quantiles of {key.column}: all its values are {edges[0]:g}")
+    return tuple(edges)
+
+
+def _members(codes: pl.Series) -> pl.DataFrame:
+    return codes.to_frame("code").with_row_index("row")
+
+
+def _everything(masks: Mapping[str, pl.Series], owner: str, height: int) -> pl.Series:
+    """The mask of a table; all of it where the condition is not about that table."""
+    return masks[owner] if owner in masks else pl.repeat(True, height, eager=True)
+
+
+def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
+    """The rows that meet an expression, in the tables that have all its columns."""
+    words = condition.meta.root_names()
+    if not words:
+        raise ParameterError(
+            f'a condition names the columns that it is about, as in pl.col("weather") == "fog"; got {condition}'
+        )
+    owners_of = {word: _owners(word, tables) for word in words}
+    owners = [table for table in tables if all(table in owners for _, owners in owners_of.values())]
+    if not owners:
+        shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
+        raise ParameterError(
+            f"a condition is about one table, this one is about several: {shown}; give one condition for each, they are "
+            "combined with and"
+        )
+    word, (column, _) = next(iter(owners_of.items()))
+    _one_key(word, column, owners)
+    masks = {}
+    for table in owners:
+        frame = tables[table].select(pl.col(column).alias(word) for word, (column, _) in owners_of.items())
+        try:
+            mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
+        except pl.exceptions.PolarsError as error:
+            raise ParameterError(
+                f"the condition {condition} cannot be computed on {table}: {str(error).splitlines()[0]}"
+            ) from None
+        if mask.dtype != pl.Boolean:
+            raise ParameterError(f"a condition is true or false, {condition} is {mask.dtype}")
+        masks[table] = mask.fill_null(False)
+    return masks
+
+
+def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
+    known = images["image_id"]
+    if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
+        raise ParameterError(f"a condition is a Polars expression or a list of image ids, not {ids!r}")
+    try:
+        wanted = pl.Series(ids if isinstance(ids, pl.Series) else list(ids), dtype=known.dtype, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        raise ParameterError(f"a list of image ids holds ids such as {known.first()!r}, got {ids!r}") from None
+    unknown = wanted.filter(~wanted.is_in(known.implode())).to_list()
+    if unknown:
+        raise ParameterError(f"there are no images {listed(unknown)}")
+    return {"images": known.is_in(wanted.implode())}

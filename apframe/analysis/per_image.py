@@ -1,0 +1,51 @@
+"""Images by what went wrong in them."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.schema import OUTCOMES
+
+_AT = ["area_range", "iou_threshold"]
+
+
+def count_per_image(matches: pl.LazyFrame, image_ids: pl.Series, min_score: float | None = None) -> pl.LazyFrame:
+    """The outcomes of every image, at each threshold and area range that the matches are of.
+
+    Parameters
+    ----------
+    matches
+        from `expand_matches`
+    image_ids
+        all images; those without matches count 0
+    min_score
+        detections below that score do not count, and what they found is missed; a detection never changes what became of
+        those of higher scores
+
+    Returns
+    -------
+    area_range, iou_threshold, image_id, tp, fp, fn and mean_similarity (of the true positives, null without any); worst first:
+    most errors (fp and fn), then those without a true positive, then the least similar.
+
+    >>> matches = pl.LazyFrame({
+    ...     "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "image_id": [1, 1, 2], "similarity": [0.75, None, None],
+    ...     "outcome": ["tp", "fp", "fn"]}, schema_overrides={"outcome": OUTCOMES})
+    >>> count_per_image(matches, pl.Series([1, 2, 3])).drop("area_range", "iou_threshold").collect().rows()
+    [(2, 0, 0, 1, None), (1, 1, 1, 0, 0.75), (3, 0, 0, 0, None)]
+    """
+    is_tp = pl.col("outcome") == "tp"
+    if min_score is not None:
+        is_low = (pl.col("score") < min_score).fill_null(False)
+        matches = matches.filter(is_tp | ~is_low).with_columns(
+            outcome=pl.when(is_low).then(pl.lit("fn", OUTCOMES)).otherwise("outcome")
+        )
+    counts = matches.group_by(*_AT, "image_id").agg(
+        *((pl.col("outcome") == name).sum().alias(name) for name in ("tp", "fp", "fn")),
+        mean_similarity=pl.col("similarity").filter(is_tp).mean(),
+    )
+    every = matches.select(_AT).unique().join(pl.LazyFrame({"image_id": image_ids}), how="cross")
+    return (
+        every.join(counts, on=[*_AT, "image_id"], how="left")
+        .with_columns(pl.col("tp", "fp", "fn").fill_null(0))
+        .sort(*_AT, pl.col("fp") + pl.col("fn"), "mean_similarity", "image_id", descending=[False, False, True, False, False])
+    )

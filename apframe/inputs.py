@@ -1,0 +1,128 @@
+"""What is evaluated: the four canonical tables, checked against each other, and subsets of them."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
+from apframe.schema import OUTSIDE, Dataset, canonical_detections, is_known, unknown_ids
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is evaluated.
+
+    `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
+    resolved: as they came, or by category where these are pooled. The ids are sorted. Attributes of the annotations may still
+    be unread; `tables` has them.
+    """
+
+    dataset: Dataset
+    annotations: pl.DataFrame
+    detections: pl.DataFrame
+    image_ids: pl.Series
+    category_ids: pl.Series
+    agnostic: bool
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The four tables with their attributes; rows of images and categories in the order of their ids."""
+        categories = self.dataset.categories.sort("category_id")
+        annotations = self.dataset.annotations
+        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
+        return {
+            "images": self.dataset.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+            "annotations": _in_order(annotations, self.agnostic),
+            "detections": self.detections,
+        }
+
+    def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
+        """The part inside the masks, which are those of `apframe.analysis.keys.conjunction` on `tables`.
+
+        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
+        """
+        tables = self.tables()
+        for name in ("images", "categories", "detections"):
+            if name in masks:
+                tables[name] = tables[name].filter(masks[name][name])
+        for name, inside in masks.get("annotations", {}).items():
+            kept = masks["detections"]["detections"] if name == "detections" and "detections" in masks else None
+            outside = ~(inside if kept is None else inside.filter(kept))
+            before = tables[name][OUTSIDE] if OUTSIDE in tables[name].columns else False
+            tables[name] = tables[name].with_columns((outside | before).alias(OUTSIDE))
+        ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
+        for name in ("annotations", "detections"):
+            for column in ids:
+                tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
+        dataset = self.dataset.part(tables["images"], tables["annotations"])
+        return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.agnostic)
+
+
+def check_inputs(
+    dataset: Dataset, detections: Any, category_ids: pl.Series | None, *, agnostic: bool, drop_unknown_images: bool = False
+) -> Inputs:
+    """The inputs, with errors and warnings for what cannot be evaluated.
+
+    >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> check_inputs(dataset, {}, None, agnostic=False).image_ids.to_list()
+    [1, 2]
+    """
+    image_ids = dataset.core("images")["image_id"].sort()
+    category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
+    found = _of_known(canonical_detections(detections, dataset), dataset, category_ids, drop_unknown_images)
+    annotations = dataset.core("annotations")
+    annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
+    if annotations.is_empty():
+        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 4)
+    return Inputs(dataset, _in_order(annotations, agnostic), _in_order(found, agnostic), image_ids, category_ids, agnostic)
+
+
+def _in_order(frame: pl.DataFrame, agnostic: bool) -> pl.DataFrame:
+    """Pooled categories are walked one after the other, which tells where scores or similarities are equal."""
+    return frame.sort("category_id", maintain_order=True) if agnostic else frame
+
+
+def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
+    """The ids of the categories that were named, by id or by name; None for None."""
+    if chosen is None:
+        return None
+    ids, names = categories["category_id"], categories["name"]
+    as_text = ids.cast(pl.String)
+    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
+    found: list[pl.Series] = []
+    for value in chosen:
+        # a text is a name, or an id where no category has that name; an integer is an id
+        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
+        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
+    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
+    if unknown or not found:
+        known = listed(names.fill_null(as_text).to_list(), 12)
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}; there are {known}")
+    return pl.concat(found).unique()
+
+
+def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
+    """The detections on images and of categories that are evaluated."""
+    known = is_known(found["image_id"], dataset.core("images")["image_id"])
+    if drop_unknown_images:
+        found = found.filter(known)
+    elif not known.all():
+        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+    listed_ids = dataset.core("categories")["category_id"]
+    unknown = ~is_known(found["category_id"], listed_ids)
+    if unknown.any():
+        which = listed(found["category_id"].filter(unknown).unique(maintain_order=True).to_list())
+        warnings.warn(
+            f"{unknown.sum():,} detections of categories that the ground truth does not have were dropped: {which}",
+            UnknownCategoryWarning, 5,
+        )  # fmt: skip
+    if unknown.any() or len(category_ids) < len(listed_ids):
+        found = found.filter(is_known(found["category_id"], category_ids))
+    return found

@@ -1,0 +1,237 @@
+"""A prompt for SQL: statements from a terminal, or from a pipe, over one connection that stays open."""
+
+from __future__ import annotations
+
+import os
+import re
+import sys
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe import sql
+from apframe.exceptions import ApframeError, QueryError, did_you_mean
+
+if TYPE_CHECKING:
+    import duckdb
+
+Show = Callable[[pl.DataFrame], None]
+_FIRST, _FURTHER = "apframe> ", "    ...> "
+_COMMANDS = {
+    ".tables": "the tables and their columns",
+    ".help": "this",
+    ".quit": "leave, as .exit and Ctrl-D do",
+    ".exit": "leave",
+}
+_HELP = """SQL in DuckDB's dialect; a statement ends with ; and may take several lines. Ctrl-C abandons it. Tab completes names.
+Average precision of each group: SELECT ..., average_precision(relevant, score, n_positives) FROM ... GROUP BY ...
+    definition := 'coco101' names another definition than 'step'; then_by := ... orders equal scores, ascending"""
+_COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
+_QUOTED = r"'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)|\$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|\Z)"
+_PIECES = re.compile(rf"{_COMMENTS.pattern}|/\*.*|{_QUOTED}|(?P<end>;)", re.DOTALL)
+
+
+def run_prompt(connection: duckdb.DuckDBPyConnection, show: Show) -> None:
+    """Answer statements from stdin until it ends or `.quit`; `show` prints the answers.
+
+    In a terminal an error is printed as one line, and the prompt goes on. From a pipe there is no prompt; the last statement
+    needs no semicolon.
+
+    Raises
+    ------
+    QueryError
+        the first error in what comes from a pipe
+    """
+    connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
+    prompt = Prompt(connection, show)
+    if not sys.stdin.isatty():
+        run_script(prompt, sys.stdin)
+        return
+    with _line_editing(prompt):
+        _converse(prompt)
+
+
+class Prompt:
+    """Lines in, answers out: keeps the lines of a statement that has not ended.
+
+    >>> with sql.connect({"t": pl.LazyFrame({"a": [1, 2]})}) as connection:
+    ...     prompt = Prompt(connection, lambda answer: print(answer.rows()))
+    ...     for line in ["SELECT max(a)", "FROM t; SELECT 7;"]:
+    ...         for statement in prompt.take(line):
+    ...             prompt.run(statement)
+    [(2,)]
+    [(7,)]
+    """
+
+    def __init__(self, connection: duckdb.DuckDBPyConnection, show: Show) -> None:
+        self.connection, self.show = connection, show
+        self.pending = ""
+
+    def take(self, line: str) -> list[str]:
+        """Add a line; the statements that have ended with it, or the command that it is."""
+        bare = line.strip().rstrip(";").strip()
+        if not self.pending and (bare.startswith(".") or f".{bare.lower()}" in _COMMANDS):
+            return [bare if bare.startswith(".") else f".{bare.lower()}"]
+        *ended, self.pending = _split(self.pending + line.rstrip("\n") + "\n")
+        return ended
+
+    def rest(self) -> list[str]:
+        """The statement that the end of the input has ended, if there is one."""
+        ended, self.pending = [self.pending] if self.pending else [], ""
+        return ended
+
+    def run(self, statement: str) -> None:
+        """Answer a statement, or do what a command says.
+
+        Raises
+        ------
+        QueryError
+            what DuckDB says; no such command
+        EOFError
+            the command to leave
+        """
+        if statement.startswith("."):
+            self._obey(statement)
+            return
+        answer = sql.answer(self.connection, statement)
+        if self._is_question(statement) or answer.columns not in ([], ["Count"], ["Success"]):
+            self.show(answer)
+
+    def _is_question(self, statement: str) -> bool:
+        """Does it ask for rows, and nothing else? CREATE, SET and their like are answered by silence."""
+        import duckdb
+
+        parsed = self.connection.extract_statements(statement)
+        return [one.expected_result_type for one in parsed] == [[duckdb.ExpectedResultType.QUERY_RESULT]]
+
+    def _obey(self, command: str) -> None:
+        if command in (".quit", ".exit"):
+            raise EOFError
+        if command == ".tables":
+            columns = sql.columns_of_tables(self.connection)
+            width = max(map(len, columns), default=0)
+            lines = [f"{table:<{width}}  {', '.join(names)}" for table, names in columns.items()]
+        elif command == ".help":
+            lines = [_HELP, *(f"{name:<8} {meaning}" for name, meaning in _COMMANDS.items())]
+        else:
+            raise QueryError(f"no command {command}{did_you_mean(command, [*_COMMANDS])}")
+        sys.stdout.write("".join(f"{line}\n" for line in lines))
+
+    def complete(self, text: str) -> list[str]:
+        """What a word that was begun may become: a command, a table, a column, or a column after `table.`.
+
+        >>> with sql.connect({"tables_of_mine": pl.LazyFrame({"tall": [1]})}) as connection:
+        ...     prompt = Prompt(connection, print)
+        ...     prompt.complete("ta"), prompt.complete("tables_of_mine."), prompt.complete(".ta")
+        (['tables_of_mine', 'tall'], ['tables_of_mine.tall'], ['.tables'])
+        """
+        import duckdb
+
+        if text.startswith("."):
+            return sorted(name for name in _COMMANDS if name.startswith(text))
+        try:
+            columns = sql.columns_of_tables(self.connection)
+        except duckdb.Error:  # nothing can be asked in a transaction that failed
+            return []
+        before, dot, word = text.rpartition(".")
+        every = {name for names in columns.values() for name in names}
+        names = columns.get(before, every) if dot else every | columns.keys()
+        return sorted(f"{before}{dot}{name}" for name in names if name.lower().startswith(word.lower()))
+
+
+def run_script(prompt: Prompt, lines: Iterable[str]) -> None:
+    """Answer all statements of a text; the first error ends it.
+
+    >>> with sql.connect({}) as connection:
+    ...     run_script(Prompt(connection, lambda answer: print(answer.item())), ["SELECT 1;", "SELECT", "2"])
+    1
+    2
+    """
+    try:
+        for line in lines:
+            for statement in prompt.take(line):
+                prompt.run(statement)
+    except EOFError:
+        return
+    for statement in prompt.rest():
+        prompt.run(statement)
+
+
+def _converse(prompt: Prompt) -> None:
+    shows_prompt = sys.stdout.isatty()  # answers that go to a file are not mixed with it
+    while True:
+        try:
+            statements = prompt.take(input((_FURTHER if prompt.pending else _FIRST) if shows_prompt else ""))
+            for statement in statements:
+                _run_or_say_why_not(prompt, statement)
+        except KeyboardInterrupt:
+            prompt.pending = ""
+            sys.stdout.write("\n")
+        except EOFError:
+            break
+    if shows_prompt:
+        sys.stdout.write("\n")
+
+
+def _run_or_say_why_not(prompt: Prompt, statement: str) -> None:
+    try:
+        prompt.run(statement)
+    except ApframeError as error:
+        sys.stdout.flush()
+        sys.stderr.write(f"error: {error}\n")
+
+
+def _split(text: str) -> list[str]:
+    """The statements that a semicolon ends, and last what follows them; what is only comments is left out.
+
+    >>> _split("SELECT ';'; -- ; \\n SELECT")
+    ["SELECT ';';", ' -- ; \\n SELECT']
+    """
+    ends = [piece.end() for piece in _PIECES.finditer(text) if piece["end"]]
+    *ended, rest = (text[start:end] for start, end in zip([0, *ends], [*ends, len(text)], strict=True))
+    return [*(part.strip() for part in ended if _says_something(part)), rest if _says_something(rest) else ""]
+
+
+def _says_something(part: str) -> bool:
+    return bool(_COMMENTS.sub("", part).strip("; \t\r\n"))
+
+
+@contextmanager
+def _line_editing(prompt: Prompt) -> Iterator[None]:
+    """History and completion by readline, while a terminal has them; neither where Python comes without."""
+    try:
+        import readline
+    except ImportError:
+        yield
+        return
+    path = _history_file()
+    readline.set_history_length(2000)
+    with suppress(OSError):  # there is none yet, or it cannot be read
+        readline.read_history_file(path)
+    found: list[str] = []
+
+    def complete(text: str, state: int) -> str | None:
+        if state == 0:
+            found[:] = prompt.complete(text)
+        return found[state] if state < len(found) else None
+
+    readline.set_completer(complete)
+    readline.set_completer_delims(" \t\n()[]{},;:=<>+-*/%|&!'\"")
+    readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    try:
+        yield
+    finally:
+        readline.set_completer(None)
+        with suppress(OSError):  # the folder is not ours to write to
+            path.parent.mkdir(parents=True, exist_ok=True)
+            readline.write_history_file(path)
+
+
+def _history_file() -> Path:
+    state = os.environ.get("XDG_STATE_HOME")
+    with suppress(RuntimeError):  # whoever runs this has no home: then there is no such file, which is fine too
+        return Path(state or "~/.local/state").expanduser() / "apframe" / "history"
+    return Path(os.devnull) / "history"

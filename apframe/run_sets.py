@@ -1,0 +1,383 @@
+"""Many evaluations side by side: the folders that `Evaluation.write_parquet` wrote, as one set of tables."""
+
+from __future__ import annotations
+
+import glob
+import hashlib
+import os
+import re
+import warnings
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import polars.selectors as cs
+
+from apframe import sql
+from apframe.evaluation import Evaluation, read_evaluation
+from apframe.exceptions import (
+    ColumnError,
+    FormatError,
+    ParameterError,
+    RunsDifferWarning,
+    RunsLeftOutWarning,
+    did_you_mean,
+    listed,
+)
+from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
+
+if TYPE_CHECKING:
+    import duckdb
+
+_TRUTH = ("images", "categories", "annotations")
+_NEEDED = (*_TRUTH, "detections", "summary")
+_CATALOGUE = re.compile(r"\b(show|describe|pragma|information_schema|duckdb_\w+)\b")  # what asks for the columns of all tables
+
+
+def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
+    """Many evaluations as one set of tables, of which only the manifests are read now.
+
+    Parameters
+    ----------
+    folders
+        a folder that `Evaluation.write_parquet` wrote, a list of such folders, or a pattern such as "runs/*" (`**` stands for
+        any depth). Of what a pattern matches, files are passed over, and so are folders that only hold other runs.
+
+    Returns
+    -------
+    A `RunSets`. A run is called as its folder; where two folders have one name, as much of their paths stands before it as
+    tells them apart. The runs that a pattern matches are in the order of their paths.
+
+    Raises
+    ------
+    FormatError
+        nothing matches, or a folder is no evaluation, lacks files, or is of another schema version
+    ParameterError
+        no folder is named, or one twice
+
+    Warns
+    -----
+    RunsDifferWarning
+        the runs were measured on different ground truth, or by different rules, so that their numbers cannot be compared
+    RunsLeftOutWarning
+        a pattern also matches evaluations of search runs
+
+    >>> import tempfile
+    >>> from apframe.evaluation import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, width in {"narrow": 6, "wide": 9}.items():
+    ...         found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, width, 10], "score": 0.5}]
+    ...         evaluate(truth, found).write_parquet(f"{folder}/{name}")
+    ...     runs = scan_runs(f"{folder}/*")
+    ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
+    [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
+    """
+    paths, is_pattern = _paths(folders)
+    kept: dict[Path, dict[str, Any]] = {}
+    left_out: list[str] = []
+    for path in paths:
+        if is_pattern and read_manifest(path)["kind"] == RETRIEVAL:
+            left_out.append(str(path))
+        else:
+            kept[path] = read_manifest(path, DETECTION, ["created", "versions", "protocol", "category_ids", "inputs"])
+    if not kept:
+        raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
+    if left_out:
+        what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
+        warnings.warn(what, RunsLeftOutWarning, 2)
+    names = _names(list(kept))
+    runs = [_Run.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
+    differences = _differences(runs)
+    if differences:
+        warnings.warn(f"runs differ in {', and in '.join(differences)}; their numbers cannot be compared", RunsDifferWarning, 2)
+    return RunSets(runs)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a manifest says of a run. `folder` is as it was given, `path` stays the same whatever the working folder is."""
+
+    name: str
+    folder: Path
+    path: Path
+    created: datetime
+    protocol_name: str
+    protocol: dict[str, Any]
+    category_ids: list[Any]
+    data: str
+    heights: dict[str, int]
+    version: str
+
+    @classmethod
+    def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> _Run:
+        lacking = [table for table in _NEEDED if table not in manifest["tables"]]
+        if lacking:
+            raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
+        try:
+            hashes = "".join(manifest["inputs"][table] for table in _TRUTH)
+            return cls(
+                name=name,
+                folder=folder,
+                path=_absolute(folder),
+                created=datetime.fromisoformat(manifest["created"]).astimezone(UTC),
+                protocol_name=str(manifest["protocol"]["name"]),
+                protocol=dict(manifest["protocol"]),
+                category_ids=manifest["category_ids"],
+                data=hashlib.sha256(hashes.encode()).hexdigest(),
+                heights={table: int(height) for table, height in manifest["tables"].items()},
+                version=str(manifest["versions"]["apframe"]),
+            )
+        except (TypeError, KeyError, ValueError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
+
+
+class RunSets:
+    """The result of `scan_runs`: the tables of many runs, one below the other, with a column `run` in front.
+
+    `len()` is the number of runs.
+
+    Attributes
+    ----------
+    runs
+        one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
+        (equal where the ground truth is), apframe (the version that wrote it)
+    """
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self._runs = {run.name: run for run in runs}
+        self.runs = pl.DataFrame(
+            [
+                (
+                    run.name, str(run.folder), run.created, run.protocol_name, run.heights["images"],
+                    run.heights["annotations"], run.heights["detections"], run.data[:12], run.version,
+                )
+                for run in runs
+            ],
+            schema={
+                "run": pl.String, "folder": pl.String, "created": pl.Datetime("us", "UTC"), "protocol": pl.String,
+                "n_images": pl.Int64, "n_annotations": pl.Int64, "n_detections": pl.Int64, "data": pl.String,
+                "apframe": pl.String,
+            },
+            orient="row",
+        )  # fmt: skip
+
+    @cached_property
+    def tables(self) -> Mapping[str, pl.LazyFrame]:
+        """Every table that the runs hold, by its name, as a plan; and `runs`. Files are opened when a table is asked for.
+
+        `run` is the first column; an attribute of that name is called `{table}.run`. Columns that a run does not have are null
+        there. Enums, which differ between protocols, are strings.
+
+        Raises
+        ------
+        FormatError
+            when a table is asked for, of which a file cannot be read
+        ColumnError
+            when a table is asked for, in which a column of one run cannot stand below that of another
+        """
+        return _Tables(self._runs, self.runs)
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """The headline numbers of all runs: run, metric, value (null where nothing could be evaluated)."""
+        try:
+            return self.tables["summary"].select("run", "metric", "value").collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            what = str(error).splitlines()[0]
+            raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
+
+    def leaderboard(self, sort_by: str = "AP") -> pl.DataFrame:
+        """One row for each run: `run` and a column for each metric of the summary, the best run first.
+
+        A metric that a run does not have is null. Runs that are equal in `sort_by` stay in the order of `runs`, those without
+        it come last.
+
+        Raises
+        ------
+        ParameterError
+            there is no such metric
+        """
+        table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
+        if sort_by not in table.columns[1:]:
+            raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), table.columns[1:])}")
+        return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over `tables`; `$name` stands for a parameter.
+
+        Only the files of tables that the query names are opened.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        """
+        words = set(re.findall(r"\w+", query.lower()))
+        wanted = {name for name in self.tables if name.lower() in words or _CATALOGUE.search(query.lower())}
+        # the others stand there for their names alone, which the message of an error lists
+        tables = {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
+        return sql.query(tables, query, parameters)
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with `tables` as its views; it is the caller's to close."""
+        return sql.connect(dict(self.tables))
+
+    def evaluation(self, run: str) -> Evaluation:
+        """The evaluation of one run, as `apframe.read_evaluation` reads it.
+
+        Raises
+        ------
+        ParameterError
+            there is no such run
+        """
+        if run not in self._runs:
+            raise ParameterError(f"no run {run!r}{did_you_mean(str(run), list(self._runs))}")
+        return read_evaluation(self._runs[run].path)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return f"RunSets({len(self)} run{'s' if len(self) > 1 else ''}: {listed(list(self._runs))})"
+
+    def _repr_html_(self) -> str:
+        table = self.leaderboard(self.summary["metric"][0])
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+        cells = [[run, *("–" if value is None else f"{value:.3f}" for value in values)] for run, *values in table.iter_rows()]
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+class _Tables(Mapping[str, pl.LazyFrame]):
+    """The tables of all runs by name; the files of one are opened when it is first asked for."""
+
+    def __init__(self, runs: Mapping[str, _Run], overview: pl.DataFrame) -> None:
+        self._runs, self._opened = runs, {"runs": overview.lazy()}
+        self._names = list(dict.fromkeys([*(name for run in runs.values() for name in run.heights if name != "runs"), "runs"]))
+
+    def __getitem__(self, name: str) -> pl.LazyFrame:
+        if name not in self._opened:
+            if name not in self._names:
+                raise KeyError(name)
+            self._opened[name] = self._concatenated(name)
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def _concatenated(self, name: str) -> pl.LazyFrame:
+        parts = {run.name: scan_table(run.path, name) for run in self._runs.values() if name in run.heights}
+        _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
+        named = [
+            table.with_columns(cs.enum().cast(pl.String))
+            .rename({"run": f"{name}.run"}, strict=False)
+            .select(pl.lit(run).alias("run"), pl.all())
+            for run, table in parts.items()
+        ]
+        table = pl.concat(named, how="diagonal_relaxed")
+        try:
+            table.collect_schema()
+        except pl.exceptions.PolarsError as error:
+            what = str(error).splitlines()[0]
+            raise ColumnError(f"{name}: the runs hold different things in one column ({what}); scan them one by one") from error
+        return table
+
+
+def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> None:
+    """An error where a column holds lists or structs in one run, and in another what cannot stand below them."""
+    first: dict[str, tuple[str, Any]] = {}
+    for run, schema in schemas.items():
+        for column, dtype in schema.items():
+            other, kind = first.setdefault(column, (run, dtype))
+            is_nested = dtype.is_nested() or kind.is_nested()
+            if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
+                raise ColumnError(f"{table}.{column} is {kind} in run {other!r}, {dtype} in run {run!r}; scan them one by one")
+
+
+def _paths(folders: Any) -> tuple[list[Path], bool]:
+    """The folders that were named, and whether they are those that a pattern matches."""
+    if isinstance(folders, (str, Path)):
+        if glob.has_magic(str(folders)) and not Path(folders).is_dir():
+            return _matching(str(folders)), True
+        return [Path(folders)], False
+    given = list(folders) if isinstance(folders, Iterable) else [folders]
+    if not given or not all(isinstance(folder, (str, Path)) for folder in given):
+        raise ParameterError(f'scan_runs takes a folder, a list of folders, or a pattern such as "runs/*", not {folders!r}')
+    count = Counter(_absolute(Path(folder)) for folder in given)
+    doubled = [str(folder) for folder in given if count[_absolute(Path(folder))] > 1]
+    if doubled:
+        raise ParameterError(f"a folder is named twice ({listed(doubled)}); name each once")
+    return [Path(folder) for folder in given], False
+
+
+def _matching(pattern: str) -> list[Path]:
+    """The folders that a pattern matches, without those that only lead to others of them."""
+    # not Path.glob: hidden folders, in which sets are being written, must not match
+    found = sorted({Path(match) for match in glob.glob(pattern, recursive=True)})  # noqa: PTH207
+    folders = [path for path in found if path.is_dir()]
+    above = {parent for path in folders for parent in path.parents}
+    runs = [path for path in folders if path not in above or (path / MANIFEST).exists()]
+    if not runs:
+        what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
+        raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")
+    return runs
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as few as tell them apart.
+
+    >>> _names([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
+    ['one/a', 'two/a', 'b']
+    """
+    parts = [_absolute(folder).parts for folder in folders]
+    depths = [1] * len(folders)
+    while True:
+        names = ["/".join(path[-depth:]) for path, depth in zip(parts, depths, strict=True)]
+        count = Counter(names)
+        if len(count) == len(names):
+            return names
+        depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]
+
+
+def _differences(runs: Sequence[_Run]) -> list[str]:
+    """In what the runs differ, and how they fall into groups: `data: a, b | c`."""
+    choices = dict.fromkeys(choice for run in runs for choice in run.protocol)
+    changed = [choice for choice in choices if any(run.protocol.get(choice) != runs[0].protocol.get(choice) for run in runs)]
+    aspects: dict[str, list[Any]] = {
+        "data": [run.data for run in runs],
+        f"protocol ({', '.join(changed)})": [run.protocol for run in runs],
+        "the categories that were evaluated": [run.category_ids for run in runs],
+    }
+    texts = []
+    for aspect, values in aspects.items():
+        groups: list[tuple[Any, list[str]]] = []
+        for run, value in zip(runs, values, strict=True):
+            members = next((members for other, members in groups if other == value), None)
+            if members is None:
+                groups.append((value, [run.name]))
+            else:
+                members.append(run.name)
+        if len(groups) > 1:
+            texts.append(f"{aspect}: {' | '.join(_members(members) for _, members in groups)}")
+    return texts
+
+
+def _members(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

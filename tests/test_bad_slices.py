@@ -1,0 +1,191 @@
+"""Every slice that cannot be made, with the error that says so."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ParameterError
+
+IMAGES = {
+    "image_id": [1, 2], "weather": ["rain", "sun"], "camera": [1, 2], "AP": [1, 2], "n_images": [1, 2], "tags": [["a"], []],
+    "rolled_up": [1, 2],
+}  # fmt: skip
+CATEGORIES = {"category_id": [1], "name": ["cat"], "supercategory": ["animal"]}
+ANNOTATIONS = {
+    "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [10, 10], "height": [10, 10],
+    "occlusion": [0.1, 0.9], "camera": [1, 2], "colour": ["red", "blue"], "wear": [1, None], "nothing": [None, None],
+    "equal": [1.0, 1.0],
+}  # fmt: skip
+DETECTIONS = {
+    "image_id": [1, 2], "category_id": [1, 1], "score": [0.9, 0.8], "x": [0, 0], "y": [0, 0], "width": [10, 10],
+    "height": [10, 10], "colour": ["red", "blue"], "source": ["a", "b"], "wear": ["new", None],
+}  # fmt: skip
+
+
+def evaluated(**options: Any) -> apf.Evaluation:
+    return apf.evaluate(apf.Dataset(IMAGES, CATEGORIES, ANNOTATIONS), DETECTIONS, **options)
+
+
+def refused(call: Callable[[], Any], *words: str) -> None:
+    """The error is one line that has all these words."""
+    with pytest.raises(ParameterError) as raised:
+        call()
+    message = str(raised.value)
+    assert "\n" not in message
+    for word in words:
+        assert word in message, message
+
+
+# ---- keys
+
+BAD_KEYS: dict[str, tuple[list[Any], list[str]]] = {
+    "no key": ([], ["name a column"]),
+    "unknown column": (["wether"], ["'wether'", "did you mean weather"]),
+    "unknown column, nothing near": (["zzz"], ["'zzz'", "there are", "weather", "occlusion"]),
+    "unknown column of a table": (["images.wether"], ["images", "'wether'", "did you mean weather"]),
+    "column of another table": (["images.occlusion"], ["images", "'occlusion'"]),
+    "unknown table": (["pictures.weather"], ["'pictures.weather'"]),
+    "column of images and annotations": (["camera"], ["'camera'", '"images.camera"', '"annotations.camera"']),
+    "twice": (["weather", "weather"], ["weather", "twice"]),
+    "twice, once qualified": (["weather", "images.weather"], ["weather", "twice"]),
+    "twice, once in bins": (["occlusion", apf.bins("occlusion", [0, 1])], ["occlusion", "twice"]),
+    "two sides of one column": (["annotations.colour", "detections.colour"], ["colour", "twice"]),
+    "two dicts": ([{"a": [1]}, {"b": [2]}], ["one dict"]),
+    "name of a metric": (["AP"], ["'AP'", "rename"]),
+    "name of the support": (["images.n_images"], ["'n_images'", "rename"]),
+    "lists": (["tags"], ["'tags'", "List"]),
+    "types that differ": (["wear"], ["'wear'", "String", "cast"]),
+    "a number": ([3], ["3"]),
+    "an expression": ([pl.col("weather") == "rain"], ["weather"]),
+    "bins of text": ([apf.bins("weather", [0, 1])], ["weather", "numbers", "String"]),
+    "bins of an unknown column": ([apf.bins("oclusion", [0, 1])], ["'oclusion'", "did you mean occlusion"]),
+    "quantiles of text": ([apf.quantiles("weather", 2)], ["weather", "numbers", "String"]),
+    "quantiles of equal values": ([apf.quantiles("equal", 2)], ["equal", "1"]),
+    "no named slices": ([{}], ["slice"]),
+    "named slice of no condition": ([{"empty": []}], ["empty"]),
+}
+
+
+@pytest.mark.parametrize(("keys", "words"), BAD_KEYS.values(), ids=BAD_KEYS)
+def test_bad_key(keys: list[Any], words: list[str]) -> None:
+    refused(lambda: evaluated().by(*keys), *words)
+
+
+@pytest.mark.parametrize("level", ["image", "", None, "Category"])
+def test_unknown_level(level: Any) -> None:
+    refused(lambda: evaluated().by("weather", level=level), "level", '"summary"', '"category"', repr(level))
+
+
+@pytest.mark.parametrize("key", ["name", "category_id"])
+def test_key_with_the_name_of_a_column_of_the_level(key: str) -> None:
+    assert evaluated().by(key).height == 1
+    refused(lambda: evaluated().by(key, level="category"), repr(key))
+
+
+def test_key_with_the_name_of_the_marginals() -> None:
+    refused(lambda: evaluated().by("rolled_up", marginals=True), "'rolled_up'", "rename")
+
+
+def test_pooled_categories_have_no_slices_of_categories() -> None:
+    pooled = evaluated(agnostic=True)
+    assert pooled.by("weather").height == 2
+    refused(lambda: pooled.by("supercategory"), "pooled")
+    refused(lambda: pooled.by("weather", level="category"), "pooled")
+    refused(lambda: pooled.by({"cats": pl.col("name") == "cat"}), "pooled")
+
+
+def many(n: int, table: str) -> apf.Evaluation:
+    """One object has a number of its own; so have the detections, or the images, instead."""
+    ids = list(range(1, n + 1))
+    rows = {"image_id": ids, "category_id": [1] * n, **{side: [10] * n for side in ("x", "y", "width", "height")}}
+    number = {"number": ids}
+    of = {name: number if name == table else {} for name in ("images", "annotations", "detections")}
+    truth = apf.Dataset({"image_id": ids} | of["images"], {"category_id": [1]}, rows | of["annotations"])
+    return apf.evaluate(truth, rows | {"score": [1.0] * n} | of["detections"], iou_thresholds=[0.5], area_ranges={})
+
+
+def test_too_many_slices_of_objects() -> None:
+    refused(lambda: many(1001, "annotations").by("number"), "number", "1,001", "1,000", "bins")
+    assert many(1001, "images").by("number").height == 1001
+
+
+# ---- bins
+
+
+@pytest.mark.parametrize("edges", [[], [1], [1, 1], [0, 2, 1], [0, float("nan"), 1], ["a", "b"], 3, None])
+def test_bad_edges(edges: Any) -> None:
+    refused(lambda: apf.bins("occlusion", edges), "occlusion", "edges")
+
+
+@pytest.mark.parametrize("labels", [[], ["a"], ["a", "b", "c"], ["a", "a"]])
+def test_bad_labels(labels: list[str]) -> None:
+    refused(lambda: apf.bins("occlusion", [0, 0.5, 1], labels=labels), "occlusion", "2 different labels")
+
+
+@pytest.mark.parametrize("n", [0, -1, [0.5], [0.5, 0.2], [-0.1, 1], [0, 1.1], "four"])
+def test_bad_quantiles(n: Any) -> None:
+    refused(lambda: apf.quantiles("occlusion", n), "occlusion")
+
+
+def test_quantiles_of_nothing() -> None:
+    truth = apf.Dataset(IMAGES, CATEGORIES, pl.DataFrame(ANNOTATIONS).with_columns(pl.col("nothing").cast(pl.Float64)))
+    refused(lambda: apf.evaluate(truth, DETECTIONS).by(apf.quantiles("nothing", 2)), "nothing", "null")
+
+
+# ---- conditions
+
+BAD_CONDITIONS: dict[str, tuple[Any, list[str]]] = {
+    "unknown column": (pl.col("wether") == "rain", ["'wether'", "did you mean weather"]),
+    "no column": (pl.lit(True), ["column"]),
+    "columns of several tables": (
+        (pl.col("weather") == "rain") & (pl.col("occlusion") < 0.5),
+        ["several", "weather", "occlusion", "images", "annotations"],
+    ),
+    "column of images and annotations": (pl.col("camera") == 1, ["'camera'", '"images.camera"', '"annotations.camera"']),
+    "not Boolean": (pl.col("occlusion") + 1, ["true or false", "Float64"]),
+    "cannot be computed": (pl.col("weather") > 1, ["weather"]),
+    "no image": (pl.col("weather") == "snow", ["image"]),
+    "unknown images": ([1, 77, 88], ["77", "88"]),
+    "no ids at all": ([], ["image"]),
+    "ids of another type": (["a"], ["'a'"]),
+    "text": ("weather == 'rain'", ["weather == 'rain'"]),
+    "a number": (1, ["1"]),
+    "None": (None, ["None"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("condition", "words"), BAD_CONDITIONS.values(), ids=BAD_CONDITIONS)
+def test_bad_condition_of_a_part(condition: Any, words: list[str]) -> None:
+    refused(lambda: evaluated().where(condition), *words)
+
+
+@pytest.mark.parametrize(("condition", "words"), BAD_CONDITIONS.values(), ids=BAD_CONDITIONS)
+def test_bad_condition_of_a_named_slice(condition: Any, words: list[str]) -> None:
+    refused(lambda: evaluated().by({"good": pl.col("weather") == "rain", "bad": condition}), *words)
+
+
+def test_named_slice_without_images_is_named() -> None:
+    refused(lambda: evaluated().by({"snow": pl.col("weather") == "snow"}), "snow", "image")
+
+
+def test_conditions_that_no_category_meets() -> None:
+    condition = pl.col("name") == "dog"
+    refused(lambda: evaluated().where(condition), "category")
+    refused(lambda: evaluated().by({"dogs": condition}), "dogs", "category")
+    refused(lambda: evaluated().by({"cats": pl.col("name") == "cat", "dogs": condition}), "dogs", "category")
+
+
+def test_conditions_that_leave_no_image_together() -> None:
+    rain, sun = pl.col("weather") == "rain", pl.col("weather") == "sun"
+    refused(lambda: evaluated().where(rain, sun), "image")
+    refused(lambda: evaluated().where(rain).where(sun), "image")
+    refused(lambda: evaluated().by({"both": [rain, sun]}), "both", "image")
+
+
+def test_images_outside_a_part_are_unknown_in_it() -> None:
+    refused(lambda: evaluated().where([1]).where([2]), "2")
