@@ -46,11 +46,18 @@ def evaluate_files(
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
+    by: Annotated[
+        str | None,
+        typer.Option(metavar="weather,supercategory", help="print a row for each slice by these columns"),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
     drop_unknown_images: Annotated[
         bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the twelve COCO numbers, and all tables behind them."""
+    if as_csv and by is None:
+        raise ParameterError("--csv is for slices: name columns with --by")
     if out is not None:
         refuse_foreign(out, DETECTION)  # before the work, not after it
     with _progress() as say:
@@ -65,11 +72,17 @@ def evaluate_files(
             unknown_images="drop" if drop_unknown_images else "error",
         )
         say("matching and ranking")
+        slices = None if by is None else evaluation.by(*(name.strip() for name in by.split(",")))
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out)
-    print(json.dumps(dict(summary.rows())) if as_json else evaluation)
+    if slices is None:
+        print(json.dumps(dict(summary.rows())) if as_json else evaluation)
+        return
+    if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
+        slices = slices.select(pl.exclude("^AR.*$", "n_categories"))
+    _show(slices, as_json, as_csv, digits=3)
 
 
 @app.command("rank", short_help="Evaluate search runs against relevance judgements.")

@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
-from apframe.analysis.keys import Bins, Key, conjunction, make_keys, name_masks
+from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
 from apframe.analysis.per_image import count_per_image
 from apframe.exceptions import FormatError, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories
@@ -341,39 +341,20 @@ class Evaluation:
             raise ParameterError('the categories are pooled: there is no level="category"')
         if not keys:
             raise ParameterError("by: name a column, or several")
-        from apframe.analysis.slices import SUPPORT, make_slicing, tabulate  # brings in NumPy
+        from apframe.analysis.slices import SUPPORT, make_slicings, tabulate  # brings in NumPy
 
         each_category = level == "category"
         tables = self._inputs.tables()
-        parts = self._split(keys, tables)
-        if parts is not None:
-            if marginals:
-                raise ParameterError("by: marginals need named slices that are all about one table")
-            found = [part.by(*part_keys, level=level) for part, part_keys in parts]
-            names = pl.Enum([name for _, part_keys in parts for key in part_keys if isinstance(key, Mapping) for name in key])
-            return pl.concat([table.with_columns(pl.col("slice").cast(names)) for table in found])
         made = make_keys(keys, tables)
         taken = {"rolled_up", *(line.metric for line in headlines(self.protocol)), *SUPPORT}
         self._refuse_keys(made, taken | ({"category_id", "name"} if each_category else set()))
         heights = {name: table.height for name, table in tables.items()}
-        slicing = make_slicing(made, heights, marginals=marginals, each_category=each_category)
-        categories = tables["categories"].select("category_id", "name") if each_category else None
-        table = tabulate(self._pipeline.slices(slicing), slicing, made, categories)
+        if self.protocol.agnostic:
+            heights["categories"] = 1  # they are one
+        slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
+        parts = [(slicing, self._pipeline.slices(slicing)) for slicing in slicings]
+        table = tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
         return table if marginals else table.drop("rolled_up")
-
-    def _split(
-        self, keys: Sequence[SliceKey], tables: Mapping[str, pl.DataFrame]
-    ) -> list[tuple[Evaluation, list[SliceKey]]] | None:
-        """Where named slices are about several tables: an evaluation of each, and the keys with its name alone."""
-        named = next((key for key in keys if isinstance(key, Mapping)), None)
-        masks = {} if named is None else name_masks(named, tables)
-        if len({tuple(mask) for mask in masks.values()}) <= 1 and all(len(mask) == 1 for mask in masks.values()):
-            return None
-        parts = []
-        for name, mask in masks.items():
-            part = self._subset(mask)
-            parts.append((part, [{name: part._inputs.image_ids} if key is named else key for key in keys]))
-        return parts
 
     def _refuse_keys(self, keys: Sequence[Key], taken: set[str]) -> None:
         for place, key in enumerate(keys):
@@ -381,24 +362,19 @@ class Evaluation:
                 raise ParameterError(f"by: {key.name} is given twice")
             if key.name in taken:
                 raise ParameterError(f"by: the result has a column {key.name!r} of its own; rename that of the {key.table}")
-            if key.table == "categories" and self.protocol.agnostic:
+            about = {key.table, *(table for masks in key.masks.values() for table in masks)}
+            if "categories" in about and self.protocol.agnostic:
                 raise ParameterError(f"by: {key.name} is of the categories, which are pooled")
 
     def _each_slice(self, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
         """Every slice: the values of the keys as a table of one row, and the evaluation of the slice."""
-        from apframe.analysis.slices import make_slicing, walk
+        from apframe.analysis.slices import make_slicings, walk
 
         tables = self._inputs.tables()
-        parts = self._split(keys, tables)
-        if parts is not None:
-            for part, part_keys in parts:
-                yield from part._each_slice(part_keys)
-            return
         made = make_keys(keys, tables)
         self._refuse_keys(made, set(self._pipeline.curves().collect_schema()))
         heights = {name: table.height for name, table in tables.items()}
-        slicing = make_slicing(made, heights, marginals=False, each_category=False)
-        for values, masks in walk(slicing, made, heights):
+        for values, masks in walk(make_slicings(made, heights), made, heights):
             yield values, self._subset(masks)
 
     def where(self, *conditions: Condition) -> Evaluation:
@@ -425,11 +401,9 @@ class Evaluation:
         """
         return self._subset(conjunction(conditions, self._inputs.tables()))
 
-    def _subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Evaluation:
+    def _subset(self, masks: Masks) -> Evaluation:
+        refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
-        for name, ids in (("image", inputs.image_ids), ("category", inputs.category_ids)):
-            if ids.is_empty():
-                raise ParameterError(f"where: no {name} meets the conditions")
         return Evaluation(lambda: inputs, self.protocol)
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:

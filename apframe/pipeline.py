@@ -136,6 +136,11 @@ class Pipeline:
         """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
         and categories.
         """
+        metrics = [line.metric for line in headlines(self.protocol)]
+        shape = (len(slicing.images), len(slicing.detections), len(slicing.objects), len(slicing.categories))
+        if 0 in shape:  # of a table without rows
+            empty = {name: np.zeros(shape) for name in metrics}
+            return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
         lists = self._lists(slicing)
         size = len(self.protocol.area_ranges) * (lists.order.height + lists.annotations.height)
         at_once = max(1, _MOST_FLAGS // max(size, 1))  # groups of objects whose flags are held together
@@ -146,11 +151,10 @@ class Pipeline:
             flags = [[part for group in groups for part in slicing.objects.restrict(of, group, table)] for of, table in inside]
             parts.append(self._measure(self._rank(lists, *flags), slicing))
         joined = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-        shape = (len(slicing.images), len(slicing.detections), len(slicing.objects), len(slicing.categories))
         values = {name: array.reshape(shape) for name, array in joined.items()}
         n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
         values["n_images"] = np.broadcast_to(n_images[:, None, None, None], shape)
-        return {name: values[name] for name in (*(line.metric for line in headlines(self.protocol)), *SUPPORT)}
+        return {name: values[name] for name in (*metrics, *SUPPORT)}
 
     def _lists(self, slicing: Slicing) -> Lists:
         """The lists of every group of images and of detections: group number `image group * n_detections_groups + ...`."""
@@ -167,10 +171,14 @@ class Pipeline:
             pl.LazyFrame({"part": range(n_parts)}), how="cross"
         )
         return regroup(
-            order, pairs, found.select("detection", group=group).collect(),
+            order,
+            pairs,
+            found.select("detection", group=group).collect(),
             expected.select("annotation", "category", group=group).collect(),
-            self._n_categories, len(slicing.images) * n_parts, rank_anew=n_parts > 1,
-        )  # fmt: skip
+            self._n_categories,
+            len(slicing.images) * n_parts,
+            rank_anew=not slicing.detections.is_whole(self.detections.height),
+        )
 
     def _measure(self, ranking: Ranking, slicing: Slicing) -> dict[str, np.ndarray]:
         """The headline numbers and counts of some groups of objects: arrays over lists' groups, objects and categories."""

@@ -8,7 +8,7 @@ detections have tells these apart. `"annotations.occlusion"` names the table too
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import pairwise
 from typing import Any
 
@@ -18,6 +18,8 @@ from apframe.exceptions import ParameterError, did_you_mean, listed
 from apframe.schema import OUTSIDE
 
 Tables = Mapping[str, pl.DataFrame]
+Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
+SEVERAL = "several"  # the table of named slices that are about more than one
 _OBJECTS = ["annotations", "detections"]  # one column in both is one key
 _REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
 
@@ -38,13 +40,15 @@ class Key:
 
     `table` is the table that it divides: images, categories, annotations (with the detections that carry it too) or detections.
     `values` are what the result shows, in its order. `members` has a frame for each table that carries the key: `row` (a row
-    number) and `code` (a place in `values`); named slices may share rows.
+    number) and `code` (a place in `values`); named slices may share rows. `masks` are those of named slices; where these are
+    about several tables, there are no members.
     """
 
     name: str
     table: str
     values: pl.Series
     members: Mapping[str, pl.DataFrame]
+    masks: Mapping[str, Masks] = field(default_factory=dict)
 
 
 def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = None) -> Bins:
@@ -100,13 +104,8 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     return Bins(column, bins(column, probabilities, labels).edges, None if labels is None else tuple(labels), of_quantiles=True)
 
 
-def make_key(key: str | Bins, tables: Tables) -> Key:
-    """The key of a column, or of bins of it; the tables are those that are evaluated, rows by image and category in order.
-
-    >>> key = make_key(bins("n", [0, 2, 4]), {"images": pl.DataFrame({"image_id": [1, 2, 3], "n": [4, 1, None]})})
-    >>> key.values.to_list(), key.members["images"]["code"].to_list()
-    (['[0, 2)', '[2, 4]', None], [1, 0, 2])
-    """
+def _make_key(key: Any, tables: Tables) -> Key:
+    """The key of a column, or of bins of it."""
     word = key.column if isinstance(key, Bins) else key
     if not isinstance(word, str):
         raise ParameterError(f"by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of slices, not {word!r}")
@@ -121,59 +120,66 @@ def make_key(key: str | Bins, tables: Tables) -> Key:
 
 
 def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
-    """The keys of columns, bins and named slices, in their order; see `make_key` and `named_slices`."""
-    made = []
-    for key in keys:
-        if isinstance(key, Mapping):
-            masks = name_masks(key, tables)
-            table = next(iter(next(iter(masks.values()))))
-            made.append(named_slices({name: of_tables[table] for name, of_tables in masks.items()}, table))
-        else:
-            made.append(make_key(key, tables))
+    """The keys of columns, bins and named slices, in their order.
+
+    Parameters
+    ----------
+    keys
+        names of columns, `Bins`, and at most one dict from names to conditions (several expressions in a list must all hold)
+    tables
+        the four, or some of them, as they are evaluated
+
+    >>> tables = {"images": pl.DataFrame({"image_id": [1, 2, 3], "n": [4, 1, None]})}
+    >>> bins_of_n, low = make_keys([bins("n", [0, 2, 4]), {"low": pl.col("n") < 3}], tables)
+    >>> bins_of_n.values.to_list(), bins_of_n.members["images"]["code"].to_list()
+    (['[0, 2)', '[2, 4]', None], [1, 0, 2])
+    >>> low.members["images"].rows()
+    [(1, 0)]
+    """
     if sum(isinstance(key, Mapping) for key in keys) > 1:
         raise ParameterError("by: give all named slices in one dict")
-    return made
+    return [_named_slices(key, tables) if isinstance(key, Mapping) else _make_key(key, tables) for key in keys]
 
 
-def name_masks(slices: Mapping[str, Any], tables: Tables) -> dict[str, dict[str, dict[str, pl.Series]]]:
-    """The masks of named conditions, see `conjunction`; several expressions in a list must all hold.
-
-    Raises
-    ------
-    ParameterError
-        there are none, or one has no image
-    """
+def _name_masks(slices: Mapping[str, Any], tables: Tables) -> dict[str, Masks]:
+    """The masks of named conditions, see `conjunction`; an error where there are none, or nothing to evaluate in one."""
     if not slices:
         raise ParameterError("by: the dict of slices is empty")
-    found = {}
+    found: dict[str, Masks] = {}
     for name, condition in slices.items():
         is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
         masks = conjunction(condition if is_several else [condition], tables)
-        if "images" in masks and not masks["images"]["images"].any():
-            raise ParameterError(f"by: no image is in the slice {name!r}")
+        refuse_nothing(f"by: slice {name!r}", masks)
         found[str(name)] = masks
     return found
 
 
-def named_slices(slices: Mapping[str, Mapping[str, pl.Series]], table: str, name: str = "slice") -> Key:
-    """The key of conditions on one table, which may overlap; the masks are those of `conjunction`.
+def refuse_nothing(what: str, masks: Masks) -> None:
+    """An error where no image or no category is inside."""
+    for table, thing in (("images", "image"), ("categories", "category")):
+        if table in masks and not masks[table][table].any():
+            raise ParameterError(f"{what}: no {thing} meets the conditions")
 
-    >>> masks = {"a": {"images": pl.Series([True, True])}, "b": {"images": pl.Series([False, True])}}
-    >>> named_slices(masks, "images").members["images"].rows()
-    [(0, 0), (1, 0), (1, 1)]
-    """
-    owners = dict.fromkeys(owner for masks in slices.values() for owner in masks)
-    heights = {owner: len(mask) for masks in slices.values() for owner, mask in masks.items()}
+
+def _named_slices(slices: Mapping[str, Any], tables: Tables, name: str = "slice") -> Key:
+    """The key of named conditions, which may overlap."""
+    masks = _name_masks(slices, tables)
+    values = pl.Series(name, list(masks), dtype=pl.Enum(list(masks)))
+    about = {tuple(mask) for mask in masks.values()}
+    table = next(iter(about))[0] if len(about) == 1 and len(next(iter(about))) == 1 else SEVERAL
+    if table == SEVERAL:
+        return Key(name, table, values, {}, masks)
+    owners = dict.fromkeys(owner for mask in masks.values() for owner in mask[table])
     members = {
         owner: pl.concat(
-            pl.DataFrame({"row": _everything(masks, owner, heights[owner]).arg_true()}).with_columns(
-                code=pl.lit(code, pl.Int32)
-            )
-            for code, masks in enumerate(slices.values())
+            pl.DataFrame(
+                {"row": mask[table].get(owner, pl.repeat(True, tables[owner].height, eager=True)).arg_true()}
+            ).with_columns(code=pl.lit(code, pl.Int32))
+            for code, mask in enumerate(masks.values())
         )
         for owner in owners
     }
-    return Key(name, table, pl.Series(name, list(slices), dtype=pl.Enum(list(slices))), members)
+    return Key(name, table, values, members, masks)
 
 
 def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
@@ -239,11 +245,13 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
     nested = next((column for column in found.values() if column.dtype.is_nested()), None)
     if nested is not None:
         raise ParameterError(f"by: {word!r} holds {nested.dtype}, of which no slices can be made")
-    try:
-        together = pl.concat([column.to_frame("value") for column in found.values()], how="vertical_relaxed")
-    except pl.exceptions.PolarsError:
+    if len({_kind(column.dtype) for column in found.values()} - {"null"}) > 1:
         dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in found.items())
-        raise ParameterError(f"by: {word!r} is {dtypes}; cast one of them") from None
+        raise ParameterError(f"by: {word!r} is {dtypes}; cast one of them")
+    columns = list(found.values())
+    if len({column.dtype for column in columns}) > 1 and _kind(columns[0].dtype) == "text":
+        columns = [column.cast(pl.String) for column in columns]
+    together = pl.concat([column.to_frame("value") for column in columns], how="vertical_relaxed")
     values = together["value"].unique().sort(nulls_last=True)
     places = values.to_frame().with_row_index("code").with_columns(pl.col("code").cast(pl.Int32))
     options: dict[str, Any] = {"on": "value", "how": "left", "nulls_equal": True, "maintain_order": "left"}
@@ -251,6 +259,13 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
         table: column.cast(values.dtype).to_frame("value").join(places, **options)["code"] for table, column in found.items()
     }
     return values, codes
+
+
+def _kind(dtype: pl.DataType) -> str:
+    """What dtypes have in common that can be compared."""
+    if dtype.is_numeric():
+        return "number"
+    return {pl.Null: "null", pl.String: "text", pl.Categorical: "text"}.get(dtype.base_type(), str(dtype))
 
 
 def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
@@ -298,11 +313,6 @@ def _members(codes: pl.Series) -> pl.DataFrame:
     return codes.to_frame("code").with_row_index("row")
 
 
-def _everything(masks: Mapping[str, pl.Series], owner: str, height: int) -> pl.Series:
-    """The mask of a table; all of it where the condition is not about that table."""
-    return masks[owner] if owner in masks else pl.repeat(True, height, eager=True)
-
-
 def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     """The rows that meet an expression, in the tables that have all its columns."""
     words = condition.meta.root_names()
@@ -310,7 +320,8 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
         raise ParameterError(
             f'a condition names the columns that it is about, as in pl.col("weather") == "fog"; got {condition}'
         )
-    owners_of = {word: _owners(word, tables) for word in words}
+    deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
+    owners_of = {word: _owners(word, tables) for word in deciding}
     owners = [table for table in tables if all(table in owners for _, owners in owners_of.values())]
     if not owners:
         shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
@@ -322,7 +333,8 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     _one_key(word, column, owners)
     masks = {}
     for table in owners:
-        frame = tables[table].select(pl.col(column).alias(word) for word, (column, _) in owners_of.items())
+        ids = [word for word in words if word not in deciding and word in tables[table].columns]
+        frame = tables[table].select(*ids, *(pl.col(column).alias(word) for word, (column, _) in owners_of.items()))
         try:
             mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
         except pl.exceptions.PolarsError as error:

@@ -1,19 +1,19 @@
 """Slices: which rows belong to each, for every table on its own, and the table of results that comes out.
 
 The keys of one table make groups of its rows: every combination of values that occurs, and with marginals, every combination of
-some of the keys. A slice is a group of the images, one of the categories, one of the objects and one of the detections.
+some of the keys. A slice is a group of the images, one of the detections, one of the objects and one of the categories.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
 import polars as pl
 
-from apframe.analysis.keys import Key
+from apframe.analysis.keys import SEVERAL, Key, Masks
 from apframe.exceptions import ParameterError
 
 ROLLED_UP = -1  # the code of a key of which a group takes all values
@@ -41,11 +41,12 @@ class Groups:
 
 @dataclass(frozen=True)
 class ObjectGroups:
-    """The groups of the objects. `codes` as in `Groups`; whether a row is inside is told key by key."""
+    """The groups of the objects, `codes` as in `Groups`; `within` are rows outside of which all groups end."""
 
     codes: pl.DataFrame
     keys: Sequence[Key]
     heights: Mapping[str, int]
+    within: Mapping[str, pl.Series]
 
     def __len__(self) -> int:
         return self.codes.height
@@ -56,8 +57,8 @@ class ObjectGroups:
         return list(flags) if inside is None else [row & inside for row in flags]
 
     def inside(self, group: int, table: str) -> np.ndarray | None:
-        """Whether each row of annotations or detections is in the group; None if they carry no key that says so."""
-        flags = None
+        """Whether each row of annotations or detections is in the group; None if they carry nothing that says so."""
+        flags = self.within[table].to_numpy() if table in self.within else None
         for key in self.keys:
             code = self.codes[key.name][group]
             if code != ROLLED_UP and table in key.members:
@@ -70,12 +71,13 @@ class ObjectGroups:
 
 @dataclass(frozen=True)
 class Slicing:
-    """The groups of the four tables, whose product are the slices."""
+    """The groups of the four tables, whose product are the slices; `fixed` are codes of a key that all of them share."""
 
     images: Groups
-    categories: Groups
-    objects: ObjectGroups
     detections: Groups
+    objects: ObjectGroups
+    categories: Groups
+    fixed: Mapping[str, int] = field(default_factory=dict)
 
     @property
     def axes(self) -> dict[str, Groups | ObjectGroups]:
@@ -84,21 +86,119 @@ class Slicing:
         return {"images": self.images, "detections": self.detections, **objects, "categories": self.categories}
 
 
-def make_slicing(keys: Sequence[Key], heights: Mapping[str, int], *, marginals: bool, each_category: bool) -> Slicing:
-    """The groups that the keys make; `heights` are those of the four tables.
+def make_slicings(
+    keys: Sequence[Key], heights: Mapping[str, int], *, marginals: bool = False, each_category: bool = False
+) -> list[Slicing]:
+    """The groups that the keys make; one for each of the named slices that are about several tables.
 
-    With `each_category` every category is a group of its own, and keys of the categories are never rolled up.
+    Parameters
+    ----------
+    keys
+        from `make_keys`
+    heights
+        of the four tables
+    marginals
+        also groups of all values of some keys
+    each_category
+        every category is a group of its own, and keys of the categories are not rolled up
     """
+    several = next((key for key in keys if key.table == SEVERAL), None)
+    if several is None:
+        return [_slicing(keys, heights, marginals, each_category, {}, {})]
+    parts: list[tuple[int, Masks]] = list(enumerate(several.masks.values()))
+    if marginals:
+        parts.append((ROLLED_UP, {}))
+    others = [key for key in keys if key is not several]
+    return [_slicing(others, heights, marginals, each_category, masks, {several.name: code}) for code, masks in parts]
+
+
+def tabulate(
+    parts: Sequence[tuple[Slicing, Mapping[str, np.ndarray]]], keys: Sequence[Key], categories: pl.DataFrame | None
+) -> pl.DataFrame:
+    """The table of slices.
+
+    Parameters
+    ----------
+    parts
+        the groups, and metrics and support by name as arrays over those of images, detections, objects and categories
+    keys
+        in the order of the columns
+    categories
+        columns of the categories, which follow the keys where each category is a group
+
+    Returns
+    -------
+    The keys' columns, those of `categories`, `rolled_up` (names of the keys that are rolled up), the metrics (null where
+    nothing could be evaluated) and the support; by key, null last, roll-ups below.
+    """
+    tables = []
+    for slicing, values in parts:
+        shape = next(iter(values.values())).shape
+        places = dict(zip(slicing.axes, (index.ravel() for index in np.indices(shape)), strict=True))
+        codes = [_code(key, slicing, places) for key in keys]
+        rows = slicing.categories.members.sort("group")["row"].to_numpy()
+        of_categories = [] if categories is None else categories[rows[places["categories"]]].get_columns()
+        columns = [pl.Series(name, array.ravel(), nan_to_null=True) for name, array in values.items()]
+        tables.append(pl.DataFrame([*codes, *of_categories, *columns]))
+    table = pl.concat(tables)
+    names = [key.name for key in keys]
+    is_rolled = {name: pl.col(name) == ROLLED_UP for name in names}
+    order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *names]
+    rolled = pl.concat_str(
+        [pl.when(flags).then(pl.lit(name)) for name, flags in is_rolled.items()], separator=", ", ignore_nulls=True
+    )
+    table = table.sort(order, maintain_order=True).with_columns(rolled_up=rolled)
+    shown = [key.values.gather(table[key.name].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
+    before = [*names, *(categories.columns if categories is not None else ()), "rolled_up"]
+    return table.with_columns(shown).select(*before, pl.exclude(before))
+
+
+def walk(
+    slicings: Sequence[Slicing], keys: Sequence[Key], heights: Mapping[str, int]
+) -> Iterator[tuple[pl.DataFrame, dict[str, dict[str, pl.Series]]]]:
+    """Every slice: the values of its keys as a table of one row, and its masks as `Inputs.subset` takes them."""
+    for slicing in slicings:
+        for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
+            at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
+            values = [key.values.gather(_code(key, slicing, at)).alias(key.name) for key in keys]
+            masks = {}
+            for (table, groups), place in zip(slicing.axes.items(), places, strict=True):
+                if isinstance(groups, Groups):
+                    rows = groups.members["row"].filter(groups.members["group"] == place)
+                    masks[table] = {table: pl.int_range(heights[table], eager=True).is_in(rows.implode())}
+                else:
+                    inside = {owner: groups.inside(place, owner) for owner in ("annotations", "detections")}
+                    masks[table] = {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
+            yield pl.DataFrame(values), masks
+
+
+def _code(key: Key, slicing: Slicing, places: Mapping[str, np.ndarray]) -> pl.Series:
+    if key.name in slicing.fixed:
+        n = len(places["images"])
+        return pl.repeat(slicing.fixed[key.name], n, dtype=pl.Int32, eager=True).alias(key.name)
+    return slicing.axes[key.table].codes[key.name].gather(places[key.table])
+
+
+def _slicing(
+    keys: Sequence[Key],
+    heights: Mapping[str, int],
+    marginals: bool,
+    each_category: bool,
+    within: Masks,
+    fixed: Mapping[str, int],
+) -> Slicing:
     of = {table: [key for key in keys if key.table == table] for table in heights}
-    images, detections = (_groups(of[table], heights[table], marginals) for table in ("images", "detections"))
+    rows = {table: pl.Series("row", range(height), dtype=pl.UInt32) for table, height in heights.items()}
+    rows |= {table: rows[table].filter(masks[table]) for table, masks in within.items() if table != "annotations"}
+    images, detections = (_groups(of[table], table, rows[table], marginals) for table in ("images", "detections"))
     if each_category:
-        each = pl.int_range(heights["categories"], dtype=pl.UInt32, eager=True)
-        codes = [key.members["categories"].sort("row")["code"].alias(key.name) for key in of["categories"]]
-        members = pl.DataFrame({"row": each, "group": each})
-        categories = Groups(pl.DataFrame([each.alias("group"), *codes]), members)
+        each = _groups([*of["categories"], _each(rows["categories"])], "categories", rows["categories"], False)
+        categories = Groups(each.codes.drop(""), each.members)
     else:
-        categories = _groups(of["categories"], heights["categories"], marginals)
-    objects = ObjectGroups(_object_codes(of["annotations"], heights, marginals), of["annotations"], heights)
+        categories = _groups(of["categories"], "categories", rows["categories"], marginals)
+    objects = ObjectGroups(
+        _object_codes(of["annotations"], heights, marginals), of["annotations"], heights, within.get("annotations", {})
+    )
     for groups, table in ((objects, "annotations"), (detections, "detections")):
         if len(groups) > MOST_GROUPS:
             names = ", ".join(key.name for key in of[table])
@@ -106,96 +206,56 @@ def make_slicing(keys: Sequence[Key], heights: Mapping[str, int], *, marginals: 
                 f"by: {names} makes {len(groups):,} slices of the {table}, at most {MOST_GROUPS:,} can be, as each is matched "
                 "anew; take apframe.bins or apframe.quantiles"
             )
-    return Slicing(images, categories, objects, detections)
+    return Slicing(images, detections, objects, categories, fixed)
 
 
-def tabulate(
-    values: Mapping[str, np.ndarray], slicing: Slicing, keys: Sequence[Key], categories: pl.DataFrame | None
-) -> pl.DataFrame:
-    """The table of slices.
-
-    Parameters
-    ----------
-    values
-        metrics and support by name, arrays over the groups of images, detections, objects and categories
-    slicing
-        the groups
-    keys
-        in the order of the columns
-    categories
-        columns that follow the keys where each category is a group; they stand in the order of the groups
-
-    Returns
-    -------
-    The keys' columns, those of `categories`, `rolled_up` (names of the keys that are rolled up), the metrics (null where
-    nothing could be evaluated) and the support; by key, null last, roll-ups below.
-    """
-    shape = next(iter(values.values())).shape
-    places = dict(zip(slicing.axes, (index.ravel() for index in np.indices(shape)), strict=True))
-    codes = pl.DataFrame([slicing.axes[key.table].codes[key.name].gather(places[key.table]) for key in keys])
-    is_rolled = {key.name: codes[key.name] == ROLLED_UP for key in keys}
-    shown = [key.values.gather(codes[key.name].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
-    rolled = [pl.when(flags).then(pl.lit(name)) for name, flags in is_rolled.items()]
-    of_categories = [] if categories is None else categories[places["categories"]].get_columns()
-    columns = [pl.Series(name, array.ravel(), nan_to_null=True) for name, array in values.items()]
-    table = pl.DataFrame([*shown, *of_categories]).with_columns(
-        pl.concat_str(rolled, separator=", ", ignore_nulls=True).alias("rolled_up"), *columns
-    )
-    order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *codes.get_columns(), pl.Series(places["categories"])]
-    return table.select(pl.all().sort_by(order))
+def _each(rows: pl.Series) -> Key:
+    """A key that tells all rows apart."""
+    return Key("", "categories", rows, {"categories": pl.DataFrame({"row": rows, "code": rows.cast(pl.Int32)})})
 
 
-def walk(
-    slicing: Slicing, keys: Sequence[Key], heights: Mapping[str, int]
-) -> Iterator[tuple[pl.DataFrame, dict[str, dict[str, pl.Series]]]]:
-    """Every slice: the values of its keys as a table of one row, and its masks as `Inputs.subset` takes them."""
-    for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
-        at = dict(zip(slicing.axes, places, strict=True))
-        values = [key.values.gather([slicing.axes[key.table].codes[key.name][at[key.table]]]).alias(key.name) for key in keys]
-        masks = {}
-        for table, groups in slicing.axes.items():
-            if isinstance(groups, Groups):
-                rows = groups.members["row"].filter(groups.members["group"] == at[table])
-                masks[table] = {table: pl.int_range(heights[table], eager=True).is_in(rows.implode())}
-        inside = {table: slicing.objects.inside(at["annotations"], table) for table in ("annotations", "detections")}
-        masks["annotations"] = {table: pl.Series(flags) for table, flags in inside.items() if flags is not None}
-        yield pl.DataFrame(values), masks
-
-
-def _groups(keys: Sequence[Key], n_rows: int, marginals: bool) -> Groups:
-    """The groups of the rows of one table."""
-    table = keys[0].table if keys else ""
-    rows = pl.DataFrame({"row": pl.int_range(n_rows, dtype=pl.UInt32, eager=True)})
+def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -> Groups:
+    """The groups of some rows of a table."""
+    names = [key.name for key in keys]
     parts = []
     for kept in _kept(keys, marginals):
-        part = rows
+        part = rows.to_frame()
         for key in keys:
             if key in kept:
                 part = part.join(key.members[table].rename({"code": key.name}), on="row")
             else:
                 part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.name))
         parts.append(part)
-    names = [key.name for key in keys]
     together = pl.concat(parts)
     if not keys:
         return Groups(pl.DataFrame({"group": [0]}), together.with_columns(group=pl.lit(0, pl.UInt32)))
-    codes = together.select(names).unique().sort(names).with_row_index("group")
+    codes = pl.concat([together.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
     return Groups(codes, together.join(codes, on=names).select("row", "group"))
 
 
+def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
+    """Codes that have a group even without rows: all named slices, where there is no other key; everything rolled up."""
+    always = []
+    if len(keys) == 1 and keys[0].masks:
+        always.append(pl.DataFrame({keys[0].name: range(len(keys[0].masks))}, schema={keys[0].name: pl.Int32}))
+    if marginals:
+        always.append(pl.DataFrame({key.name: [ROLLED_UP] for key in keys}, schema={key.name: pl.Int32 for key in keys}))
+    return always
+
+
 def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bool) -> pl.DataFrame:
-    """The combinations that occur among the annotations, and among the detections where these carry all keys."""
-    parts = [
-        _groups([_on(key, table) for key in keys], heights[table], marginals).codes
-        for table in ("annotations", "detections")
-        if all(table in key.members for key in keys)
-    ]
-    codes = pl.concat(parts).drop("group").unique() if keys else parts[0]
-    return codes.sort(codes.columns)
-
-
-def _on(key: Key, table: str) -> Key:
-    return Key(key.name, table, key.values, key.members)
+    """The combinations that occur among the annotations, and among the detections where these carry all of the keys."""
+    if not keys:
+        return pl.DataFrame({"group": [0]})
+    names = [key.name for key in keys]
+    parts = _always(keys, marginals)
+    for kept in _kept(keys, marginals):
+        rolled = [pl.lit(ROLLED_UP, pl.Int32).alias(key.name) for key in keys if key not in kept]
+        for table in ("annotations", "detections"):
+            if kept and all(table in key.members for key in kept):
+                rows = pl.Series("row", range(heights[table]), dtype=pl.UInt32)
+                parts.append(_groups(kept, table, rows, False).codes.with_columns(rolled).select(names))
+    return pl.concat(parts).unique().sort(names)
 
 
 def _kept(keys: Sequence[Key], marginals: bool) -> list[list[Key]]:

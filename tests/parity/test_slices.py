@@ -122,17 +122,18 @@ def test_evaluation_of_a_part_equals_reference(case: Case, chosen: list[Conditio
         assert Counter(matches.rows()) == Counter(reference_outcomes(reference, t, area_range))
 
 
-@given(cases_with_attributes(), some_conditions(3), options())
-def test_named_slices_and_where_are_the_same(case: Case, chosen: list[Condition], own: dict[str, Any]) -> None:
-    assume(evaluable(case, chosen))
+@given(cases_with_attributes(), st.lists(some_conditions(3), min_size=1, max_size=3), options())
+def test_named_slices_and_where_are_the_same(case: Case, chosen: list[list[Condition]], own: dict[str, Any]) -> None:
+    assume(all(evaluable(case, of_one) for of_one in chosen))
     evaluation = apf.evaluate(*tables_of(case), **own)
-    expressions = [condition.given for condition in chosen]
-    row = evaluation.by({"part": expressions}).row(0, named=True)
-    part = evaluation.where(*expressions)
-    reference = evaluate_by_reference(case.truth, case.results, part=slice_of(case, chosen), **own)
-    assert row["slice"] == "part"
-    assert_is_reference(row, part.summary["metric"], reference)
-    assert [row[name] for name in part.summary["metric"]] == close(part.summary["value"])
+    named = {f"part {number}": [condition.given for condition in of_one] for number, of_one in enumerate(chosen)}
+    slices = evaluation.by(named)
+    assert slices["slice"].to_list() == list(named)
+    for row, of_one in zip(slices.iter_rows(named=True), chosen, strict=True):
+        summary = evaluation.where(*(condition.given for condition in of_one)).summary
+        reference = evaluate_by_reference(case.truth, case.results, part=slice_of(case, of_one), **own)
+        assert_is_reference(row, summary["metric"], reference)
+        assert summary["value"].to_list() == close(row[name] for name in summary["metric"])
 
 
 @half_as_often

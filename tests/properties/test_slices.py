@@ -37,6 +37,7 @@ def evaluated(case: Case, **options: Any) -> apf.Evaluation:
     return apf.evaluate(*tables_of(case), **options)
 
 
+@half_as_often
 @given(cases_with_attributes(), st.sampled_from([key for key in KEYS if key.table in ("images", "annotations", "objects")]))
 def test_parts_that_share_nothing_add_up(case: Case, key: Key) -> None:
     counts = COUNTS if key.table == "images" else ["n_annotations"]  # a detection may be false in several slices of objects
@@ -45,6 +46,7 @@ def test_parts_that_share_nothing_add_up(case: Case, key: Key) -> None:
     assert evaluation.by(key.given).select(counts).sum().rows() == whole.select(counts).rows()
 
 
+@half_as_often
 @given(cases_with_attributes(ties=False), keys_of_several_tables, st.data())
 def test_shuffling_rows_changes_nothing(case: Case, chosen: list[Key], data: st.DataObject) -> None:
     before = evaluated(case)
@@ -73,7 +75,7 @@ def test_roll_ups_are_the_slices_by_the_other_keys(case: Case, chosen: list[Key]
         others = [key.given for key in chosen if key.column not in rolled]
         if others:
             expected = evaluation.by(*others, level=level)
-            assert_frame_equal(rows.select(expected.columns), expected, check_exact=True)
+            assert_frame_equal(rows.select(expected.columns), expected, check_exact=False, rel_tol=0, abs_tol=1e-12)
         elif level == "summary":
             (row,) = rows.rows(named=True)
             assert_is_summary(row, evaluation)
