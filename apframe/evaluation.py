@@ -238,10 +238,10 @@ class Evaluation:
     ) -> pl.DataFrame:
         """Precision and recall at every rank, at one threshold and area range, of one category or each.
 
-        Columns: category_id, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id, score, tp,
-        fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category` is a name
-        or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every slice, its
-        keys in front.
+        Columns: category_id, name, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
+        score, tp, fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category`
+        is a name or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every
+        slice, its keys in front.
         """
         threshold, area = self._threshold_at(iou_threshold), self._area_at(area_range)
         if category is not None and self.protocol.agnostic:
@@ -256,8 +256,14 @@ class Evaluation:
         matches = self._pipeline.matches(threshold, area)
         if chosen is not None:
             matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
-        curves = self._pipeline.curves(matches).collect()
+        curves = self._with_names(self._pipeline.curves(matches).collect())
         return curves if keys is None else keys.join(curves, how="cross")
+
+    def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
+        """The table with the names of the categories beside their ids."""
+        names = self.dataset.categories.select("category_id", "name")
+        table = table.join(names, on="category_id", how="left", maintain_order="left")
+        return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
     def per_image(
         self, iou_threshold: float | None = None, area_range: str | None = None, *, min_score: float | None = None
@@ -290,26 +296,28 @@ class Evaluation:
         if category is not None:
             chosen = choose_categories(self.dataset.core("categories"), [category])
             matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
-        table = self._pipeline.thresholds(matches).collect()
-        names = self.dataset.categories.select("category_id", "name")
-        return table.join(names, on="category_id", how="left", maintain_order="left").select(
-            "category_id", "name", pl.exclude("category_id", "name")
-        )
+        return self._with_names(self._pipeline.thresholds(matches).collect())
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
         """The headline numbers of every slice, with its support.
 
-        The slices are all combinations of the values of the keys that occur in a table, times those of the other tables.
-        A key is a column. One of the images or of the categories tells these apart. One of the annotations, and of the
-        detections where they have it too, follows COCO's rule for area ranges: annotations outside the slice are ignored, an
-        unmatched detection is ignored if it carries the key itself and falls outside, and what is matched goes with its
-        annotation. One that only the detections have leaves the others out before matching. Null is a slice of its own.
+        The slices are all combinations of the values of the keys that occur in a table, times those of the other tables;
+        without keys there is one, of everything. A key is a column. One of the images or of the categories tells these apart.
+        One of the annotations, and of the detections where they have it too, follows COCO's rule for area ranges: annotations
+        outside the slice are ignored, an unmatched detection is ignored if it carries the key itself and falls outside, and
+        what is matched goes with its annotation. One that only the detections have leaves the others out before matching. Null
+        is a slice of its own.
+
+        A detection that does not carry the key of the objects is a false positive in every slice of it, if nothing is
+        matched. AP then falls with the slice's share of the annotations: compare models within a slice, or slices by AR.
+        Qualifying a column that both have, "annotations.area", takes the detections' side away, and has that effect.
 
         Parameters
         ----------
         keys
-            names of columns, "images.weather" where several tables have one; `apframe.bins` and `apframe.quantiles` for
-            numbers; or a dict from names to conditions (see `where`; several in a list), for slices that overlap
+            names of columns ("name" is that of the categories), "images.weather" where several tables have one;
+            `apframe.bins` and `apframe.quantiles` for numbers; or a dict from names to conditions (see `where`; several in a
+            list), for slices that overlap
         level
             "summary": means over the categories of the slice. "category": a row for each category
         marginals
@@ -319,7 +327,8 @@ class Evaluation:
         -------
         The keys (`slice` for named ones); with level="category" category_id and name; with marginals rolled_up, the names of
         the keys of which the row takes all values; the metrics as columns, named as in `summary`, null where nothing could be
-        evaluated; and the support: n_images, n_annotations (counted: inside, no crowd), n_detections (true and false positives
+        evaluated; and the support: n_images (keys of the objects leave it as it is), n_annotations (counted: inside, no crowd),
+        n_detections (true and false positives
         at the lowest threshold), n_categories (averaged over). By key, null last, roll-ups below.
 
         Raises
@@ -339,8 +348,6 @@ class Evaluation:
             raise ParameterError(f'level is "summary" or "category", not {level!r}')
         if self.protocol.agnostic and level == "category":
             raise ParameterError('the categories are pooled: there is no level="category"')
-        if not keys:
-            raise ParameterError("by: name a column, or several")
         from apframe.analysis.slices import SUPPORT, make_slicings, tabulate  # brings in NumPy
 
         each_category = level == "category"
@@ -372,7 +379,7 @@ class Evaluation:
 
         tables = self._inputs.tables()
         made = make_keys(keys, tables)
-        self._refuse_keys(made, set(self._pipeline.curves().collect_schema()))
+        self._refuse_keys(made, {"name", *self._pipeline.curves().collect_schema()})
         heights = {name: table.height for name, table in tables.items()}
         for values, masks in walk(make_slicings(made, heights), made, heights):
             yield values, self._subset(masks)

@@ -35,6 +35,8 @@ from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, sc
 if TYPE_CHECKING:
     import duckdb
 
+    from apframe.evaluation import SliceKey
+
 _TRUTH = ("images", "categories", "annotations")
 _NEEDED = (*_TRUTH, "detections", "summary")
 _CATALOGUE = re.compile(r"\b(show|describe|pragma|information_schema|duckdb_\w+)\b")  # what asks for the columns of all tables
@@ -210,6 +212,18 @@ class RunSets:
         if sort_by not in table.columns[1:]:
             raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), table.columns[1:])}")
         return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+
+    def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+        """The slices of every run, one run below the other: `run`, and the columns of `Evaluation.by`, which says the rest.
+
+        Quantiles of the detections' columns are those of each run.
+        """
+        found = {run: self.evaluation(run).by(*keys, level=level, marginals=marginals) for run in self._runs}
+        if any("run" in table.columns for table in found.values()):
+            raise ParameterError("by: the result has a column 'run' of its own; rename the attribute")
+        tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
+        alike = all(table.schema == tables[0].schema for table in tables)
+        return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over `tables`; `$name` stands for a parameter.

@@ -44,7 +44,6 @@ def refused(call: Callable[[], Any], *words: str) -> None:
 # ---- keys
 
 BAD_KEYS: dict[str, tuple[list[Any], list[str]]] = {
-    "no key": ([], ["name a column"]),
     "unknown column": (["wether"], ["'wether'", "did you mean weather"]),
     "unknown column, nothing near": (["zzz"], ["'zzz'", "there are", "weather", "occlusion"]),
     "unknown column of a table": (["images.wether"], ["images", "'wether'", "did you mean weather"]),

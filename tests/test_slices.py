@@ -189,6 +189,29 @@ def test_quantiles_are_bins_between_quantiles() -> None:
     assert of_probabilities.select("hour", "n_images").rows() == [("[0, 1)", 1), ("[1, 9]", 3), (None, 1)]
 
 
+def test_detections_beyond_the_annotations_are_in_the_outer_quantiles() -> None:
+    truth = apf.Dataset(
+        {"image_id": [1]},
+        {"category_id": [1]},
+        {"image_id": [1] * 3, "category_id": [1] * 3, **boxes([3, 2, 1]), "n": [2, 4, 6]},
+    )
+    found = {"image_id": [1] * 2, "category_id": [1] * 2, "score": [0.9, 0.8], **boxes([7, 9]), "n": [0, 8]}
+    halves = apf.evaluate(truth, found).by(apf.quantiles("n", 2))
+    assert halves.select("n", "n_annotations", "n_detections").rows() == [("[2, 4)", 1, 1), ("[4, 6]", 2, 1)]
+
+
+# ---- no key
+
+
+def test_without_keys_there_is_one_slice_of_everything(evaluation: apf.Evaluation) -> None:
+    assert list(evaluation.by().select(evaluation.summary["metric"].to_list()).row(0)) == close(
+        evaluation.summary["value"].to_list()
+    )
+    each = evaluation.by(level="category")
+    assert each.select("category_id", "name", "AP").rows() == evaluation.by("category_id", level="summary").with_columns(
+        name=pl.Series(["cat", "dog", "car"])).select("category_id", "name", "AP").rows()  # fmt: skip
+
+
 # ---- several keys
 
 

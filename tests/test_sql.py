@@ -77,10 +77,10 @@ SAME: dict[str, tuple[str, Callable[[apf.Evaluation], pl.DataFrame]]] = {
     ),
     "curves": (
         "SELECT * FROM curves WHERE iou_threshold = 0.9 AND area_range = 'large' ORDER BY category_id, rank",
-        lambda ev: ev.curves(0.9, "large"),
+        lambda ev: ev.curves(0.9, "large").drop("name"),
     ),
     "curves of a category": (
-        "SELECT curves.* FROM curves JOIN categories USING (category_id) "
+        "SELECT category_id, name, curves.* EXCLUDE (category_id) FROM curves JOIN categories USING (category_id) "
         "WHERE iou_threshold = 0.5 AND area_range = 'all' AND name = 'car' ORDER BY rank",
         lambda ev: ev.curves(0.5, "all", category="car"),
     ),

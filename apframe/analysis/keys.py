@@ -83,7 +83,8 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     Parameters
     ----------
     column
-        as in `bins`; of an annotations' column, the quantiles are those of the annotations
+        as in `bins`; the edges are quantiles of the annotations where these have it, and what detections have below the lowest
+        and above the highest of these belongs to the first and the last interval
     n
         how many intervals, or the probabilities of their edges, from 0 to 1
     labels
@@ -288,6 +289,9 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
     codes = {}
     for table, column in found.items():
         number = column.cast(pl.Float64)
+        if key.of_quantiles:
+            lowest, highest = edges[0] if key.edges[0] == 0 else None, edges[-1] if key.edges[-1] == 1 else None
+            number = number.clip(lowest, highest)
         place = pl.Series(edges).search_sorted(number, side="right").cast(pl.Int32) - 1
         place = place.to_frame("code").select(
             pl.when(number == edges[-1]).then(n - 1)

@@ -142,11 +142,12 @@ def tabulate(
         tables.append(pl.DataFrame([*codes, *of_categories, *columns]))
     table = pl.concat(tables)
     names = [key.name for key in keys]
+    if not keys:
+        return table.with_columns(rolled_up=pl.lit(""))
     is_rolled = {name: pl.col(name) == ROLLED_UP for name in names}
     order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *names]
-    rolled = pl.concat_str(
-        [pl.when(flags).then(pl.lit(name)) for name, flags in is_rolled.items()], separator=", ", ignore_nulls=True
-    )
+    words = [pl.when(flags).then(pl.lit(name)) for name, flags in is_rolled.items()]
+    rolled = pl.concat_str(words, separator=", ", ignore_nulls=True)
     table = table.sort(order, maintain_order=True).with_columns(rolled_up=rolled)
     shown = [key.values.gather(table[key.name].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
     before = [*names, *(categories.columns if categories is not None else ()), "rolled_up"]
