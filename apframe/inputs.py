@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
-from apframe.schema import OUTSIDE, Dataset, canonical_detections, is_known, unknown_ids
+from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, unknown_ids
 
 
 @dataclass(frozen=True)
@@ -54,7 +54,8 @@ class Inputs:
             kept = masks["detections"]["detections"] if name == "detections" and "detections" in masks else None
             outside = ~(inside if kept is None else inside.filter(kept))
             before = tables[name][OUTSIDE] if OUTSIDE in tables[name].columns else False
-            tables[name] = tables[name].with_columns((outside | before).alias(OUTSIDE))
+            known = [column.name for column in TABLES[name] if column.name in (*tables[name].columns, OUTSIDE)]
+            tables[name] = tables[name].with_columns((outside | before).alias(OUTSIDE)).select(*known, pl.exclude(known))
         ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
         for name in ("annotations", "detections"):
             for column in ids:

@@ -106,9 +106,9 @@ AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
 
 _THRESHOLD = Column("iou_threshold", pl.Float64, "similarity from which a pair may match, rounded to ten digits")
 _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
-_DETECTION = Column("detection_id", ID, "the detection")
-_ANNOTATION = Column("annotation_id", ID, "the annotation")
-_CATEGORY = Column("category_id", ID, "the category; null where they are pooled")
+_DETECTION = _id("detection_id", "the detection", required=False)
+_ANNOTATION = _id("annotation_id", "the annotation", required=False)
+_CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
 _SIMILARITY = Column("similarity", pl.Float64, "IoU of the two")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
@@ -119,7 +119,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "pairs": (_DETECTION, _ANNOTATION, _SIMILARITY),
     "assignments": (
         _DETECTION,
-        Column("annotation_id", ID, "the annotation that it is matched with"),
+        _id("annotation_id", "the annotation that it is matched with", required=False),
         _SIMILARITY,
         Column("area_range", AREAS, "where the match holds; null: in every one"),
         Column("iou_from", pl.Float64, "the lowest threshold at which it holds"),
@@ -127,10 +127,10 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     ),
     "matches": (
         Column("match_id", pl.Int64, "key"),
-        Column("image_id", ID, "the image"),
-        Column("category_id", ID, "the category"),
-        Column("detection_id", ID, "the detection; null for a missed annotation"),
-        Column("annotation_id", ID, "the annotation that it is matched with; null if none"),
+        _id("image_id", "the image", required=False),
+        _id("category_id", "the category", required=False),
+        _id("detection_id", "the detection; null for a missed annotation", required=False),
+        _id("annotation_id", "the annotation that it is matched with; null if none", required=False),
         _THRESHOLD,
         _AREA_RANGE,
         Column("score", pl.Float64, "of the detection"),
@@ -168,7 +168,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "per_image": (
         _AREA_RANGE,
         _THRESHOLD,
-        Column("image_id", ID, "the image"),
+        _id("image_id", "the image", required=False),
         *_COUNTS,
         Column("fn", pl.UInt32, "annotations that were missed"),
         Column("mean_similarity", pl.Float64, "mean IoU of the true positives; null without any"),
@@ -188,12 +188,15 @@ RESULTS: dict[str, tuple[Column, ...]] = {
 }
 """The tables of an evaluation."""
 
-_QUERY, _RUN = Column("query_id", ID, "the query"), Column("run", pl.String, "the run; left out where there is one alone")
+_QUERY, _RUN = (
+    _id("query_id", "the query", required=False),
+    Column("run", pl.String, "the run; left out where there is one alone"),
+)
 RUN_RESULTS: dict[str, tuple[Column, ...]] = {
     "matches": (
         _RUN,
         _QUERY,
-        Column("document_id", ID, "the judged document"),
+        _id("document_id", "the judged document", required=False),
         Column("relevance", pl.Float64, "its grade"),
         Column("score", pl.Float64, "what the run gave it; null: not retrieved"),
         Column("rank", pl.Int64, "its place among all that the run retrieved, from 1; null: not retrieved"),
@@ -220,6 +223,15 @@ RUN_RESULTS: dict[str, tuple[Column, ...]] = {
     ),
 }
 """The tables of an evaluation of search runs."""
+
+SLICES = (
+    Column("rolled_up", pl.String, "with marginals: the keys of which the row takes all values"),
+    Column("n_images", pl.Int64, "images of the slice; keys of the objects leave it as it is"),
+    Column("n_annotations", pl.Int64, "annotations that count: inside the slice, no crowd"),
+    Column("n_detections", pl.Int64, "true and false positives at the lowest threshold, all areas"),
+    Column("n_categories", pl.Int64, "categories that the metrics are means over"),
+)
+"""The columns of a table of slices, beside its keys and the metrics."""
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
@@ -298,6 +310,23 @@ class Dataset:
     def __repr__(self) -> str:
         sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
         return f"Dataset({sizes})"
+
+
+def dictionary() -> pl.DataFrame:
+    """Every column of every table: table, column, dtype, meaning.
+
+    >>> dictionary().filter(pl.col("table") == "summary")["column"].to_list()
+    ['metric', 'value', 'run', 'measure', 'value', 'n_queries']
+    """
+    groups = [*TABLES.items(), *RESULTS.items(), ("(slices)", SLICES), *RUN_RESULTS.items()]
+    rows = [(table, c.name, _dtype_name(c), c.meaning) for table, columns in groups for c in columns]
+    return pl.DataFrame(rows, schema=["table", "column", "dtype", "meaning"], orient="row")
+
+
+def _dtype_name(column: Column) -> str:
+    if column.is_id:
+        return "Int64 or String"
+    return "Enum" if isinstance(column.dtype, pl.Enum) else str(column.dtype)
 
 
 def result_schema(table: str, ids: Mapping[str, Any], areas: Any) -> dict[str, Any]:

@@ -1,0 +1,70 @@
+"""The README's dictionary of the tables is that of schema.py, and the tables are what it says."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, Column, dictionary
+
+ROOT = Path(__file__).parents[2]
+STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"
+
+
+def test_dictionary_of_the_readme_is_that_of_the_schema() -> None:
+    section = (ROOT / "README.md").read_text().split("## Dictionary of the tables")[1].split("\n## ")[0]
+    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (.+?) \| (.+) \|$", section, re.MULTILINE)
+    assert rows == dictionary().rows()
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> apf.Evaluation:
+    return apf.evaluate(STREET / "instances.json", STREET / "model_a.json").where(pl.col("occlusion") < 0.5)
+
+
+def assert_described(frame: pl.DataFrame, columns: tuple[Column, ...], *, optional: tuple[str, ...] = ()) -> None:
+    """The columns stand there in this order, with these dtypes; attributes may follow."""
+    described = [column for column in columns if column.name in frame.columns]
+    assert {column.name for column in columns} - {column.name for column in described} <= set(optional)
+    assert frame.columns[: len(described)] == [column.name for column in described]
+    for column in described:
+        dtype: Any = frame.schema[column.name]
+        if column.is_id:
+            assert dtype in (pl.Int64, pl.String), column.name
+        elif isinstance(column.dtype, pl.Enum):
+            assert isinstance(dtype, pl.Enum), column.name
+        else:
+            assert dtype == column.dtype, column.name
+
+
+@pytest.mark.parametrize("table", ["images", "categories", "annotations", "detections"])
+def test_canonical_tables(table: str, evaluation: apf.Evaluation) -> None:
+    frame = evaluation.detections if table == "detections" else getattr(evaluation.dataset, table)
+    not_standard = tuple(column.name for column in TABLES[table] if not column.standard)
+    assert_described(frame, TABLES[table], optional=not_standard)
+
+
+@pytest.mark.parametrize("table", RESULTS)
+def test_results(table: str, evaluation: apf.Evaluation) -> None:
+    assert_described(evaluation._tables()[table].collect(), RESULTS[table])
+
+
+def test_slices(evaluation: apf.Evaluation) -> None:
+    slices = evaluation.by("weather", marginals=True)
+    metrics = evaluation.summary["metric"].to_list()
+    names = [column.name for column in SLICES]
+    assert slices.columns == ["weather", names[0], *metrics, *names[1:]]
+    assert slices.select(names).schema == {column.name: column.dtype for column in SLICES}
+
+
+@pytest.mark.parametrize("table", RUN_RESULTS)
+def test_results_of_search_runs(table: str) -> None:
+    runs = {name: SEARCH / f"run_{name}.txt" for name in ("dense", "hybrid")}
+    evaluation = apf.evaluate_run(SEARCH / "qrels.txt", runs, "AP")
+    assert_described(getattr(evaluation, table), RUN_RESULTS[table])
+    assert_described(getattr(apf.evaluate_run(SEARCH / "qrels.txt", runs["dense"], "AP"), table), RUN_RESULTS[table][1:])
