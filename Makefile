@@ -4,7 +4,7 @@ BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 60
 
-.PHONY: demo test test-full bench sample clean
+.PHONY: demo test test-full bench sample notebooks clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -30,6 +30,10 @@ bench: .venv-bench/installed
 sample: .venv/installed
 	$(BIN)/python data/generate.py
 	$(BIN)/python data/generate_retrieval.py
+
+# execute the notebooks and store them with their outputs
+notebooks: .venv/installed-test
+	$(BIN)/python notebooks/execute.py
 
 .venv/bin/python:
 	$(PYTHON) -m venv .venv

@@ -425,7 +425,7 @@ class Evaluation:
         QueryError
             with DuckDB's message and the names of the tables
         """
-        return sql.query(self._tables(with_attributes="annotations" in query.lower()), query, parameters)
+        return sql.query(self._tables(with_attributes=sql.mentions(query, "annotations")), query, parameters)
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""

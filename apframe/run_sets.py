@@ -5,7 +5,6 @@ from __future__ import annotations
 import glob
 import hashlib
 import os
-import re
 import warnings
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -39,7 +38,6 @@ if TYPE_CHECKING:
 
 _TRUTH = ("images", "categories", "annotations")
 _NEEDED = (*_TRUTH, "detections", "summary")
-_CATALOGUE = re.compile(r"\b(show|describe|pragma|information_schema|duckdb_\w+)\b")  # what asks for the columns of all tables
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -235,8 +233,7 @@ class RunSets:
         QueryError
             with DuckDB's message and the names of the tables
         """
-        words = set(re.findall(r"\w+", query.lower()))
-        wanted = {name for name in self.tables if name.lower() in words or _CATALOGUE.search(query.lower())}
+        wanted = {name for name in self.tables if sql.mentions(query, name)}
         # the others stand there for their names alone, which the message of an error lists
         tables = {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
         return sql.query(tables, query, parameters)
@@ -290,6 +287,9 @@ class _Tables(Mapping[str, pl.LazyFrame]):
 
     def __len__(self) -> int:
         return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"tables: {', '.join(self._names)}"
 
     def _concatenated(self, name: str) -> pl.LazyFrame:
         parts = {run.name: scan_table(run.path, name) for run in self._runs.values() if name in run.heights}

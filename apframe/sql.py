@@ -14,6 +14,7 @@ that name (`apframe.average_precision`), and in the same words:
 
 from __future__ import annotations
 
+import re
 import shutil
 import tempfile
 from collections.abc import Callable, Iterable, Mapping
@@ -58,6 +59,17 @@ def deferred(make: Callable[[], pl.DataFrame | pl.LazyFrame], schema: Mapping[st
     [(2,)]
     """
     return pl.defer(make, schema=dict(schema))  # type: ignore[arg-type]
+
+
+def mentions(query: str, table: str) -> bool:
+    """Whether a query may need the columns of a table: it has its name as a word, or asks for the columns of all tables.
+
+    >>> mentions("SELECT * FROM images", "annotations"), mentions("SHOW ALL TABLES", "annotations")
+    (False, True)
+    """
+    words = set(re.findall(r"\w+", query.lower()))
+    of_all = {"show", "describe", "pragma", "information_schema"}
+    return table.lower() in words or bool(words & of_all) or any(word.startswith("duckdb_") for word in words)
 
 
 def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:

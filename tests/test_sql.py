@@ -152,6 +152,11 @@ def test_only_what_a_query_touches_is_computed() -> None:
     assert "metrics" in vars(evaluation)
 
 
+def test_catalogue_knows_the_attributes_of_files() -> None:
+    tables = evaluate().sql("SHOW ALL TABLES")
+    assert "occlusion" in tables.filter(name="annotations")["column_names"].item().to_list()
+
+
 def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:
     evaluation = apf.evaluate("data/street/instances.json", "data/street/model_a.json")
     with pytest.raises(QueryError, match="join with USING, or name them with AS"):
