@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
 from importlib import import_module
@@ -13,7 +13,6 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
-from apframe.analysis.per_image import count_per_image
 from apframe.exceptions import FormatError, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories
 from apframe.io.coco import read_coco, read_coco_results
@@ -23,7 +22,7 @@ from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
-from apframe.schema import TABLES, Dataset, result_schema
+from apframe.schema import RESULTS, SUPPORT, TABLES, Dataset, result_schema
 
 if TYPE_CHECKING:
     import duckdb
@@ -226,7 +225,16 @@ class Evaluation:
         Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
         have no row.
         """
-        return self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range)).collect()
+        return self._matches(iou_threshold, area_range).collect()
+
+    def _matches(self, iou_threshold: float | None, area_range: str | None, category: int | str | None = None) -> pl.LazyFrame:
+        matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
+        if category is None:
+            return matches
+        if self.protocol.agnostic:
+            raise ParameterError("the categories are pooled: leave out category")
+        chosen = choose_categories(self.dataset.core("categories"), [category])
+        return matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
 
     def curves(
         self,
@@ -243,21 +251,15 @@ class Evaluation:
         is a name or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every
         slice, its keys in front.
         """
-        threshold, area = self._threshold_at(iou_threshold), self._area_at(area_range)
-        if category is not None and self.protocol.agnostic:
-            raise ParameterError("the categories are pooled, and have one curve; leave out category")
-        chosen = None if category is None else choose_categories(self.dataset.core("categories"), [category])
         if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
-            slices = self._each_slice(keys)
-            return pl.concat([part._curves(threshold, area, chosen, values) for values, part in slices], how="vertical_relaxed")
-        return self._curves(threshold, area, chosen)
-
-    def _curves(self, threshold: int, area: int, chosen: pl.Series | None, keys: pl.DataFrame | None = None) -> pl.DataFrame:
-        matches = self._pipeline.matches(threshold, area)
-        if chosen is not None:
-            matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
-        curves = self._with_names(self._pipeline.curves(matches).collect())
-        return curves if keys is None else keys.join(curves, how="cross")
+            parts = [
+                values.join(part.curves(iou_threshold, area_range, category), how="cross")
+                for values, part in self._each_slice(keys)
+            ]
+            if not parts:
+                raise ParameterError("by: there are no slices, as the table of the keys has no rows")
+            return pl.concat(parts, how="vertical_relaxed")
+        return self._with_names(self._pipeline.curves(self._matches(iou_threshold, area_range, category)).collect())
 
     def _with_names(self, table: pl.DataFrame) -> pl.DataFrame:
         """The table with the names of the categories beside their ids."""
@@ -274,8 +276,8 @@ class Evaluation:
         then the least similar. With `min_score`, only detections of at least that score count; what they would have found is
         missed then. Defaults as in `matches`.
         """
-        matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
-        counts = count_per_image(matches, self._inputs.image_ids, min_score).drop("area_range", "iou_threshold").collect()
+        matches = self._matches(iou_threshold, area_range)
+        counts = self._pipeline.per_image(matches, min_score).drop("area_range", "iou_threshold").collect()
         names = self.dataset.images.select("image_id", "file_name")
         return counts.join(names, on="image_id", how="left", maintain_order="left").select(
             "image_id", "file_name", pl.exclude("image_id", "file_name")
@@ -290,12 +292,7 @@ class Evaluation:
         without annotations), is_best (the largest f1 of the category). Highest threshold first.
         `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
         """
-        matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
-        if category is not None and self.protocol.agnostic:
-            raise ParameterError("the categories are pooled, and have one threshold; leave out category")
-        if category is not None:
-            chosen = choose_categories(self.dataset.core("categories"), [category])
-            matches = matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
+        matches = self._matches(iou_threshold, area_range, category)
         return self._with_names(self._pipeline.thresholds(matches).collect())
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
@@ -348,7 +345,7 @@ class Evaluation:
             raise ParameterError(f'level is "summary" or "category", not {level!r}')
         if self.protocol.agnostic and level == "category":
             raise ParameterError('the categories are pooled: there is no level="category"')
-        from apframe.analysis.slices import SUPPORT, make_slicings, tabulate  # brings in NumPy
+        from apframe.analysis.slices import make_slicings, tabulate  # brings in NumPy
 
         each_category = level == "category"
         tables = self._inputs.tables()
@@ -379,7 +376,7 @@ class Evaluation:
 
         tables = self._inputs.tables()
         made = make_keys(keys, tables)
-        self._refuse_keys(made, {"name", *self._pipeline.curves().collect_schema()})
+        self._refuse_keys(made, {"name", *(column.name for column in RESULTS["curves"])})
         heights = {name: table.height for name, table in tables.items()}
         for values, masks in walk(make_slicings(made, heights), made, heights):
             yield values, self._subset(masks)
@@ -443,12 +440,9 @@ class Evaluation:
         """
         pipeline = self._pipeline
         grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
-        in_parts: dict[str, pl.LazyFrame | Iterator[pl.LazyFrame]] = {
-            "matches": (pipeline.matches(*at) for at in grid),
-            "curves": (pipeline.curves(pipeline.matches(*at)) for at in grid),
-            "per_image": (pipeline.per_image(pipeline.matches(*at)) for at in grid),
-            "thresholds": (pipeline.thresholds(pipeline.matches(*at)) for at in grid),
-        }
+        in_parts: dict[str, Iterable[pl.LazyFrame]] = {"matches": (pipeline.matches(*at) for at in grid)}
+        for step in (pipeline.curves, pipeline.per_image, pipeline.thresholds):
+            in_parts[step.__name__] = map(step, (pipeline.matches(*at) for at in grid))
         sql.write_database(path, {**self._tables(), **in_parts})
 
     def write_parquet(self, folder: str | Path) -> None:
@@ -494,11 +488,11 @@ class Evaluation:
             "pairs": lambda: self.pairs,
             "assignments": lambda: self.assignments,
             "matches": lambda: self._pipeline.matches(),
-            "curves": lambda: self._pipeline.curves(),
+            "curves": lambda: self._pipeline.curves(self._pipeline.matches()),
             "metrics": lambda: self.metrics,
             "summary": lambda: self.summary,
-            "per_image": lambda: self._pipeline.per_image(),
-            "thresholds": lambda: self._pipeline.thresholds(),
+            "per_image": lambda: self._pipeline.per_image(self._pipeline.matches()),
+            "thresholds": lambda: self._pipeline.thresholds(self._pipeline.matches()),
         }
         results = {name: sql.deferred(table, result_schema(name, ids, areas)) for name, table in make.items()}
         return {**inputs, **results, **self._stored}
@@ -508,9 +502,9 @@ class Evaluation:
             return 0
         if not isinstance(iou_threshold, (int, float)):
             raise ParameterError(f"iou_threshold is a number, not {iou_threshold!r}")
-        for number, threshold in enumerate(self.protocol.iou_thresholds):
-            if abs(threshold - iou_threshold) < 1e-9:
-                return number
+        number = self.protocol.threshold_number(iou_threshold)
+        if number is not None:
+            return number
         shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
         raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated; there are {shown}")
 

@@ -101,6 +101,15 @@ def listed(values: list[Any], most: int = 5) -> str:
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
 
 
+def first_line(error: BaseException) -> str:
+    """What a foreign error says, without what it adds on further lines.
+
+    >>> first_line(ValueError("no\\nbecause"))
+    'no'
+    """
+    return str(error).strip().split("\n")[0]
+
+
 def did_you_mean(word: str, known: Sequence[str]) -> str:
     """The end of a message about an unknown word: the near ones, or all of them.
 

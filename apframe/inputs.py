@@ -47,15 +47,13 @@ class Inputs:
         Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
         """
         tables = self.tables()
+        for name, inside in masks.get("annotations", {}).items():
+            frame = tables[name].with_columns((outside(tables[name]) | ~inside).alias(OUTSIDE))
+            known = [column.name for column in TABLES[name] if column.name in frame.columns]
+            tables[name] = frame.select(*known, pl.exclude(known))
         for name in ("images", "categories", "detections"):
             if name in masks:
                 tables[name] = tables[name].filter(masks[name][name])
-        for name, inside in masks.get("annotations", {}).items():
-            kept = masks["detections"]["detections"] if name == "detections" and "detections" in masks else None
-            outside = ~(inside if kept is None else inside.filter(kept))
-            before = tables[name][OUTSIDE] if OUTSIDE in tables[name].columns else False
-            known = [column.name for column in TABLES[name] if column.name in (*tables[name].columns, OUTSIDE)]
-            tables[name] = tables[name].with_columns((outside | before).alias(OUTSIDE)).select(*known, pl.exclude(known))
         ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
         for name in ("annotations", "detections"):
             for column in ids:
@@ -127,3 +125,8 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     if unknown.any() or len(category_ids) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], category_ids))
     return found
+
+
+def outside(frame: pl.DataFrame) -> pl.Series:
+    """Flags: rows outside the subset that `Evaluation.where` took."""
+    return frame[OUTSIDE] if OUTSIDE in frame.columns else pl.repeat(False, frame.height, eager=True)

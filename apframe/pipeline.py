@@ -10,10 +10,10 @@ import numpy as np
 import polars as pl
 
 from apframe.analysis.per_image import count_per_image
-from apframe.analysis.slices import SUPPORT, Slicing
+from apframe.analysis.slices import Slicing
 from apframe.analysis.thresholds import sweep_thresholds
 from apframe.exceptions import ParameterError
-from apframe.inputs import Inputs
+from apframe.inputs import Inputs, outside
 from apframe.matching.by_score import EVERY_SLICE, match_by_score
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
@@ -23,7 +23,7 @@ from apframe.protocols.summary import Headline, headlines
 from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
-from apframe.schema import OUTSIDE
+from apframe.schema import SUPPORT
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import pair_boxes
 
@@ -81,22 +81,22 @@ class Pipeline:
             detection=place[pairs["detection"].to_numpy()]
         )
 
-    def _in_range(self, frame: pl.DataFrame) -> list[np.ndarray]:
-        """Flags of the rows for each area range."""
-        return [frame["area"].is_between(low, high).to_numpy() for _, low, high in self.protocol.area_ranges]
-
     @cached_property
     def _ignored_anyway(self) -> pl.Series:
         """Annotations that are ignored whatever their area is."""
-        return self.annotations["is_crowd"] | _outside(self.annotations)
+        return self.annotations["is_crowd"] | outside(self.annotations)
+
+    def _inside(self, frame: pl.DataFrame, ignored: pl.Series) -> list[np.ndarray]:
+        """Flags of the rows for each area range: in it, and not ignored anyway."""
+        return [(frame["area"].is_between(low, high) & ~ignored).to_numpy() for _, low, high in self.protocol.area_ranges]
 
     @cached_property
     def _inside_annotations(self) -> list[np.ndarray]:
-        return [flags & ~self._ignored_anyway.to_numpy() for flags in self._in_range(self.annotations)]
+        return self._inside(self.annotations, self._ignored_anyway)
 
     @cached_property
     def _inside_detections(self) -> list[np.ndarray]:
-        return [flags & ~_outside(self.detections).to_numpy() for flags in self._in_range(self.detections)]
+        return self._inside(self.detections, outside(self.detections))
 
     @cached_property
     def _n_categories(self) -> int:
@@ -143,7 +143,8 @@ class Pipeline:
             return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
         lists = self._lists(slicing)
         size = len(self.protocol.area_ranges) * (lists.order.height + lists.annotations.height)
-        at_once = max(1, _MOST_FLAGS // max(size, 1))  # groups of objects whose flags are held together
+        # groups of objects whose flags are held together; the numbers of their slices are 16-bit
+        at_once = max(1, min(_MOST_FLAGS // max(size, 1), 2**15 // len(self.protocol.area_ranges)))
         parts = []
         for start in range(0, len(slicing.objects), at_once):
             groups = range(start, min(start + at_once, len(slicing.objects)))
@@ -222,8 +223,8 @@ class Pipeline:
         assert cell.ap is not None
         if line.iou_threshold is None:
             return cell.ap.mean(axis=0)
-        at = np.flatnonzero(np.abs(np.array(self.protocol.iou_thresholds) - line.iou_threshold) < 1e-9)
-        return cell.ap[at[0]] if len(at) else np.full(cell.ap.shape[1], np.nan)
+        number = self.protocol.threshold_number(line.iou_threshold)
+        return np.full(cell.ap.shape[1], np.nan) if number is None else cell.ap[number]
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
@@ -301,7 +302,7 @@ class Pipeline:
             order.lazy()
             .with_row_index("detection")
             .with_columns(self.detections[name].gather(order["row"]) for name in columns)
-            .with_columns(is_ignored=_outside(self.detections).gather(order["row"]))
+            .with_columns(is_ignored=outside(self.detections).gather(order["row"]))
             .filter(pl.col("cell_rank") <= self.protocol.max_detections[-1])
         )
         return expand_matches(
@@ -314,28 +315,22 @@ class Pipeline:
             ranges if area is None else ranges.filter(pl.col("slice") == area),
         )
 
-    def curves(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
-        """The curves table as a plan, of all matches unless some are given; pooled categories have one curve."""
+    def curves(self, matches: pl.LazyFrame) -> pl.LazyFrame:
+        """The curves table as a plan; pooled categories have one curve."""
         return compute_curves(self._pooled(matches))
 
-    def thresholds(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
+    def thresholds(self, matches: pl.LazyFrame) -> pl.LazyFrame:
         """The thresholds table as a plan; as `curves`."""
         return sweep_thresholds(self._pooled(matches))
 
-    def per_image(self, matches: pl.LazyFrame | None = None) -> pl.LazyFrame:
-        """The table of images as a plan, of all matches unless some are given."""
-        return count_per_image(self.matches() if matches is None else matches, self.image_ids)
+    def per_image(self, matches: pl.LazyFrame, min_score: float | None = None) -> pl.LazyFrame:
+        """The table of images as a plan."""
+        return count_per_image(matches, self.image_ids, min_score)
 
-    def _pooled(self, matches: pl.LazyFrame | None) -> pl.LazyFrame:
-        matches = self.matches() if matches is None else matches
+    def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:
         if self.protocol.agnostic:
             matches = matches.with_columns(category_id=pl.lit(None, self.category_ids.dtype))
         return matches
-
-
-def _outside(frame: pl.DataFrame) -> pl.Series:
-    """Flags: rows outside the subset that `Evaluation.where` took."""
-    return frame[OUTSIDE] if OUTSIDE in frame.columns else pl.repeat(False, frame.height, eager=True)
 
 
 def _code(column: str, ids: pl.Series) -> pl.Expr:

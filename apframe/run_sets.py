@@ -27,6 +27,7 @@ from apframe.exceptions import (
     RunsDifferWarning,
     RunsLeftOutWarning,
     did_you_mean,
+    first_line,
     listed,
 )
 from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
@@ -192,7 +193,7 @@ class RunSets:
         try:
             return self.tables["summary"].select("run", "metric", "value").collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            what = str(error).splitlines()[0]
+            what = first_line(error)
             raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
 
     def leaderboard(self, sort_by: str = "AP") -> pl.DataFrame:
@@ -304,7 +305,7 @@ class _Tables(Mapping[str, pl.LazyFrame]):
         try:
             table.collect_schema()
         except pl.exceptions.PolarsError as error:
-            what = str(error).splitlines()[0]
+            what = first_line(error)
             raise ColumnError(f"{name}: the runs hold different things in one column ({what}); scan them one by one") from error
         return table
 

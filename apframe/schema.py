@@ -19,6 +19,7 @@ from apframe.exceptions import (
     IdTypeError,
     RowError,
     UnknownIdError,
+    first_line,
     listed,
 )
 
@@ -232,6 +233,7 @@ SLICES = (
     Column("n_categories", pl.Int64, "categories that the metrics are means over"),
 )
 """The columns of a table of slices, beside its keys and the metrics."""
+SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_"))
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
@@ -405,12 +407,12 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         try:
             return pl.read_parquet(source)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{table}: cannot read {source} as Parquet: {_first_line(error)}") from error
+            raise FormatError(f"{table}: cannot read {source} as Parquet: {first_line(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
             return pl.DataFrame(source) if isinstance(source, dict) else from_arrow_stream(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-            raise ColumnError(f"{table}: the columns cannot be read: {_first_line(error)}") from error
+            raise ColumnError(f"{table}: the columns cannot be read: {first_line(error)}") from error
     raise ColumnError(
         f"{table}: a {type(source).__name__} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
         "a dict of columns or the path of a Parquet file"
@@ -584,7 +586,3 @@ def _rows(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[
 def row_numbers(where: pl.Series) -> list[int]:
     """The numbers of the rows that are flagged, from 1."""
     return [row + 1 for row in where.arg_true().to_list()]
-
-
-def _first_line(error: BaseException) -> str:
-    return str(error).strip().split("\n")[0]

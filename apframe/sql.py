@@ -24,7 +24,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import OutputError, ParameterError, QueryError
+from apframe.exceptions import OutputError, ParameterError, QueryError, first_line
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -210,7 +210,7 @@ def refuse_foreign_file(path: str | Path) -> None:
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # it has no such table, or one with other columns
     except duckdb.Error as error:
-        message = str(error).split("\n")[0]
+        message = first_line(error)
         raise OutputError(f"{path}: is open elsewhere, or damaged ({message}); close it, or {remedy}") from None
     except OSError as error:
         raise OutputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None

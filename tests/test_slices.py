@@ -12,12 +12,12 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import NoAnnotationsWarning, UnknownCategoryWarning
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
+from apframe.schema import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 
 STREET = Path(__file__).resolve().parents[1] / "data" / "street"
 METRICS = ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
-SUPPORT = ["n_images", "n_annotations", "n_detections", "n_categories"]
 HALF = 51 / 101  # AP of one of two annotations, found without a false positive
 THIRD = 34 / 101  # of one of three
 
@@ -139,7 +139,7 @@ def test_ids_are_keys_of_the_tables_that_they_name(evaluation: apf.Evaluation) -
     assert evaluation.by("name")["AP"].to_list() == close([HALF, CAT, 1])  # car, cat, dog
 
 
-@pytest.mark.parametrize(("key", "n_detections", "ap"), [("colour", 0, 0), ("annotations.colour", 0, 0), ("source", 1, 1)])
+@pytest.mark.parametrize(("key", "n_detections", "ap"), [("colour", 0, 0), ("annotations.colour", 2, 0), ("source", 1, 1)])
 def test_max_detections_applies_before_slicing_but_after_removal(key: str, n_detections: int, ap: float) -> None:
     # a key that both sides carry leaves the third detection beyond the limit; one of the detections takes away what is above
     one = {"image_id": [1], "category_id": [1], **boxes([3]), "colour": ["red"]}
@@ -152,8 +152,7 @@ def test_max_detections_applies_before_slicing_but_after_removal(key: str, n_det
     column, is_red = key.rpartition(".")[2], pl.col(key) == "red"
     row = evaluation.by(key).row(by_predicate=pl.col(column) == "red", named=True)
     assert [row["AP"], row["n_annotations"]] == close([ap, 1])
-    if key != "annotations.colour":  # there, the two above the limit are false
-        assert row["n_detections"] == n_detections
+    assert row["n_detections"] == n_detections  # by the annotations' side alone, the two above the limit are false
     assert evaluation.by({"red": is_red}).row(0)[1:] == evaluation.by(key).row(by_predicate=pl.col(column) == "red")[1:]
     assert evaluation.where(is_red).summary["value"][0] == row["AP"]
 
@@ -462,10 +461,19 @@ def test_part_without_conditions_is_the_whole(evaluation: apf.Evaluation) -> Non
 
 
 def test_part_leaves_the_whole_as_it_is(evaluation: apf.Evaluation) -> None:
-    before = evaluation.metrics
-    assert evaluation.where(pl.col("weather") == "rain").metrics.height == before.height
-    assert_frame_equal(evaluation.metrics, before, check_exact=True)
-    assert_frame_equal(evaluated().metrics, before, check_exact=True)
+    before, matches = evaluation.by("weather"), evaluation.matches()
+    assert evaluation.where(pl.col("weather") == "rain", pl.col("colour") == "red").metrics.height == evaluation.metrics.height
+    assert_frame_equal(evaluation.by("weather"), before, check_exact=True)
+    assert_frame_equal(evaluation.matches(), matches, check_exact=True)
+    assert_frame_equal(evaluated().metrics, evaluation.metrics, check_exact=True)
+
+
+def test_curves_of_no_slice_are_an_error() -> None:
+    none = {name: values[:0] for name, values in ANNOTATIONS.items()}
+    with pytest.warns(NoAnnotationsWarning):
+        nothing = apf.evaluate(apf.Dataset(IMAGES, CATEGORIES, none), DETECTIONS)
+    with pytest.raises(ParameterError, match="there are no slices"):
+        nothing.curves(by="occlusion")
 
 
 # ---- where the tables come from

@@ -8,13 +8,13 @@ detections have tells these apart. `"annotations.occlusion"` names the table too
 from __future__ import annotations
 
 from collections.abc import Iterable, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, listed
+from apframe.exceptions import ParameterError, did_you_mean, first_line, listed
 from apframe.schema import OUTSIDE
 
 Tables = Mapping[str, pl.DataFrame]
@@ -94,15 +94,12 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     >>> quantiles("area", 4).edges
     (0.0, 0.25, 0.5, 0.75, 1.0)
     """
-    if isinstance(n, int):
-        if n < 1:
-            raise ParameterError(f"quantiles of {column}: at least 1 is needed, got {n}")
-        probabilities = tuple(k / n for k in range(n + 1))
-    else:
-        probabilities = bins(column, n).edges
-    if not (probabilities[0] >= 0 and probabilities[-1] <= 1):
-        raise ParameterError(f"quantiles of {column}: probabilities lie in [0, 1], got {list(probabilities)}")
-    return Bins(column, bins(column, probabilities, labels).edges, None if labels is None else tuple(labels), of_quantiles=True)
+    if isinstance(n, int) and n < 1:
+        raise ParameterError(f"quantiles of {column}: at least 1 is needed, got {n}")
+    made = bins(column, [k / n for k in range(n + 1)] if isinstance(n, int) else n, labels)
+    if made.edges[0] < 0 or made.edges[-1] > 1:
+        raise ParameterError(f"quantiles of {column}: probabilities lie in [0, 1], got {list(made.edges)}")
+    return replace(made, of_quantiles=True)
 
 
 def _make_key(key: Any, tables: Tables) -> Key:
@@ -110,13 +107,14 @@ def _make_key(key: Any, tables: Tables) -> Key:
     word = key.column if isinstance(key, Bins) else key
     if not isinstance(word, str):
         raise ParameterError(f"by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of slices, not {word!r}")
-    column, owners = find_column(word, tables)
+    column, owners = _owners(word, tables)
+    _refuse_ambiguous(word, column, owners)
     found = {table: tables[table][column] for table in owners}
     if isinstance(key, Bins):
         values, codes = _binned(key, found)
     else:
         values, codes = _distinct(word, found)
-    members = {table: _members(code) for table, code in codes.items()}
+    members = {table: code.to_frame("code").with_row_index("row") for table, code in codes.items()}
     return Key(column, owners[0], values.alias(column), members)
 
 
@@ -142,19 +140,6 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     return [_named_slices(key, tables) if isinstance(key, Mapping) else _make_key(key, tables) for key in keys]
 
 
-def _name_masks(slices: Mapping[str, Any], tables: Tables) -> dict[str, Masks]:
-    """The masks of named conditions, see `conjunction`; an error where there are none, or nothing to evaluate in one."""
-    if not slices:
-        raise ParameterError("by: the dict of slices is empty")
-    found: dict[str, Masks] = {}
-    for name, condition in slices.items():
-        is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
-        masks = conjunction(condition if is_several else [condition], tables)
-        refuse_nothing(f"by: slice {name!r}", masks)
-        found[str(name)] = masks
-    return found
-
-
 def refuse_nothing(what: str, masks: Masks) -> None:
     """An error where no image or no category is inside."""
     for table, thing in (("images", "image"), ("categories", "category")):
@@ -162,25 +147,26 @@ def refuse_nothing(what: str, masks: Masks) -> None:
             raise ParameterError(f"{what}: no {thing} meets the conditions")
 
 
-def _named_slices(slices: Mapping[str, Any], tables: Tables, name: str = "slice") -> Key:
-    """The key of named conditions, which may overlap."""
-    masks = _name_masks(slices, tables)
-    values = pl.Series(name, list(masks), dtype=pl.Enum(list(masks)))
-    about = {tuple(mask) for mask in masks.values()}
-    table = next(iter(about))[0] if len(about) == 1 and len(next(iter(about))) == 1 else SEVERAL
-    if table == SEVERAL:
-        return Key(name, table, values, {}, masks)
-    owners = dict.fromkeys(owner for mask in masks.values() for owner in mask[table])
-    members = {
-        owner: pl.concat(
-            pl.DataFrame(
-                {"row": mask[table].get(owner, pl.repeat(True, tables[owner].height, eager=True)).arg_true()}
-            ).with_columns(code=pl.lit(code, pl.Int32))
-            for code, mask in enumerate(masks.values())
-        )
-        for owner in owners
-    }
-    return Key(name, table, values, members, masks)
+def _named_slices(slices: Mapping[str, Any], tables: Tables) -> Key:
+    """The key of named conditions, which may overlap; an error where there are none, or nothing to evaluate in one."""
+    if not slices:
+        raise ParameterError("by: the dict of slices is empty")
+    masks: dict[str, Masks] = {}
+    for name, condition in slices.items():
+        is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
+        masks[str(name)] = conjunction(condition if is_several else [condition], tables)
+        refuse_nothing(f"by: slice {name!r}", masks[str(name)])
+    values = pl.Series("slice", list(masks), dtype=pl.Enum(list(masks)))
+    about = {table for mask in masks.values() for table in mask}
+    if len(about) > 1:
+        return Key("slice", SEVERAL, values, {}, masks)
+    (table,) = about
+    members = {}
+    for owner in dict.fromkeys(owner for mask in masks.values() for owner in mask[table]):
+        everything = pl.repeat(True, tables[owner].height, eager=True)
+        rows = [mask[table].get(owner, everything).arg_true().to_frame("row") for mask in masks.values()]
+        members[owner] = pl.concat(part.with_columns(code=pl.lit(code, pl.Int32)) for code, part in enumerate(rows))
+    return Key("slice", table, values, members, masks)
 
 
 def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
@@ -202,22 +188,8 @@ def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str
     return found
 
 
-def find_column(word: str, tables: Tables) -> tuple[str, list[str]]:
-    """The column that a word names, and the tables that own it: more than one only for the objects.
-
-    Raises
-    ------
-    ParameterError
-        no table has it, with the near names; several have, with the ways to say which
-
-    >>> find_column("images.n", {"images": pl.DataFrame({"n": [1]}), "annotations": pl.DataFrame({"n": [1]})})
-    ('n', ['images'])
-    """
-    column, owners = _owners(word, tables)
-    return column, _one_key(word, column, owners)
-
-
 def _owners(word: str, tables: Tables) -> tuple[str, list[str]]:
+    """The column that a word names, and the tables that have it; an error with the near names where none has."""
     columns = {
         table: [name for name in frame.columns if name != OUTSIDE and _REFERENCES.get(name, table) == table]
         for table, frame in tables.items()
@@ -234,11 +206,10 @@ def _owners(word: str, tables: Tables) -> tuple[str, list[str]]:
     raise ParameterError(f"{where}: no column {column if known else word!r}{did_you_mean(column if known else word, names)}")
 
 
-def _one_key(word: str, column: str, owners: list[str]) -> list[str]:
+def _refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
     if len(owners) > 1 and owners != _OBJECTS:
         qualified = " or ".join(f'"{table}.{column}"' for table in owners)
         raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}; say {qualified}")
-    return owners
 
 
 def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
@@ -281,11 +252,9 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
             f"quantiles of {key.column}: so many values are equal that there are {n} intervals, not {len(key.labels)}; "
             "leave out labels"
         )
-    labels = key.labels or tuple(
-        f"[{a:.6g}, {b:.6g}{']' if place == n - 1 else ')'}" for place, (a, b) in enumerate(pairwise(edges))
-    )
+    labels = key.labels or _labels(edges, ".6g")
     if len(set(labels)) < n:  # the edges differ in later digits
-        labels = tuple(f"[{a}, {b}{']' if place == n - 1 else ')'}" for place, (a, b) in enumerate(pairwise(edges)))
+        labels = _labels(edges, "")
     codes = {}
     for table, column in found.items():
         number = column.cast(pl.Float64)
@@ -303,6 +272,11 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
     return pl.Series([*labels, None] if has_null else labels, dtype=pl.Enum(labels)), codes
 
 
+def _labels(edges: Sequence[float], digits: str) -> tuple[str, ...]:
+    closing = [")"] * (len(edges) - 2) + ["]"]
+    return tuple(f"[{a:{digits}}, {b:{digits}}{end}" for (a, b), end in zip(pairwise(edges), closing, strict=True))
+
+
 def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
     found = numbers.cast(pl.Float64).drop_nulls().drop_nans()
     if found.is_empty():
@@ -311,10 +285,6 @@ def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
     if len(edges) < 2:
         raise ParameterError(f"quantiles of {key.column}: all its values are {edges[0]:g}")
     return tuple(edges)
-
-
-def _members(codes: pl.Series) -> pl.DataFrame:
-    return codes.to_frame("code").with_row_index("row")
 
 
 def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
@@ -334,7 +304,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
             "combined with and"
         )
     word, (column, _) = next(iter(owners_of.items()))
-    _one_key(word, column, owners)
+    _refuse_ambiguous(word, column, owners)
     masks = {}
     for table in owners:
         ids = [word for word in words if word not in deciding and word in tables[table].columns]
@@ -342,9 +312,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
         try:
             mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
         except pl.exceptions.PolarsError as error:
-            raise ParameterError(
-                f"the condition {condition} cannot be computed on {table}: {str(error).splitlines()[0]}"
-            ) from None
+            raise ParameterError(f"the condition {condition} cannot be computed on {table}: {first_line(error)}") from None
         if mask.dtype != pl.Boolean:
             raise ParameterError(f"a condition is true or false, {condition} is {mask.dtype}")
         masks[table] = mask.fill_null(False)

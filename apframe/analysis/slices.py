@@ -17,7 +17,6 @@ from apframe.analysis.keys import SEVERAL, Key, Masks
 from apframe.exceptions import ParameterError
 
 ROLLED_UP = -1  # the code of a key of which a group takes all values
-SUPPORT = ("n_images", "n_annotations", "n_detections", "n_categories")
 MOST_GROUPS = 1_000  # of objects: each is matched anew
 
 

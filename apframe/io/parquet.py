@@ -14,7 +14,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError
+from apframe.exceptions import FormatError, OutputError, first_line
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 3
@@ -61,7 +61,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
     except OutputError:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
-        what = getattr(error, "strerror", None) or str(error).split("\n")[0]
+        what = getattr(error, "strerror", None) or first_line(error)
         raise OutputError(f"{folder}: cannot be written ({what})") from error
     finally:
         if work is not None:
@@ -186,7 +186,7 @@ def _as_format_error(path: Path) -> Iterator[None]:
     try:
         yield
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise FormatError(f"{path}: cannot be read as Parquet ({str(error).splitlines()[0]}); evaluate again") from error
+        raise FormatError(f"{path}: cannot be read as Parquet ({first_line(error)}); evaluate again") from error
 
 
 def _versions() -> dict[str, str]:

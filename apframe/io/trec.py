@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, listed
+from apframe.exceptions import ColumnError, FormatError, first_line, listed
 from apframe.io.files import is_packed, read_unpacked
 from apframe.schema import canonical, refuse_equal_pairs
 
@@ -82,7 +82,7 @@ def read_queries(source: Any) -> pl.DataFrame:
         try:
             source = pl.read_csv(source, schema_overrides={"query_id": pl.String})
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{source}: cannot be read as CSV ({str(error).splitlines()[0]})") from error
+            raise FormatError(f"{source}: cannot be read as CSV ({first_line(error)})") from error
     return canonical("queries", source)
 
 
@@ -103,7 +103,7 @@ def _from_nested(table: str, nested: dict[Any, dict[Any, float]], value: str) ->
     try:
         return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may stand beside others
     except (TypeError, pl.exceptions.PolarsError) as error:
-        message = str(error).splitlines()[0]
+        message = first_line(error)
         raise ColumnError(f"{table}: ids must be of one type, and values numbers ({message})") from error
 
 

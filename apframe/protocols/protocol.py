@@ -102,6 +102,15 @@ class Protocol:
         names = [name for name, *_ in self.area_ranges]
         return ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
 
+    def threshold_number(self, iou_threshold: float) -> int | None:
+        """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.
+
+        >>> Protocol("mine", "").threshold_number(0.9)
+        8
+        """
+        near = (number for number, known in enumerate(self.iou_thresholds) if abs(known - iou_threshold) < 1e-9)
+        return next(near, None)
+
     def with_options(
         self,
         *,

@@ -83,14 +83,11 @@ class Walk:
     @cached_property
     def n_counted(self) -> np.ndarray:
         """How many count in each category."""
-        return np.diff(self.before[self.starts]) if "before" in self.__dict__ else self._sums()
-
-    def _sums(self) -> np.ndarray:
         filled = np.flatnonzero(np.diff(self.starts))
-        sums = np.zeros(len(self.starts) - 1, dtype=np.int32)
+        counted = np.zeros(len(self.starts) - 1, dtype=np.int32)
         if len(filled):
-            sums[filled] = np.add.reduceat(self.counts, self.starts[filled], dtype=np.int32)
-        return sums
+            counted[filled] = np.add.reduceat(self.counts, self.starts[filled], dtype=np.int32)
+        return counted
 
     @cached_property
     def before(self) -> np.ndarray:

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 
 # Okabe and Ito 2008, told apart with any colour vision; without their yellow, which is faint on white
 PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
-_GREY, _DARK_GREY = "#c8c8c8", "#666666"
-_MOST_ROWS = 5_000  # Altair refuses more in one table
+_GREY, DARK_GREY = "#c8c8c8", "#666666"
+MOST_ROWS = 5_000  # Altair refuses more in one table
 _ENDS = 3  # where there are more curves than colours: so many of the largest and of the smallest area are coloured
 
 _NUMBERS = count(1)
@@ -74,7 +74,7 @@ def plot_precision_recall(
     >>> chart = plot_precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
     >>> chart.save("curve.html")  # doctest: +SKIP
     """
-    alt = _altair()
+    alt = load_altair()
     baseline = [] if random_baseline is None or isinstance(random_baseline, bool) else [random_baseline]
     if not all(0 < share <= 1 for share in (*iso_f, *baseline)):
         raise ParameterError(f"values of F and the random baseline lie in (0, 1], got {[*iso_f, *baseline]}")
@@ -83,7 +83,7 @@ def plot_precision_recall(
         y = "interpolated_precision"
         table = table.rename({"envelope": y}, strict=False)  # its name among the curves of an evaluation
     title, colours, points = _named_curves(table, by, x, y, area=pl.col(y) * (pl.col(x) - pl.col(x).shift(1, fill_value=0.0)))
-    colour = _colour(alt, title, colours, offset=56 if iso_f else 18)
+    colour = colour_channel(alt, title, colours, offset=56 if iso_f else 18)
     behind = _iso_f(alt, x, y, iso_f) if iso_f else []
     if baseline:
         behind += _random_order(alt, {x: [0.0, 1.0], y: baseline * 2}, label_at=(0.0, 5, -6))
@@ -92,9 +92,9 @@ def plot_precision_recall(
         behind.append(alt.Chart(shares).mark_rule(strokeDash=[6, 4], strokeWidth=1).encode(_axes(alt, x, y)[1], color=colour))
     at_start = {x: pl.lit(0.0), "rank": pl.lit(0, points.schema["rank"]), "score": pl.lit(None, pl.Float64)}
     starts = points.group_by("curve", maintain_order=True).first().with_columns(**at_start).select(points.columns)
-    thin = thin_curve(points, _most_points(points, max_points), by="curve", along=x, across=y)
+    thin = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
     interpolate = "step-before" if thin.height == points.height else "linear"
-    lines = _lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
+    lines = draw_lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
     return alt.layer(*behind, *lines).properties(width=width, height=height)
 
 
@@ -110,13 +110,13 @@ def plot_roc(
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
     >>> chart = plot_roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
     """
-    alt, x, y = _altair(), "false_positive_rate", "true_positive_rate"
+    alt, x, y = load_altair(), "false_positive_rate", "true_positive_rate"
     step, height_twice = pl.col(x) - pl.col(x).shift(1, fill_value=0.0), pl.col(y) + pl.col(y).shift(1, fill_value=0.0)
     title, colours, points = _named_curves(to_polars(curve, "curve"), by, x, y, area=step * height_twice / 2)
-    colour = _colour(alt, title, colours, offset=18)
+    colour = colour_channel(alt, title, colours, offset=18)
     behind = _random_order(alt, {x: [0.0, 0.5, 1.0], y: [0.0, 0.5, 1.0]}, label_at=(0.5, 8, 10))
-    points = thin_roc(points, _most_points(points, max_points), by="curve")
-    lines = _lines(alt, points, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "linear")
+    points = thin_roc(points, most_points(points, max_points), by="curve")
+    lines = draw_lines(alt, points, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "linear")
     return alt.layer(*behind, *lines).properties(width=width, height=height)
 
 
@@ -132,7 +132,8 @@ def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
     return chart.properties(title=", ".join(f"{name} {value:.2%}" for name, value in values.items() if value is not None))
 
 
-def _altair() -> Any:
+def load_altair() -> Any:
+    """The module, or an error that names the extra to install."""
     try:
         return import_module("altair")
     except ImportError as error:
@@ -150,7 +151,7 @@ def _named_curves(
     refuse_missing("curve", table, ["rank", "score", x, y, *key_names(by or [])])
     if by is None:
         before = table.columns[: table.columns.index("rank")]
-        by = _telling(table, before)
+        by = telling_columns(table, before)
     keys = key_names(by)
     points = table.drop_nulls([x, y])
     if points.is_empty():
@@ -162,11 +163,11 @@ def _named_curves(
         )
     score = pl.col("score").cast(pl.Float64)
     finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
-    points = points.select("rank", finite, x, y, curve=_named(points, keys))
-    return _coloured(" · ".join(keys), points, area.sum(), "area")
+    points = points.select("rank", finite, x, y, curve=add_names(points, keys))
+    return add_colours(" · ".join(keys), points, area.sum(), "area")
 
 
-def _telling(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     """The keys that have more than one value; of `category_id` and `name` the name alone, where each category has its own."""
     several = [key for key in keys if table[key].n_unique() > 1]
     if {"category_id", "name"} <= set(several):
@@ -176,14 +177,14 @@ def _telling(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
     return several
 
 
-def _named(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
+def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
     """The values of the keys in one text; null is called so."""
     rounded = [pl.col(key).round_sig_figs(6) if table.schema[key].is_float() else pl.col(key) for key in keys]
     names = [key.cast(pl.String).fill_null("null") for key in rounded]
     return pl.concat_str(names, separator=" · ") if names else pl.lit("")
 
 
-def _coloured(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple[str, dict[str, str], pl.DataFrame]:
+def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple[str, dict[str, str], pl.DataFrame]:
     """The title of the legend, its names with their colours, and the points with `colour`, the name of `curve` there.
 
     More curves than there are colours share one grey, except for those of largest and smallest `size`, an aggregate.
@@ -202,10 +203,10 @@ def _coloured(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple
     return f"{title}, by {by}", in_order, coloured.sort(~is_other, maintain_order=True)
 
 
-def _most_points(points: pl.DataFrame, max_points: int) -> int:
+def most_points(points: pl.DataFrame, max_points: int) -> int:
     """How many points each curve may keep for all to fit, with one more for each; short curves leave room to long ones."""
     lengths = points.group_by("curve").len()["len"].sort().to_list()
-    left = _MOST_ROWS - len(lengths)
+    left = MOST_ROWS - len(lengths)
     if left < 2 * len(lengths) and max_points >= 2:
         raise InputError(f"curve: {len(lengths):,} curves are too many for one chart; filter them")
     for n_left, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
@@ -224,7 +225,8 @@ def _axes(alt: Any, x: str, y: str) -> list[Any]:
     ]
 
 
-def _colour(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
+def colour_channel(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
+    """The colours of named lines, with a legend where there are several."""
     if len(colours) == 1:
         return alt.value(PALETTE[0])
     scale = alt.Scale(domain=list(colours), range=list(colours.values()))
@@ -238,7 +240,7 @@ def _tooltip(alt: Any, title: str, x: str, y: str) -> list[Any]:
     return [*curve, "rank:Q", alt.Tooltip("score:Q", format=".4g"), *rates]
 
 
-def _lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[Any], colour: Any, interpolate: str) -> list[Any]:
+def draw_lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[Any], colour: Any, interpolate: str) -> list[Any]:
     """The lines, and points over them that show and say what they are when the mouse is near."""
     # a name of its own: charts side by side would share one selection, with a warning
     near = alt.selection_point(name=f"near_{next(_NUMBERS)}", on="pointerover", clear="pointerout", nearest=True, empty=False)
@@ -258,7 +260,7 @@ def _iso_f(alt: Any, x: str, y: str, values: Sequence[float]) -> list[Any]:
     ends = pl.DataFrame({x: [1.0 for _ in values], y: [f / (2 - f) for f in values], "f": [f"F1 = {f:g}" for f in values]})
     axes = _axes(alt, x, y)
     lines = alt.Chart(pl.DataFrame(rows)).mark_line(color="#dddddd", strokeWidth=1).encode(*axes, detail="f:N")
-    labels = alt.Chart(ends).mark_text(align="left", dx=4, color=_DARK_GREY, fontSize=10).encode(*axes, text="f:N")
+    labels = alt.Chart(ends).mark_text(align="left", dx=4, color=DARK_GREY, fontSize=10).encode(*axes, text="f:N")
     return [lines, labels]
 
 
@@ -266,6 +268,6 @@ def _random_order(alt: Any, line: dict[str, list[float]], *, label_at: tuple[flo
     """A dashed line, and what it is, beside the point of it at this x, moved by dx and dy."""
     (x, y), (at, dx, dy) = line, label_at
     chart = alt.Chart(pl.DataFrame(line)).encode(*_axes(alt, x, y))
-    label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=_DARK_GREY)
-    dashed = chart.mark_line(color=_DARK_GREY, strokeDash=[6, 4], strokeWidth=1)
+    label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=DARK_GREY)
+    dashed = chart.mark_line(color=DARK_GREY, strokeDash=[6, 4], strokeWidth=1)
     return [dashed, label.transform_filter(f"datum.{x} == {at}")]

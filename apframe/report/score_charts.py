@@ -8,7 +8,7 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing, thin_curve
-from apframe.report.charts import PALETTE, _altair, _colour, _coloured, _lines, _most_points, _named
+from apframe.report.charts import PALETTE, add_colours, add_names, colour_channel, draw_lines, load_altair, most_points
 from apframe.schema import to_polars
 
 if TYPE_CHECKING:
@@ -42,7 +42,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     >>> chart = plot_scores(matches)  # doctest: +SKIP
     >>> chart.save("scores.html")  # doctest: +SKIP
     """
-    alt, table = _altair(), to_polars(matches, "matches")
+    alt, table = load_altair(), to_polars(matches, "matches")
     if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
         raise ParameterError(f"bins is a whole number from 1 to 1000, not {bins!r}")
     found, n_missed = _found(table)
@@ -101,9 +101,9 @@ def plot_thresholds(
     ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
     >>> chart = plot_thresholds(pl.DataFrame(table))  # doctest: +SKIP
     """
-    alt, x, y = _altair(), "score_threshold", "f1"
+    alt, x, y = load_altair(), "score_threshold", "f1"
     title, colours, points = _named_thresholds(to_polars(thresholds, "thresholds"), key_names(by), x, y)
-    kept = thin_curve(points, _most_points(points, max_points), by="curve", along=x, across=y)
+    kept = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
     thin = points.filter(pl.col("row").is_in(kept["row"].implode()) | pl.col("is_best"))
     low, high = min(0.0, points[x].min()), max(1.0, points[x].max())  # type: ignore[type-var]
     axes = [
@@ -116,8 +116,8 @@ def plot_thresholds(
     tooltip += [alt.Tooltip(f"{x}:Q", title="score threshold", format=".4g"), alt.Tooltip(f"{y}:Q", title="F1", format=".4f")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("precision", "recall")]
     tooltip += [alt.Tooltip(f"{name}:Q", format=",") for name in ("tp", "fp", "fn")]
-    colour = _colour(alt, title, colours, offset=18)
-    lines = _lines(alt, thin, axes, tooltip, colour, "step-before" if thin.height == points.height else "linear")
+    colour = colour_channel(alt, title, colours, offset=18)
+    lines = draw_lines(alt, thin, axes, tooltip, colour, "step-before" if thin.height == points.height else "linear")
     best = alt.Chart(thin.filter("is_best")).encode(*axes, color=colour, tooltip=tooltip)
     dots = best.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
     chart = alt.layer(lines[0], dots, lines[1]).properties(width=width, height=height)
@@ -182,15 +182,15 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: annotations or detections are missing"
         raise InputError(f"thresholds: there is nothing to draw; {why}")
     is_best = pl.col("is_best").fill_null(False)
-    points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=_named(points, keys))
+    points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
     if points.select("curve", x).is_duplicated().any():
         raise ParameterError(
             f"by: {', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat; name all keys, or filter"
         )
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
-    order = table.filter(finite).select(curve=_named(table, keys)).unique(maintain_order=True)
+    order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)
     points = order.join(points, on="curve", maintain_order="left_right")
-    title, colours, points = _coloured(" · ".join(keys), points, pl.col(y).max(), "best F1")
+    title, colours, points = add_colours(" · ".join(keys), points, pl.col(y).max(), "best F1")
     best = points.filter("is_best").unique("curve", keep="first", maintain_order=True)
     texts = {name: f"{f1:.2f} at {at:.2g}" for name, f1, at in best.select("curve", y, x).iter_rows()}
     names = {name: " · ".join(filter(None, [name, texts.get(name)])) for name in colours}

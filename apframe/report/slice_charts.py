@@ -9,13 +9,12 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing
-from apframe.report.charts import _DARK_GREY, _MOST_ROWS, PALETTE, _altair, _named, _telling
-from apframe.schema import to_polars
+from apframe.report.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, load_altair, telling_columns
+from apframe.schema import SUPPORT, to_polars
 
 if TYPE_CHECKING:
     import altair as alt
 
-_SUPPORT = ["n_images", "n_annotations", "n_detections", "n_categories"]
 _ALL = "all"  # what stands for a key in a row that takes all its values
 _PALE, _NO_VALUE = 0.25, "#dddddd"
 _DASHED, _SOLID = [3, 2], [1, 0]
@@ -69,7 +68,7 @@ def plot_slices(
     >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
     >>> chart.save("weather.html")  # doctest: +SKIP
     """
-    alt, table = _altair(), to_polars(slices, "slices")
+    alt, table = load_altair(), to_polars(slices, "slices")
     if colour is None and "run" in table.columns:
         colour = "run"
     keys = _keys(table, colour) if by is None else key_names(by)
@@ -107,7 +106,7 @@ def plot_slices(
         tooltip=tooltip,
     )
     texts = chart.mark_text(align="left", fontSize=11).encode(
-        x=alt.value(width + 8), text="text:N", color=few.then(alt.value(_DARK_GREY)).otherwise(alt.value("black"))
+        x=alt.value(width + 8), text="text:N", color=few.then(alt.value(DARK_GREY)).otherwise(alt.value("black"))
     )
     layers, notes = [bars, texts], []
     if not lines.is_empty():
@@ -164,7 +163,7 @@ def plot_slice_heatmap(
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
     >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
     """
-    alt, table = _altair(), to_polars(slices, "slices")
+    alt, table = load_altair(), to_polars(slices, "slices")
     rows = _rows(table, metric, support, least, x=[x], y=[y])
     number = _number_format(table, metric)
     low, high = domain or _domain(rows)
@@ -195,7 +194,7 @@ def plot_slice_heatmap(
     tooltip = [alt.Tooltip("x:N", title=x), alt.Tooltip("y:N", title=y), *_tooltip(alt, rows, metric, number)]
     cells = chart.mark_rect().encode(
         color=colour, fillOpacity=opacity, tooltip=tooltip,
-        stroke=few.then(alt.value(_DARK_GREY)).otherwise(alt.value("white")),
+        stroke=few.then(alt.value(DARK_GREY)).otherwise(alt.value("white")),
     )  # fmt: skip
     blanks = chart.mark_rect(color=_NO_VALUE).encode(tooltip=tooltip)
     ink = alt.when("datum.is_dark").then(alt.value("white")).otherwise(alt.value("black"))
@@ -213,13 +212,13 @@ def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
     """The keys that tell the slices apart: what stands before the first metric, and has more than one value."""
     metrics = _metrics(table)
     before = table.columns[: table.columns.index(metrics[0])] if metrics else table.columns
-    keys = [name for name in before if name not in ("rolled_up", colour, *_SUPPORT)]
-    return _telling(table, keys) or keys
+    keys = [name for name in before if name not in ("rolled_up", colour, *SUPPORT)]
+    return telling_columns(table, keys) or keys
 
 
 def _metrics(table: pl.DataFrame) -> list[str]:
     """The columns of metrics: from the first that is called like one, or else holds fractions, all numbers."""
-    numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in _SUPPORT]
+    numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in SUPPORT]
     called = [name for name in numeric if name.startswith(("AP", "AR"))]
     fractions = [name for name in numeric if table.schema[name].is_float()]
     first = (called or fractions)[:1]
@@ -245,7 +244,7 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     if table.is_empty():
         raise InputError("slices: there is nothing to draw; it has no rows")
     value = pl.col(metric).cast(pl.Float64)
-    counts = {name: pl.col(name).cast(pl.Float64) for name in _SUPPORT if name in table.columns}
+    counts = {name: pl.col(name).cast(pl.Float64) for name in SUPPORT if name in table.columns}
     rows = table.select(
         **{label: _slice_names(table, named) for label, named in labels.items()},
         value=pl.when(value.is_finite()).then(value),
@@ -257,7 +256,7 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
         raise InputError(f"slices: there is nothing to draw; {metric} is null throughout: nothing could be evaluated")
     if rows.select(*labels).is_duplicated().any():
         raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart; name all keys, or filter")
-    if rows.height > _MOST_ROWS:
+    if rows.height > MOST_ROWS:
         raise InputError(f"slices: {rows.height:,} are too many for one chart; filter them")
     return rows
 
@@ -265,9 +264,9 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
 def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
     """The values of the keys in one text, where a row that takes all values of a key has "all"."""
     if "rolled_up" not in table.columns:
-        return _named(table, keys)
+        return add_names(table, keys)
     rolled_up = pl.col("rolled_up").cast(pl.String).fill_null("").str.split(", ")
-    names = [pl.when(rolled_up.list.contains(key)).then(pl.lit(_ALL)).otherwise(_named(table, [key])) for key in keys]
+    names = [pl.when(rolled_up.list.contains(key)).then(pl.lit(_ALL)).otherwise(add_names(table, [key])) for key in keys]
     is_total = pl.all_horizontal([rolled_up.list.contains(key) for key in keys]) if keys else pl.lit(False)
     text = pl.concat_str(names, separator=" · ") if names else pl.lit("")
     return pl.when(is_total).then(pl.lit(_ALL)).otherwise(text)
@@ -338,5 +337,5 @@ def _from_zero(alt: Any, values: list[float]) -> Any:
 
 
 def _tooltip(alt: Any, rows: pl.DataFrame, metric: str, number: str) -> list[Any]:
-    counts = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in _SUPPORT if name in rows.columns]
+    counts = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in SUPPORT if name in rows.columns]
     return [alt.Tooltip("value:Q", title=metric, format=".4f" if number == ".3f" else number), *counts]
