@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -13,7 +14,7 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
-from apframe.exceptions import FormatError, ParameterError
+from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
@@ -124,13 +125,19 @@ class Evaluation:
     ----------
     protocol
         the rules, options included
+    conditions
+        of the subset that `where` took, in words; none where everything is evaluated
     """
 
     def __init__(
-        self, inputs: Callable[[], Inputs], protocol: Protocol, stored: Mapping[str, pl.LazyFrame] | None = None
+        self,
+        inputs: Callable[[], Inputs],
+        protocol: Protocol,
+        stored: Mapping[str, pl.LazyFrame] | None = None,
+        conditions: Sequence[str] = (),
     ) -> None:
         """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
-        self.protocol = protocol
+        self.protocol, self.conditions = protocol, tuple(conditions)
         self._read_inputs, self._stored = inputs, stored or {}
 
     @cached_property
@@ -276,8 +283,10 @@ class Evaluation:
         then the least similar. With `min_score`, only detections of at least that score count; what they would have found is
         missed then. Defaults as in `matches`.
         """
-        matches = self._matches(iou_threshold, area_range)
-        counts = self._pipeline.per_image(matches, min_score).drop("area_range", "iou_threshold").collect()
+        if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
+            raise ParameterError(f"min_score is a number, not {min_score!r}")
+        counts = self._pipeline.per_image(self._threshold_at(iou_threshold), self._area_at(area_range), min_score).collect()
+        counts = counts.drop("area_range", "iou_threshold")
         names = self.dataset.images.select("image_id", "file_name")
         return counts.join(names, on="image_id", how="left", maintain_order="left").select(
             "image_id", "file_name", pl.exclude("image_id", "file_name")
@@ -403,7 +412,14 @@ class Evaluation:
         >>> evaluate(truth, found).where(pl.col("weather") == "fog").summary["value"][0]
         0.0
         """
-        return self._subset(conjunction(conditions, self._inputs.tables()))
+        part = self._subset(conjunction(conditions, self._inputs.tables()))
+        words = [str(each) if isinstance(each, pl.Expr) else f"{len(each)} images" for each in conditions]
+        part.conditions = (*self.conditions, *words)
+        if not part._inputs.has_positives():
+            warnings.warn(
+                "where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning, 2
+            )
+        return part
 
     def _subset(self, masks: Masks) -> Evaluation:
         refuse_nothing("where", masks)
@@ -441,8 +457,9 @@ class Evaluation:
         pipeline = self._pipeline
         grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
         in_parts: dict[str, Iterable[pl.LazyFrame]] = {"matches": (pipeline.matches(*at) for at in grid)}
-        for step in (pipeline.curves, pipeline.per_image, pipeline.thresholds):
-            in_parts[step.__name__] = map(step, (pipeline.matches(*at) for at in grid))
+        in_parts["per_image"] = (pipeline.per_image(*at) for at in grid)
+        in_parts["curves"] = (pipeline.curves(pipeline.matches(*at)) for at in grid)
+        in_parts["thresholds"] = (pipeline.thresholds(pipeline.matches(*at)) for at in grid)
         sql.write_database(path, {**self._tables(), **in_parts})
 
     def write_parquet(self, folder: str | Path) -> None:
@@ -466,6 +483,7 @@ class Evaluation:
             "inputs": {name: content_hash(_canonical_part(name, table)) for name, table in inputs.items()},
             "category_ids": self._inputs.category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
+            "conditions": list(self.conditions),
         }
         write_tables(folder, inputs | results, manifest)
 
@@ -491,7 +509,7 @@ class Evaluation:
             "curves": lambda: self._pipeline.curves(self._pipeline.matches()),
             "metrics": lambda: self.metrics,
             "summary": lambda: self.summary,
-            "per_image": lambda: self._pipeline.per_image(self._pipeline.matches()),
+            "per_image": lambda: self._pipeline.per_image(),
             "thresholds": lambda: self._pipeline.thresholds(self._pipeline.matches()),
         }
         results = {name: sql.deferred(table, result_schema(name, ids, areas)) for name, table in make.items()}
@@ -518,7 +536,8 @@ class Evaluation:
         return "\n".join(summary_lines(self.summary, self.protocol))
 
     def __repr__(self) -> str:
-        return f"Evaluation({self.dataset!r}, {self.detections.height:,} detections, protocol={self.protocol.name})"
+        where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
+        return f"Evaluation({self.dataset!r}, {self.detections.height:,} detections, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height)
@@ -535,7 +554,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder, DETECTION, ["protocol", "inputs", "category_ids", "json_columns"])
+    manifest = read_manifest(folder, DETECTION, ["protocol", "inputs", "category_ids", "json_columns", "conditions"])
     try:
         protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
@@ -551,7 +570,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
         category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
         return check_inputs(dataset, detections, category_ids, agnostic=protocol.agnostic)
 
-    return Evaluation(read_inputs, protocol, stored)
+    return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
 
 
 def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:

@@ -41,6 +41,10 @@ class Inputs:
             "detections": self.detections,
         }
 
+    def has_positives(self) -> bool:
+        """Whether any annotation counts: no crowd, and inside the subset."""
+        return bool((~(self.annotations["is_crowd"] | outside(self.annotations))).any())
+
     def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
         """The part inside the masks, which are those of `apframe.analysis.keys.conjunction` on `tables`.
 

@@ -14,7 +14,7 @@ from apframe.analysis.slices import Slicing
 from apframe.analysis.thresholds import sweep_thresholds
 from apframe.exceptions import ParameterError
 from apframe.inputs import Inputs, outside
-from apframe.matching.by_score import EVERY_SLICE, match_by_score
+from apframe.matching.by_score import EVERY_SLICE, find_contested, match_by_score
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
 from apframe.matching.regroup import Lists, regroup
@@ -27,7 +27,8 @@ from apframe.schema import SUPPORT
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import pair_boxes
 
-_MOST_FLAGS = 1 << 26  # of objects in slices that are held together
+_MOST_BYTES = 1 << 27  # of the flags of slices of objects, and of their contested pairs, that are held together
+_CONTESTED_BYTES = 64  # of a pair at one threshold, while it is settled
 
 
 class Pipeline:
@@ -142,9 +143,11 @@ class Pipeline:
             empty = {name: np.zeros(shape) for name in metrics}
             return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
         lists = self._lists(slicing)
-        size = len(self.protocol.area_ranges) * (lists.order.height + lists.annotations.height)
-        # groups of objects whose flags are held together; the numbers of their slices are 16-bit
-        at_once = max(1, min(_MOST_FLAGS // max(size, 1), 2**15 // len(self.protocol.area_ranges)))
+        # groups of objects that are matched together: as many as fit; the numbers of their slices are 16-bit
+        n_ranges, n_thresholds = len(self.protocol.area_ranges), len(self.protocol.iou_thresholds)
+        n_contested = int(find_contested(lists.pairs, lists.annotations.height).sum())
+        size = lists.order.height + lists.annotations.height + _CONTESTED_BYTES * n_contested * n_thresholds
+        at_once = max(1, min(_MOST_BYTES // (n_ranges * max(size, 1)), 2**15 // n_ranges))
         parts = []
         for start in range(0, len(slicing.objects), at_once):
             groups = range(start, min(start + at_once, len(slicing.objects)))
@@ -189,7 +192,7 @@ class Pipeline:
         lines = headlines(self.protocol)
 
         def sums(per_list: np.ndarray) -> np.ndarray:
-            return per_list.reshape(-1, self._n_categories) @ belongs
+            return per_list.reshape(len(slicing.images) * len(slicing.detections), self._n_categories) @ belongs
 
         def of_range(s: int) -> dict[str, np.ndarray]:
             name = ranges[s % len(ranges)]
@@ -286,17 +289,7 @@ class Pipeline:
     def matches(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
         order = self._order_and_pairs[0]
-        thresholds = pl.LazyFrame({"iou_threshold": self.iou_thresholds}).with_row_index("first")
-        ranges = pl.LazyFrame(
-            {
-                "area_range": self.area_names,
-                "low": [low for _, low, _ in self.protocol.area_ranges],
-                "high": [high for *_, high in self.protocol.area_ranges],
-            },
-            schema_overrides={"low": pl.Float64, "high": pl.Float64},
-        ).with_row_index("slice")
-        thresholds = thresholds.with_columns(pl.col("first").cast(pl.UInt16))
-        ranges = ranges.with_columns(pl.col("slice").cast(pl.Int16))
+        thresholds, ranges = self._grid(threshold, area)
         columns = ["detection_id", "image_id", "category_id", "score", "area"]
         detections = (
             order.lazy()
@@ -311,6 +304,19 @@ class Pipeline:
             .with_row_index("annotation")
             .select("annotation", "annotation_id", "image_id", "category_id", "area", is_ignored=self._ignored_anyway),
             self._ranking.assignments.lazy(),
+            thresholds,
+            ranges,
+        )
+
+    def _grid(self, threshold: int | None, area: int | None) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+        """The thresholds and the area ranges, all of them unless one is named by its number."""
+        thresholds = pl.LazyFrame({"iou_threshold": self.iou_thresholds}).with_row_index("first")
+        low, high = ([bounds[place] for bounds in self.protocol.area_ranges] for place in (1, 2))
+        columns = {"area_range": self.area_names, "low": low, "high": high}
+        ranges = pl.LazyFrame(columns, schema_overrides={"low": pl.Float64, "high": pl.Float64})
+        thresholds = thresholds.with_columns(pl.col("first").cast(pl.UInt16))
+        ranges = ranges.with_row_index("slice").with_columns(pl.col("slice").cast(pl.Int16))
+        return (
             thresholds if threshold is None else thresholds.filter(pl.col("first") == threshold),
             ranges if area is None else ranges.filter(pl.col("slice") == area),
         )
@@ -323,9 +329,12 @@ class Pipeline:
         """The thresholds table as a plan; as `curves`."""
         return sweep_thresholds(self._pooled(matches))
 
-    def per_image(self, matches: pl.LazyFrame, min_score: float | None = None) -> pl.LazyFrame:
-        """The table of images as a plan."""
-        return count_per_image(matches, self.image_ids, min_score)
+    def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
+        """The table of images as a plan; thresholds and area ranges as in `matches`."""
+        thresholds, ranges = self._grid(threshold, area)
+        every = ranges.join(thresholds, how="cross").select("area_range", "iou_threshold")
+        images = pl.LazyFrame({"image_id": self.image_ids})
+        return count_per_image(self.matches(threshold, area), every.join(images, how="cross"), min_score)
 
     def _pooled(self, matches: pl.LazyFrame) -> pl.LazyFrame:
         if self.protocol.agnostic:

@@ -113,6 +113,7 @@ class _Run:
     protocol_name: str
     protocol: dict[str, Any]
     category_ids: list[Any]
+    conditions: list[str]
     data: str
     heights: dict[str, int]
     version: str
@@ -132,6 +133,7 @@ class _Run:
                 protocol_name=str(manifest["protocol"]["name"]),
                 protocol=dict(manifest["protocol"]),
                 category_ids=manifest["category_ids"],
+                conditions=manifest["conditions"],
                 data=hashlib.sha256(hashes.encode()).hexdigest(),
                 heights={table: int(height) for table, height in manifest["tables"].items()},
                 version=str(manifest["versions"]["apframe"]),
@@ -378,6 +380,7 @@ def _differences(runs: Sequence[_Run]) -> list[str]:
         "data": [run.data for run in runs],
         f"protocol ({', '.join(changed)})": [run.protocol for run in runs],
         "the categories that were evaluated": [run.category_ids for run in runs],
+        "the subset that was taken": [run.conditions for run in runs],
     }
     texts = []
     for aspect, values in aspects.items():

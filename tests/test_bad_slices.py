@@ -172,6 +172,17 @@ def test_named_slice_without_images_is_named() -> None:
     refused(lambda: evaluated().by({"snow": pl.col("weather") == "snow"}), "snow", "image")
 
 
+@pytest.mark.parametrize("mask", [[True, False, True], pl.Series([True, False, True])], ids=["list", "Series"])
+def test_mask_is_not_taken_for_image_ids(mask: Any) -> None:
+    refused(lambda: evaluated().where(mask), "true and false", "pl.col")
+    refused(lambda: evaluated().by({"x": mask}), "true and false", "pl.col")
+
+
+@pytest.mark.parametrize("score", ["0.5", float("nan")])
+def test_min_score_is_a_number(score: Any) -> None:
+    refused(lambda: evaluated().per_image(min_score=score), "min_score is a number")
+
+
 def test_conditions_that_no_category_meets() -> None:
     condition = pl.col("name") == "dog"
     refused(lambda: evaluated().where(condition), "category")

@@ -395,6 +395,14 @@ DIFFERENCES: dict[str, tuple[dict[str, Any], str]] = {
 }  # fmt: skip
 
 
+def test_subset_beside_the_whole_is_told(tmp_path: Path) -> None:
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
+    whole.write_parquet(tmp_path / "whole")
+    whole.where(pl.col("score") > 0.5).write_parquet(tmp_path / "sure")  # of the same ground truth
+    with pytest.warns(RunsDifferWarning, match=r"differ in the subset that was taken: sure \| whole"):
+        apf.scan_runs(str(tmp_path / "*"))
+
+
 @pytest.mark.parametrize(("options", "difference"), DIFFERENCES.values(), ids=DIFFERENCES)
 def test_runs_that_differ_are_told_in_one_warning(options: dict[str, Any], difference: str, tmp_path: Path) -> None:
     write(tmp_path / "a")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
 
@@ -373,7 +374,9 @@ def test_named_slice_of_nothing_has_a_row(
     assert_slices(evaluation.by({"nothing": condition}), ["slice"], {"nothing": expected})
     both = {"red": pl.col("colour") == "red", "nothing": condition}
     assert_slices(evaluation.by(both), ["slice"], {"red": red, "nothing": expected})
-    assert evaluation.where(condition).summary["value"][0] == expected[0]
+    with nullcontext() if expected[2] else pytest.warns(NoAnnotationsWarning, match="where: no annotation"):
+        part = evaluation.where(condition)
+    assert part.summary["value"][0] == expected[0]
 
 
 def test_roll_up_is_there_without_a_row_of_the_table() -> None:
@@ -466,6 +469,41 @@ def test_part_leaves_the_whole_as_it_is(evaluation: apf.Evaluation) -> None:
     assert_frame_equal(evaluation.by("weather"), before, check_exact=True)
     assert_frame_equal(evaluation.matches(), matches, check_exact=True)
     assert_frame_equal(evaluated().metrics, evaluation.metrics, check_exact=True)
+
+
+def test_images_without_matches_have_a_row(evaluation: apf.Evaluation) -> None:
+    high = evaluation.per_image(0.5, "large", min_score=2)
+    assert high.select("tp", "fp", "fn").sum().row(0) == (0, 0, 0)
+    assert high.height == len(IMAGES["image_id"])
+    none = {name: values[:0] for name, values in ANNOTATIONS.items()}
+    with pytest.warns(NoAnnotationsWarning):
+        nothing = apf.evaluate(apf.Dataset(IMAGES, CATEGORIES, none), pl.DataFrame(DETECTIONS).clear())
+    assert nothing.per_image().height == len(IMAGES["image_id"])
+
+
+@pytest.mark.parametrize("name", ["group", "row", "code", "member", "image", "0"])
+def test_attribute_may_have_any_name(name: str) -> None:
+    images, annotations = (pl.DataFrame(table) for table in (IMAGES, ANNOTATIONS))
+    of_images = apf.Dataset(images.rename({"weather": name}), CATEGORIES, annotations)
+    expected = evaluated().by("weather", "source", marginals=True).drop("rolled_up")
+    assert apf.evaluate(of_images, DETECTIONS).by(name, "source", marginals=True).drop("rolled_up").rows() == expected.rows()
+    of_objects = apf.Dataset(images, CATEGORIES, annotations.rename({"occlusion": name}))
+    assert apf.evaluate(of_objects, DETECTIONS).by(name).rows() == evaluated().by("occlusion").rows()
+
+
+def test_without_categories_there_is_nothing_to_average() -> None:
+    none = {name: values[:0] for name, values in ANNOTATIONS.items()}
+    with pytest.warns(NoAnnotationsWarning):
+        nothing = apf.evaluate(apf.Dataset(IMAGES, {"category_id": []}, none), pl.DataFrame(DETECTIONS).clear())
+    assert nothing.by().select("AP", "n_images", "n_categories").rows() == [(None, 3, 0)]
+
+
+def test_conditions_are_told(evaluation: apf.Evaluation, tmp_path: Path) -> None:
+    part = evaluation.where(pl.col("weather") == "rain").where([2])
+    assert part.conditions == (str(pl.col("weather") == "rain"), "1 images")
+    assert repr(part).endswith(f"where {' and '.join(part.conditions)})")
+    part.write_parquet(tmp_path / "part")
+    assert apf.read_evaluation(tmp_path / "part").conditions == part.conditions
 
 
 def test_curves_of_no_slice_are_an_error() -> None:

@@ -94,7 +94,7 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     >>> quantiles("area", 4).edges
     (0.0, 0.25, 0.5, 0.75, 1.0)
     """
-    if isinstance(n, int) and n < 1:
+    if isinstance(n, int) and (n < 1 or isinstance(n, bool)):
         raise ParameterError(f"quantiles of {column}: at least 1 is needed, got {n}")
     made = bins(column, [k / n for k in range(n + 1)] if isinstance(n, int) else n, labels)
     if made.edges[0] < 0 or made.edges[-1] > 1:
@@ -106,7 +106,11 @@ def _make_key(key: Any, tables: Tables) -> Key:
     """The key of a column, or of bins of it."""
     word = key.column if isinstance(key, Bins) else key
     if not isinstance(word, str):
-        raise ParameterError(f"by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of slices, not {word!r}")
+        hints = {pl.Expr: '; name a condition: by({"small": condition})', list: "; give keys one by one"}
+        raise ParameterError(
+            "by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions"
+            f"{hints.get(type(word), '')}; got {word}"
+        )
     column, owners = _owners(word, tables)
     _refuse_ambiguous(word, column, owners)
     found = {table: tables[table][column] for table in owners}
@@ -301,7 +305,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
         shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
         raise ParameterError(
             f"a condition is about one table, this one is about several: {shown}; give one condition for each, they are "
-            "combined with and"
+            "combined with and (there is no or across tables)"
         )
     word, (column, _) = next(iter(owners_of.items()))
     _refuse_ambiguous(word, column, owners)
@@ -323,11 +327,17 @@ def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
     known = images["image_id"]
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
         raise ParameterError(f"a condition is a Polars expression or a list of image ids, not {ids!r}")
+    ids = ids if isinstance(ids, pl.Series) else list(ids)
+    if (isinstance(ids, pl.Series) and ids.dtype == pl.Boolean) or any(isinstance(value, (bool, pl.Expr)) for value in ids):
+        raise ParameterError(
+            "a list holds image ids, not true and false, nor expressions; give expressions one by one, as "
+            'pl.col("weather") == "fog"'
+        )
     try:
-        wanted = pl.Series(ids if isinstance(ids, pl.Series) else list(ids), dtype=known.dtype, strict=True)
+        wanted = pl.Series(ids, dtype=known.dtype, strict=True)
     except (TypeError, pl.exceptions.PolarsError):
         raise ParameterError(f"a list of image ids holds ids such as {known.first()!r}, got {ids!r}") from None
-    unknown = wanted.filter(~wanted.is_in(known.implode())).to_list()
+    unknown = wanted.filter(~wanted.is_in(known.implode())).unique(maintain_order=True).to_list()
     if unknown:
         raise ParameterError(f"there are no images {listed(unknown)}")
     return {"images": known.is_in(wanted.implode())}

@@ -9,15 +9,15 @@ from apframe.schema import OUTCOMES
 _AT = ["area_range", "iou_threshold"]
 
 
-def count_per_image(matches: pl.LazyFrame, image_ids: pl.Series, min_score: float | None = None) -> pl.LazyFrame:
-    """The outcomes of every image, at each threshold and area range that the matches are of.
+def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame, min_score: float | None = None) -> pl.LazyFrame:
+    """The outcomes of every image, at each threshold and area range.
 
     Parameters
     ----------
     matches
         from `expand_matches`
-    image_ids
-        all images; those without matches count 0
+    every
+        area_range, iou_threshold and image_id, all that get a row; those without matches count 0
     min_score
         detections below that score do not count, and what they found is missed; a detection never changes what became of
         those of higher scores
@@ -30,7 +30,8 @@ def count_per_image(matches: pl.LazyFrame, image_ids: pl.Series, min_score: floa
     >>> matches = pl.LazyFrame({
     ...     "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "image_id": [1, 1, 2], "similarity": [0.75, None, None],
     ...     "outcome": ["tp", "fp", "fn"]}, schema_overrides={"outcome": OUTCOMES})
-    >>> count_per_image(matches, pl.Series([1, 2, 3])).drop("area_range", "iou_threshold").collect().rows()
+    >>> every = pl.LazyFrame({"area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "image_id": [1, 2, 3]})
+    >>> count_per_image(matches, every).drop("area_range", "iou_threshold").collect().rows()
     [(2, 0, 0, 1, None), (1, 1, 1, 0, 0.75), (3, 0, 0, 0, None)]
     """
     is_tp = pl.col("outcome") == "tp"
@@ -41,9 +42,9 @@ def count_per_image(matches: pl.LazyFrame, image_ids: pl.Series, min_score: floa
         )
     counts = matches.group_by(*_AT, "image_id").agg(
         *((pl.col("outcome") == name).sum().alias(name) for name in ("tp", "fp", "fn")),
-        mean_similarity=pl.col("similarity").filter(is_tp).mean(),
+        # in order, so that the last bit of the mean is the same each time
+        mean_similarity=pl.col("similarity").filter(is_tp).sort().mean(),
     )
-    every = matches.select(_AT).unique().join(pl.LazyFrame({"image_id": image_ids}), how="cross")
     return (
         every.join(counts, on=[*_AT, "image_id"], how="left")
         .with_columns(pl.col("tp", "fp", "fn").fill_null(0))

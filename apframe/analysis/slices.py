@@ -7,7 +7,7 @@ some of the keys. A slice is a group of the images, one of the detections, one o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 import numpy as np
@@ -216,21 +216,23 @@ def _each(rows: pl.Series) -> Key:
 
 def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -> Groups:
     """The groups of some rows of a table."""
-    names = [key.name for key in keys]
+    if not keys:
+        return Groups(pl.DataFrame({"": [0]}), rows.to_frame().with_columns(group=pl.lit(0, pl.UInt32)))
+    numbered = [replace(key, name=str(place)) for place, key in enumerate(keys)]  # attributes may be called row and group
+    names = [key.name for key in numbered]
     parts = []
-    for kept in _kept(keys, marginals):
+    for kept in _kept(numbered, marginals):
         part = rows.to_frame()
-        for key in keys:
+        for key in numbered:
             if key in kept:
                 part = part.join(key.members[table].rename({"code": key.name}), on="row")
             else:
                 part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.name))
         parts.append(part)
     together = pl.concat(parts)
-    if not keys:
-        return Groups(pl.DataFrame({"group": [0]}), together.with_columns(group=pl.lit(0, pl.UInt32)))
-    codes = pl.concat([together.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
-    return Groups(codes, together.join(codes, on=names).select("row", "group"))
+    codes = pl.concat([together.select(names), *_always(numbered, marginals)]).unique().sort(names).with_row_index("group")
+    members = together.join(codes, on=names).select("row", "group")
+    return Groups(codes.select(pl.col(str(place)).alias(key.name) for place, key in enumerate(keys)), members)
 
 
 def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
@@ -246,7 +248,7 @@ def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
 def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bool) -> pl.DataFrame:
     """The combinations that occur among the annotations, and among the detections where these carry all of the keys."""
     if not keys:
-        return pl.DataFrame({"group": [0]})
+        return pl.DataFrame({"": [0]})
     names = [key.name for key in keys]
     parts = _always(keys, marginals)
     for kept in _kept(keys, marginals):

@@ -52,11 +52,7 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
     # thresholds number 0 .. reach - 1 are reached by the pair
     reach = np.searchsorted(np.minimum(thresholds, 1 - 1e-10), similarity, side="right")
 
-    has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
-    in_conflict = np.zeros(len(is_crowd), dtype=bool)
-    in_conflict[annotation[has_choice]] = True
-    contested = in_conflict[annotation]
-
+    contested = find_contested(pairs, len(is_crowd))[by_annotation]
     start = np.where(is_crowd[annotation], 0, _best_before(annotation, reach))
     simple = np.flatnonzero(~contested & (start < reach))
     rows, slices, first = _settle_in_rounds(
@@ -75,6 +71,15 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
             "last": np.concatenate([reach[simple], first + 1]).astype(np.uint16)[in_order],
         }
     )
+
+
+def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
+    """One flag per pair: whether a rival for its annotation, or its detection, has another candidate."""
+    detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
+    has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
+    in_conflict = np.zeros(n_annotations, dtype=bool)
+    in_conflict[annotation[has_choice]] = True
+    return in_conflict[annotation]
 
 
 def _best_before(group: np.ndarray, value: np.ndarray) -> np.ndarray:
