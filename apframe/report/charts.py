@@ -42,7 +42,7 @@ def plot_precision_recall(
     The lines are steps: precision holds back to the recall before, so the area below is the average precision "step", or, with
     `interpolated`, "interpolated". Where points were thinned out, straight lines join those that are left. More than seven
     curves share one grey, except for the three of largest and the three of smallest area; the tooltips name all. Curves without
-    positives (recall is null) are left out.
+    positives (recall is null) are left out. The title says at which IoU threshold and area range, where the curves have one.
 
     Parameters
     ----------
@@ -95,7 +95,9 @@ def plot_precision_recall(
     thin = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
     interpolate = "step-before" if thin.height == points.height else "linear"
     lines = draw_lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
-    return alt.layer(*behind, *lines).properties(width=width, height=height)
+    chart = alt.layer(*behind, *lines).properties(width=width, height=height)
+    conditions = shared_conditions(table)
+    return chart.properties(title=head_chart(alt, "Precision over recall", conditions)) if conditions else chart
 
 
 def plot_roc(
@@ -164,7 +166,7 @@ def _named_curves(
     score = pl.col("score").cast(pl.Float64)
     finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
     points = points.select("rank", finite, x, y, curve=add_names(points, keys))
-    return add_colours(" · ".join(keys), points, area.sum(), "area")
+    return add_colours(" · ".join(keys), points, area.sum(), "area under the curve")
 
 
 def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
@@ -201,6 +203,26 @@ def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tup
     in_order = {name: colours.get(name, _GREY) for name in [*by_size[:_ENDS], others, *by_size[-_ENDS:]]}
     # grey first, as what comes later is drawn over it
     return f"{title}, by {by}", in_order, coloured.sort(~is_other, maintain_order=True)
+
+
+def shared_conditions(table: pl.DataFrame) -> list[str]:
+    """What holds for all rows, as a line for below a title: the IoU threshold and the area range, where there is one value.
+
+    >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.5], "area_range": ["all", "all"]}))
+    ['IoU threshold 0.5, area range all']
+    >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.75]}))
+    []
+    """
+    names = {"iou_threshold": "IoU threshold", "area_range": "area range"}
+    known = [key for key in names if key in table.columns and table[key].n_unique() == 1]
+    said = [f"{names[key]} {table.select(add_names(table, [key])).item(0, 0)}" for key in known]
+    return [", ".join(said)] if said else []
+
+
+def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
+    """A title over the whole chart with notes below it; a list without notes would leave their room empty."""
+    below = {"subtitle": notes} if notes else {}
+    return alt.Title(text, anchor="start", frame="group", offset=10, **below)
 
 
 def most_points(points: pl.DataFrame, max_points: int) -> int:

@@ -8,7 +8,17 @@ import polars as pl
 
 from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing, thin_curve
-from apframe.report.charts import PALETTE, add_colours, add_names, colour_channel, draw_lines, load_altair, most_points
+from apframe.report.charts import (
+    PALETTE,
+    add_colours,
+    add_names,
+    colour_channel,
+    draw_lines,
+    head_chart,
+    load_altair,
+    most_points,
+    shared_conditions,
+)
 from apframe.schema import to_polars
 
 if TYPE_CHECKING:
@@ -65,8 +75,11 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     share = alt.Tooltip("precision:Q", title="precision in the bin", format=".3f")
     whole_bin = alt.Chart(counts).encode(x="from:Q", x2="to:Q", y=alt.value(0), y2=alt.value(height))
     hover = whole_bin.mark_rect(opacity=0).encode(tooltip=[*edges, *amounts, share])
-    note = [f"without the {n_missed:,} missed annotations, which have no score"] if n_missed else []
-    heading = alt.Title("Detections by score", subtitle=note, anchor="start", frame="group")
+    notes = shared_conditions(table)
+    if n_missed:
+        missed = "1 missed annotation, which has" if n_missed == 1 else f"{n_missed:,} missed annotations, which have"
+        notes.append(f"without the {missed} no score")
+    heading = head_chart(alt, "Detections by score", notes)
     return alt.layer(areas, lines, hover).properties(width=width, height=height, title=heading)
 
 
@@ -78,7 +91,8 @@ def plot_thresholds(
     A detection is taken if its score reaches the threshold, so between two scores F1 is that of the upper one: the lines are
     steps. The legend says which F1 is the best, and at which threshold. Where points were thinned out, straight lines join
     those that are left, the best among them. More than seven lines share one grey, except for the three of largest and the
-    three of smallest best F1. Categories without annotations (F1 is null) are left out.
+    three of smallest best F1. Categories without annotations (F1 is null) are left out. The title says at which IoU threshold
+    and area range, where the lines have one.
 
     Parameters
     ----------
@@ -102,7 +116,8 @@ def plot_thresholds(
     >>> chart = plot_thresholds(pl.DataFrame(table))  # doctest: +SKIP
     """
     alt, x, y = load_altair(), "score_threshold", "f1"
-    title, colours, points = _named_thresholds(to_polars(thresholds, "thresholds"), key_names(by), x, y)
+    table = to_polars(thresholds, "thresholds")
+    title, colours, points = _named_thresholds(table, key_names(by), x, y)
     kept = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
     thin = points.filter(pl.col("row").is_in(kept["row"].implode()) | pl.col("is_best"))
     low, high = min(0.0, points[x].min()), max(1.0, points[x].max())  # type: ignore[type-var]
@@ -121,10 +136,11 @@ def plot_thresholds(
     best = alt.Chart(thin.filter("is_best")).encode(*axes, color=colour, tooltip=tooltip)
     dots = best.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
     chart = alt.layer(lines[0], dots, lines[1]).properties(width=width, height=height)
+    conditions = shared_conditions(table)
     if len(colours) > 1:
-        return chart
+        return chart.properties(title=head_chart(alt, "F1 by score threshold", conditions)) if conditions else chart
     (name,) = colours  # there is no legend to say it
-    return chart.properties(title=alt.Title(f"best F1 at threshold: {name}", anchor="start", frame="group"))
+    return chart.properties(title=head_chart(alt, f"best F1 at threshold: {name}", conditions))
 
 
 def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
@@ -172,7 +188,7 @@ def _corners(counts: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
     return long.with_columns(pl.col("outcome").replace_strict(names, return_dtype=pl.String))
 
 
-def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> tuple[list[str], dict[str, str], pl.DataFrame]:
+def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> tuple[str, dict[str, str], pl.DataFrame]:
     """The title of the legend, its names with their colours, and the points by rising threshold."""
     shown = ["tp", "fp", "fn", "precision", "recall"]
     refuse_missing("thresholds", table, [*keys, x, *shown, y, "is_best"])
@@ -190,9 +206,9 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
     order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)
     points = order.join(points, on="curve", maintain_order="left_right")
-    title, colours, points = add_colours(" · ".join(keys), points, pl.col(y).max(), "best F1")
+    _, colours, points = add_colours("", points, pl.col(y).max(), "best F1")
     best = points.filter("is_best").unique("curve", keep="first", maintain_order=True)
     texts = {name: f"{f1:.2f} at {at:.2g}" for name, f1, at in best.select("curve", y, x).iter_rows()}
     names = {name: " · ".join(filter(None, [name, texts.get(name)])) for name in colours}
     points = points.with_columns(pl.col("colour").replace(names), row=pl.int_range(pl.len()))
-    return [title, "best F1 at threshold"], {names[name]: colour for name, colour in colours.items()}, points
+    return " · ".join([*keys, "best F1 at threshold"]), {names[name]: colour for name, colour in colours.items()}, points

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing
-from apframe.report.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, load_altair, telling_columns
+from apframe.report.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
 from apframe.schema import SUPPORT, to_polars
 
 if TYPE_CHECKING:
@@ -18,7 +18,8 @@ if TYPE_CHECKING:
 _ALL = "all"  # what stands for a key in a row that takes all its values
 _PALE, _NO_VALUE = 0.25, "#dddddd"
 _DASHED, _SOLID = [3, 2], [1, 0]
-_SCHEME, _WHITE_BELOW = "viridis", 0.43  # where black and white are equally legible on viridis
+# parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
+_RISING, _DIVERGING = ("viridis", [0.45, 1]), ("blueorange", [0.12, 0.88])
 
 
 def plot_slices(
@@ -35,7 +36,8 @@ def plot_slices(
     """A bar for each slice, and beside it the number and how much it rests on.
 
     Slices stand in the order of the frame, null under the name null, and in the rows of margins "all" stands for the keys in
-    `rolled_up`. A slice without a value has no bar, and "–" for its number.
+    `rolled_up`. A slice without a value has no bar, and "–" for its number. Where slices differ in `n_categories`, it stands
+    beside the support: a mean over other categories, or over many with few annotations each, is hard to compare.
 
     Parameters
     ----------
@@ -68,7 +70,7 @@ def plot_slices(
     >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
     >>> chart.save("weather.html")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(slices, "slices")
+    alt, table = load_altair(), _frame(slices)
     if colour is None and "run" in table.columns:
         colour = "run"
     keys = _keys(table, colour) if by is None else key_names(by)
@@ -116,7 +118,7 @@ def plot_slices(
         notes.append(f"dashed line: overall {', '.join(named)}")
     if rows["few"].any():
         notes.append(f"pale: fewer than {least:,} {unit}")
-    heading = alt.Title(f"{metric} by {title}" if title else metric, subtitle=notes, anchor="start", frame="group", offset=10)
+    heading = head_chart(alt, f"{metric} by {title}" if title else metric, notes)
     height = len(labels) * (22 if len(colours) == 1 else 8 + 15 * len(colours))
     return alt.layer(*layers).properties(width=width, height=height, title=heading)
 
@@ -147,7 +149,8 @@ def plot_slice_heatmap(
         the column to draw
     domain
         the values at the ends of the colours, for charts to be compared; when left out, the least and the most of the slices
-        that have enough support, so that no slice of three spreads the colours
+        that have enough support, so that no slice of three spreads the colours. With 0 in its middle, as for gains, blue is
+        below 0 and orange above
     support, least
         see `plot_slices`
     width
@@ -163,16 +166,14 @@ def plot_slice_heatmap(
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
     >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
     """
-    alt, table = load_altair(), to_polars(slices, "slices")
+    alt, table = load_altair(), _frame(slices)
     rows = _rows(table, metric, support, least, x=[x], y=[y])
     number = _number_format(table, metric)
     low, high = domain or _domain(rows)
     if not low < high:
         raise ParameterError(f"domain is two values, the lower one first, not {domain!r}")
-    value, unit = pl.col("value"), support.removeprefix("n_").replace("_", " ")
-    is_dark = ((value - low) / (high - low) < _WHITE_BELOW) & ~pl.col("few")
+    unit = support.removeprefix("n_").replace("_", " ")
     rows = rows.with_columns(
-        is_dark=is_dark.fill_null(False),
         number=pl.Series([_shown(one, number) for one in rows["value"]], dtype=pl.String),
         support=pl.Series([_shown(n, ",.0f", unknown="?") for n in rows["support"]], dtype=pl.String),
     )
@@ -189,31 +190,51 @@ def plot_slice_heatmap(
     opacity = few.then(alt.value(_PALE)).otherwise(alt.value(1))
     height = 40 * len(lines)
     legend = alt.Legend(gradientLength=max(min(height, 200), 60), format=number, tickCount=4)
-    colour = alt.Color("value:Q", title=metric, legend=legend,
-                       scale=alt.Scale(scheme=_SCHEME, domain=[low, high], clamp=True, nice=False))  # fmt: skip
+    name, extent = _DIVERGING if low == -high else _RISING
+    scheme = alt.SchemeParams(name=name, extent=extent)
+    scale = alt.Scale(scheme=scheme, domain=[low, high], clamp=True, nice=False)
+    colour = alt.Color("value:Q", title=metric, legend=legend, scale=scale)
     tooltip = [alt.Tooltip("x:N", title=x), alt.Tooltip("y:N", title=y), *_tooltip(alt, rows, metric, number)]
     cells = chart.mark_rect().encode(
         color=colour, fillOpacity=opacity, tooltip=tooltip,
         stroke=few.then(alt.value(DARK_GREY)).otherwise(alt.value("white")),
     )  # fmt: skip
     blanks = chart.mark_rect(color=_NO_VALUE).encode(tooltip=tooltip)
-    ink = alt.when("datum.is_dark").then(alt.value("white")).otherwise(alt.value("black"))
-    numbers = chart.mark_text(dy=-6, fontSize=12, fontWeight="bold").encode(text="number:N", color=ink)
-    below = chart.mark_text(dy=9, fontSize=10).encode(text="support:N", color=ink)
+    numbers = chart.mark_text(dy=-6, fontSize=12, fontWeight="bold", color="black").encode(text="number:N")
+    below = chart.mark_text(dy=9, fontSize=10, color="black").encode(text="support:N")
     notes = [f"below each number: {unit}"]
-    if rows.select((pl.col("few") & value.is_not_null()).any()).item():
+    if rows.select((pl.col("few") & pl.col("value").is_not_null()).any()).item():
         notes.append(f"pale: fewer than {least:,} {unit}")
-    heading = alt.Title(f"{metric} by {x} and {y}", subtitle=notes, anchor="start", frame="group", offset=10)
+    heading = head_chart(alt, f"{metric} by {x} and {y}", notes)
     layers = [cells.transform_filter("isValid(datum.value)"), blanks.transform_filter("!isValid(datum.value)"), numbers, below]
     return alt.layer(*layers).properties(width=round(step * len(columns)), height=height, title=heading)
 
 
+def _frame(slices: Any) -> pl.DataFrame:
+    if hasattr(slices, "by") and not hasattr(slices, "__arrow_c_stream__"):  # a pandas frame may have a column of that name
+        raise InputError(f"slices: this is the {type(slices).__name__} itself; give a frame of slices: ev.by(...)")
+    return to_polars(slices, "slices")
+
+
 def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
     """The keys that tell the slices apart: what stands before the first metric, and has more than one value."""
+    keys = [name for name in _before_metrics(table) if name != colour]
+    return telling_columns(table, keys) or keys
+
+
+def _before_metrics(table: pl.DataFrame) -> list[str]:
     metrics = _metrics(table)
     before = table.columns[: table.columns.index(metrics[0])] if metrics else table.columns
-    keys = [name for name in before if name not in ("rolled_up", colour, *SUPPORT)]
-    return telling_columns(table, keys) or keys
+    return [name for name in before if name not in ("rolled_up", *SUPPORT)]
+
+
+def _other_key(table: pl.DataFrame, keys: list[str]) -> str:
+    """The end of a message about keys that leave slices with the same label: what else tells them apart."""
+    others = [name for name in telling_columns(table, _before_metrics(table)) if name not in keys]
+    if not others:
+        return "; name all keys, or filter"
+    name, value = others[0], table[others[0]].drop_nulls().first()
+    return f", as there are {table[name].n_unique()} values of {name}; filter to one ({name} = {value!r}), or make {name} a key"
 
 
 def _metrics(table: pl.DataFrame) -> list[str]:
@@ -255,7 +276,7 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     if rows["value"].null_count() == rows.height:
         raise InputError(f"slices: there is nothing to draw; {metric} is null throughout: nothing could be evaluated")
     if rows.select(*labels).is_duplicated().any():
-        raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart; name all keys, or filter")
+        raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart{_other_key(table, keys)}")
     if rows.height > MOST_ROWS:
         raise InputError(f"slices: {rows.height:,} are too many for one chart; filter them")
     return rows
@@ -312,10 +333,14 @@ def _domain(rows: pl.DataFrame) -> tuple[float, float]:
 
 def _texts(rows: pl.DataFrame, number: str, unit: str) -> list[str]:
     one = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
-    return [
+    texts = [
         f"{_shown(value, number)} · {_shown(n, ',.0f', unknown='?')} {one if n == 1 else unit}"
         for value, n in rows.select("value", "support").iter_rows()
     ]
+    if unit == "categories" or "n_categories" not in rows.columns or rows["n_categories"].n_unique() == 1:
+        return texts
+    counts = [f"{_shown(n, ',.0f', unknown='?')} {'category' if n == 1 else 'categories'}" for n in rows["n_categories"]]
+    return [f"{text}, {count}" for text, count in zip(texts, counts, strict=True)]
 
 
 def _shown(value: float | None, number: str, unknown: str = "–") -> str:

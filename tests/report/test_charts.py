@@ -105,6 +105,7 @@ def test_of_many_curves_the_best_and_the_worst_have_a_colour() -> None:
     )
     by_area = area.sort("ap", descending=True)["model"].to_list()
     assert scale["domain"] == [*by_area[:3], "the other 44", *by_area[-3:]]
+    assert spec["layer"][-2]["encoding"]["color"]["title"] == "model, by area under the curve"
     assert len(set(scale["range"])) == 7
     assert {row["colour"] for row in drawn(spec)[:10]} == {"the other 44"}  # below the others
     assert len({row["curve"] for row in drawn(spec)}) == 50
@@ -129,6 +130,11 @@ def test_curves_of_an_evaluation() -> None:
     assert lines["mark"]["interpolate"] == "step-before"
     heights = [row["interpolated_precision"] for row in drawn(spec) if row["curve"] == "0.5" and row["rank"]]
     assert heights == curve.filter(pl.col("iou_threshold") == 0.5)["envelope"].to_list()
+    assert spec["title"]["subtitle"] == ["area range all"]
+    one = plot_precision_recall(found.curves(0.5, "large")).to_dict()
+    assert one["title"]["text"] == "Precision over recall"
+    assert one["title"]["subtitle"] == ["IoU threshold 0.5, area range large"]
+    assert "title" not in plot_precision_recall(precision_recall("a")).to_dict()
     with pytest.raises(ParameterError, match="category_id does not tell the curves apart"):
         plot_precision_recall(curve, by="category_id")
 

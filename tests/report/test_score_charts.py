@@ -78,14 +78,16 @@ def test_a_step_line_for_each_outcome() -> None:
     assert [tip["title"] for tip in hover["encoding"]["tooltip"]][2:] == [
         "true positives", "false positives", "ignored", "precision in the bin",
     ]  # fmt: skip
-    assert spec["title"]["subtitle"] == ["without the 1 missed annotations, which have no score"]
+    assert spec["title"]["subtitle"] == ["without the 1 missed annotation, which has no score"]
     some = plot_scores(MATCHES.filter(pl.col("outcome") == "tp")).to_dict()
     assert some["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["true positives (3)"]
-    assert some["title"]["subtitle"] == []
+    assert "subtitle" not in some["title"]
 
 
 def test_scores_of_an_evaluation() -> None:
     found = apf.evaluate("data/street/instances.json", "data/street/model_a.json").matches(0.5)
+    notes = ["IoU threshold 0.5, area range all", "without the 1,219 missed annotations, which have no score"]
+    assert plot_scores(found).to_dict()["title"]["subtitle"] == notes
     counts = dict(found["outcome"].cast(pl.String).value_counts().iter_rows())
     rows = bins(plot_scores(found))
     assert [sum(row[at] for row in rows) for at in (2, 3, 4)] == [counts[name] for name in ("tp", "fp", "ignored")]
@@ -115,7 +117,10 @@ def test_f1_against_the_threshold() -> None:
     assert [layer["mark"]["type"] for layer in spec["layer"]] == ["line", "point", "circle"]
     assert (lines["encoding"]["x"]["title"], lines["encoding"]["y"]["title"]) == ("Score threshold", "F1")
     assert lines["mark"]["interpolate"] == "step-before"
-    assert lines["encoding"]["color"]["title"] == ["name", "best F1 at threshold"]
+    assert lines["encoding"]["color"]["title"] == "name · best F1 at threshold"
+    assert spec["title"]["text"] == "F1 by score threshold"
+    assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all"]
+    assert "title" not in plot_thresholds(table.drop("iou_threshold", "area_range")).to_dict()
     scale = lines["encoding"]["color"]["scale"]
     assert scale == {"domain": ["car · 0.90 at 0.8", "bus · 0.82 at 0.8"], "range": PALETTE[:2]}
     car = [(row["score_threshold"], row["f1"]) for row in drawn(spec, 0) if row["curve"] == "car"]
@@ -138,7 +143,7 @@ def test_of_many_lines_the_best_and_the_worst_have_a_colour() -> None:
     colour = spec["layer"][0]["encoding"]["color"]
     assert [name[0] for name in colour["scale"]["domain"]] == [*"abc", "t", *"hij"]
     assert colour["scale"]["domain"][3] == "the other 4"
-    assert colour["title"] == ["name, by best F1", "best F1 at threshold"]
+    assert colour["title"] == "name · best F1 at threshold"
     assert len(drawn(spec, 1)) == 10
 
 
