@@ -81,7 +81,9 @@ def evaluate_files(
         print(json.dumps(dict(summary.rows())) if as_json else evaluation)
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
-        slices = slices.select(pl.exclude("^AR.*$", "n_categories"))
+        recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
+        whole = f"AR{evaluation.protocol.max_detections[-1]}"
+        slices = slices.select(pl.exclude(*(name for name in recalls if name != whole), "AP75", "n_detections"))
     _show(slices, as_json, as_csv, digits=3)
 
 
@@ -165,10 +167,15 @@ def evaluate_rankings(
 @app.command("sql", short_help="Query the tables of an evaluation.")
 def query_evaluation(
     folder: Annotated[
-        Path, typer.Argument(metavar="DIR", help="what `apframe eval --out DIR` or `apframe rank --out DIR` wrote")
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"',
+        ),
     ],
     query: Annotated[
-        str | None, typer.Argument(metavar="[QUERY]", help="SQL, in DuckDB's dialect; without it, a prompt")
+        str | None,
+        typer.Argument(metavar="[QUERY]", help="SQL, in DuckDB's dialect; several with ; between; without it, a prompt"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
@@ -177,22 +184,41 @@ def query_evaluation(
 
     Of an evaluation that `apframe rank` wrote: per_query, summary, coverage, matches, judgements, runs, queries.
 
+    A pattern in quotes (with * ? or [) stands for many runs at once: their tables have a column run, and `runs` lists them. A
+    terminal shows the first 40 rows of an answer; a pipe, --json and --csv have them all.
+
     Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
+    from apframe import prompt  # for this alone
+
+    def show(answer: pl.DataFrame) -> None:
+        most = 40 if sys.stdout.isatty() and not (as_json or as_csv) else answer.height
+        _show(answer.head(most), as_json, as_csv)
+        if answer.height > most:
+            print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
+
     with _progress() as say:
         say("reading" if query is None else "querying")
-        read = apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation
-        evaluation = read(folder)
-        answer = None if query is None else evaluation.sql(query)
+        evaluation = _read_any(folder)
+        several = query is not None and len(prompt.statements(query)) > 1
+        answer = None if query is None or several else evaluation.sql(query)
     if answer is not None:
-        _show(answer, as_json, as_csv)
+        show(answer)
         return
-    from apframe.prompt import run_prompt  # for this alone
-
     with evaluation.connection() as connection:
-        run_prompt(connection, lambda answer: _show(answer, as_json, as_csv))
+        if query is None:
+            prompt.run_prompt(connection, show)
+        else:
+            prompt.run_script(prompt.Prompt(connection, show), [query])
+
+
+def _read_any(folder: str) -> Any:
+    """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
+    if set("*?[") & set(folder) and not Path(folder).exists():
+        return apf.scan_runs(folder)
+    return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:

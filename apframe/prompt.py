@@ -22,6 +22,7 @@ Show = Callable[[pl.DataFrame], None]
 _FIRST, _FURTHER = "apframe> ", "    ...> "
 _COMMANDS = {
     ".tables": "the tables and their columns",
+    ".schema": "the columns of a table and their types: .schema TABLE",
     ".help": "this",
     ".quit": "leave, as .exit and Ctrl-D do",
     ".exit": "leave",
@@ -29,6 +30,7 @@ _COMMANDS = {
 _HELP = """SQL in DuckDB's dialect; a statement ends with ; and may take several lines. Ctrl-C abandons it. Tab completes names.
 Average precision of each group: SELECT ..., average_precision(relevant, score, n_positives) FROM ... GROUP BY ...
     definition := 'coco101' names another definition than 'step'; then_by := ... orders equal scores, ascending"""
+_AT_TABLE = re.compile(r"\b(from|join|\.schema)\s+$", re.IGNORECASE)
 _COMMENTS = re.compile(r"--[^\n]*|/\*.*?\*/", re.DOTALL)
 _QUOTED = r"'(?:[^']|'')*(?:'|\Z)|\"(?:[^\"]|\"\")*(?:\"|\Z)|\$(?P<tag>\w*)\$.*?(?:\$(?P=tag)\$|\Z)"
 _PIECES = re.compile(rf"{_COMMENTS.pattern}|/\*.*|{_QUOTED}|(?P<end>;)", re.DOTALL)
@@ -50,8 +52,8 @@ def run_prompt(connection: duckdb.DuckDBPyConnection, show: Show) -> None:
     if not sys.stdin.isatty():
         run_script(prompt, sys.stdin)
         return
-    with _line_editing(prompt):
-        _converse(prompt)
+    with _line_editing(prompt) as remember:
+        _converse(prompt, remember)
 
 
 class Prompt:
@@ -73,7 +75,11 @@ class Prompt:
     def take(self, line: str) -> list[str]:
         """Add a line; the statements that have ended with it, or the command that it is."""
         bare = line.strip().rstrip(";").strip()
-        if not self.pending and (bare.startswith(".") or f".{bare.lower()}" in _COMMANDS):
+        if self.pending:
+            word = bare.split(maxsplit=1)[:1]
+            if word and word[0] in _COMMANDS and not _split(self.pending + ";")[-1]:  # nor in a text or comment
+                return [bare]
+        elif bare.startswith(".") or f".{bare.lower()}" in _COMMANDS:
             return [bare if bare.startswith(".") else f".{bare.lower()}"]
         *ended, self.pending = _split(self.pending + line.rstrip("\n") + "\n")
         return ended
@@ -108,6 +114,14 @@ class Prompt:
         return [one.expected_result_type for one in parsed] == [[duckdb.ExpectedResultType.QUERY_RESULT]]
 
     def _obey(self, command: str) -> None:
+        name, _, table = command.partition(" ")
+        if name == ".schema":
+            if not table.strip():
+                tables = ", ".join(sql.columns_of_tables(self.connection))
+                raise QueryError(f".schema takes a table; there are {tables}" if tables else ".schema: there are no tables")
+            quoted = table.strip().strip('"').replace('"', '""')
+            self.show(sql.answer(self.connection, f'DESCRIBE "{quoted}"'))
+            return
         if command in (".quit", ".exit"):
             raise EOFError
         if command == ".tables":
@@ -120,8 +134,10 @@ class Prompt:
             raise QueryError(f"no command {command}{did_you_mean(command, [*_COMMANDS])}")
         sys.stdout.write("".join(f"{line}\n" for line in lines))
 
-    def complete(self, text: str) -> list[str]:
-        """What a word that was begun may become: a command, a table, a column, or a column after `table.`.
+    def complete(self, text: str, before: str = "") -> list[str]:
+        """What a word that was begun may become: a table after FROM and JOIN, a column after `table.`, otherwise either.
+
+        A command stands at the start of a line; `before` is what the line has before the word.
 
         >>> with sql.connect({"tables_of_mine": pl.LazyFrame({"tall": [1]})}) as connection:
         ...     prompt = Prompt(connection, print)
@@ -131,15 +147,16 @@ class Prompt:
         import duckdb
 
         if text.startswith("."):
-            return sorted(name for name in _COMMANDS if name.startswith(text))
+            return [] if before.strip() else sorted(name for name in _COMMANDS if name.startswith(text))
         try:
             columns = sql.columns_of_tables(self.connection)
         except duckdb.Error:  # nothing can be asked in a transaction that failed
             return []
-        before, dot, word = text.rpartition(".")
+        table, dot, word = text.rpartition(".")
         every = {name for names in columns.values() for name in names}
-        names = columns.get(before, every) if dot else every | columns.keys()
-        return sorted(f"{before}{dot}{name}" for name in names if name.lower().startswith(word.lower()))
+        alone = set(columns) if _AT_TABLE.search(before) else every | columns.keys()
+        names = columns.get(table, every) if dot else alone
+        return sorted(f"{table}{dot}{name}" for name in names if name.lower().startswith(word.lower()))
 
 
 def run_script(prompt: Prompt, lines: Iterable[str]) -> None:
@@ -160,16 +177,31 @@ def run_script(prompt: Prompt, lines: Iterable[str]) -> None:
         prompt.run(statement)
 
 
-def _converse(prompt: Prompt) -> None:
+def _converse(prompt: Prompt, remember: Callable[[str], None]) -> None:
+    lines: list[str] = []  # of the statement that has not ended
     shows_prompt = sys.stdout.isatty()  # answers that go to a file are not mixed with it
     while True:
+        statements: list[str] = []
         try:
-            statements = prompt.take(input((_FURTHER if prompt.pending else _FIRST) if shows_prompt else ""))
+            line = input((_FURTHER if prompt.pending else _FIRST) if shows_prompt else "")
+            statements = prompt.take(line)
+            if prompt.pending and statements and statements[0].startswith("."):
+                remember(line)
+            else:
+                lines.append(line)
+            if not prompt.pending:  # what was typed comes back whole; a comment ends with its line
+                remember(("\n" if any("--" in part for part in lines) else " ").join(lines))
+                lines.clear()
             for statement in statements:
                 _run_or_say_why_not(prompt, statement)
         except KeyboardInterrupt:
-            prompt.pending = ""
-            sys.stdout.write("\n")
+            if statements:
+                sys.stdout.flush()
+                sys.stderr.write("\ninterrupted\n")
+            else:
+                prompt.pending = ""
+                lines.clear()
+                sys.stdout.write("\n")
         except EOFError:
             break
     if shows_prompt:
@@ -195,17 +227,26 @@ def _split(text: str) -> list[str]:
     return [*(part.strip() for part in ended if _says_something(part)), rest if _says_something(rest) else ""]
 
 
+def statements(text: str) -> list[str]:
+    """All statements of a text, the last of which needs no semicolon.
+
+    >>> statements("SELECT 1; SELECT 2")
+    ['SELECT 1;', ' SELECT 2']
+    """
+    return [part for part in _split(text) if part]
+
+
 def _says_something(part: str) -> bool:
     return bool(_COMMENTS.sub("", part).strip("; \t\r\n"))
 
 
 @contextmanager
-def _line_editing(prompt: Prompt) -> Iterator[None]:
+def _line_editing(prompt: Prompt) -> Iterator[Callable[[str], None]]:
     """History and completion by readline, while a terminal has them; neither where Python comes without."""
     try:
         import readline
     except ImportError:
-        yield
+        yield lambda _: None
         return
     path = _history_file()
     readline.set_history_length(2000)
@@ -215,16 +256,26 @@ def _line_editing(prompt: Prompt) -> Iterator[None]:
 
     def complete(text: str, state: int) -> str | None:
         if state == 0:
-            found[:] = prompt.complete(text)
+            found[:] = prompt.complete(text, readline.get_line_buffer()[: readline.get_begidx()])
         return found[state] if state < len(found) else None
 
     readline.set_completer(complete)
     readline.set_completer_delims(" \t\n()[]{},;:=<>+-*/%|&!'\"")
     readline.parse_and_bind("bind ^I rl_complete" if "libedit" in (readline.__doc__ or "") else "tab: complete")
+    automatic = getattr(readline, "set_auto_history", None)  # which would keep lines, not statements
+
+    def remember(statement: str) -> None:
+        if statement.strip():
+            readline.add_history(statement)
+
+    if automatic is not None:
+        automatic(False)
     try:
-        yield
+        yield remember if automatic is not None else lambda _: None
     finally:
         readline.set_completer(None)
+        if automatic is not None:
+            automatic(True)
         with suppress(OSError):  # the folder is not ours to write to
             path.parent.mkdir(parents=True, exist_ok=True)
             readline.write_history_file(path)

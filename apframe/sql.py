@@ -92,10 +92,12 @@ def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
 
 
 def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
-    """Answer one SQL query over the tables; `$name` in it stands for a parameter.
+    """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
 
     Raises
     ------
+    ParameterError
+        the query is no text
     QueryError
         with DuckDB's own message in one line, and the names of the tables
 
@@ -113,6 +115,10 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     ------
     QueryError
         with DuckDB's own message in one line, and the names of the tables
+    ParameterError
+        the query is no text
+    KeyboardInterrupt
+        Ctrl-C while DuckDB was at work, which calls it a RuntimeError
 
     >>> with connect({}) as connection:
     ...     answer(connection, "SELECT 7 AS a").item()
@@ -120,19 +126,37 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     """
     import duckdb
 
+    if not isinstance(sql, str):
+        raise ParameterError(f"a query is SQL text, not {sql!r}")
     try:
         result = connection.sql(sql, params=dict(parameters or {}))
-        return pl.DataFrame() if result is None else _plain_integers(from_arrow_stream(result))
+        if result is None:
+            return pl.DataFrame()
+        return _plain_integers(from_arrow_stream(result))
     except pl.exceptions.DuplicateError as error:
         message = " ".join(str(error).split())
         raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":
+            raise
+        raise KeyboardInterrupt from None
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
+        message += _hint(message, sql)
         try:
             names = ", ".join(columns_of_tables(connection))
         except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
             raise QueryError(message) from None
         raise QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables") from None
+
+
+def _hint(message: str, sql: str) -> str:
+    column = re.match(r'Binder Error: Referenced column "(.*)" not found', message)
+    if column is not None and '"{}"'.format(column[1].replace('"', '""')) in sql:
+        return "; text is written in 'single quotes'"
+    if "Window function macro" in message and "average_precision" in sql.lower():
+        return "; average_precision works with GROUP BY, not with OVER"
+    return ""
 
 
 def columns_of_tables(connection: duckdb.DuckDBPyConnection) -> dict[str, list[str]]:

@@ -231,6 +231,24 @@ def test_answers_of_sql_in_full(run: Path, capsys: pytest.CaptureFixture[str], m
     assert (code, json.loads(out)) == (0, [])
 
 
+def test_sql_of_several_statements_and_of_many_runs(
+    run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, _ = command(capsys, monkeypatch, "sql", str(run), "SELECT 1 AS a; SELECT 2 AS b", "--csv")
+    assert (code, out) == (0, "a\n1\nb\n2\n")
+    code, out, _ = command(capsys, monkeypatch, "sql", str(run.parent / "*"), "SELECT run FROM runs", "--csv")
+    assert (code, out) == (0, "run\nmodel_a\n")
+
+
+def test_terminal_shows_the_first_rows(run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    query = "SELECT range AS n FROM range(1234)"
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    out = command(capsys, monkeypatch, "sql", str(run), query)[1]
+    assert out.endswith("… 1,234 rows; add LIMIT, or use --csv\n") and "39 " in out and "40 " not in out
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    assert len(command(capsys, monkeypatch, "sql", str(run), query, "--csv")[1].splitlines()) == 1235
+
+
 def test_rows_of_json_hold_dates_and_nulls(
     run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
 ) -> None:

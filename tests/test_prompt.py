@@ -86,6 +86,14 @@ SCRIPTS: dict[str, tuple[str, list[Any]]] = {
     ),
     "leaving": ("SELECT 1;\n.quit\nSELECT 2;", [[(1,)]]),
     "leaving in words": ("exit;\nSELECT 2;", []),
+    "leaving in the middle": ("SELECT 1\n.quit\n; SELECT 2;", []),
+    "a command in the middle": ("SELECT 1\n.tables\n;", [[(1,)]]),
+    "a command in a text": ("SELECT '\n.quit\n';", [[("\n.quit\n",)]]),
+    "a number that begins with a dot": ("SELECT 1 +\n.5::DOUBLE;", [[(1.5,)]]),
+    "the columns of a table": (
+        ".schema summary",
+        [[("metric", "VARCHAR", "YES", None, None, None), ("value", "DOUBLE", "YES", None, None, None)]],
+    ),
     "a minus, and a division": ("SELECT 4 - -1, 4 / 2;", [[(5, 2.0)]]),
 }
 
@@ -147,7 +155,9 @@ def test_commands(connection: duckdb.DuckDBPyConnection, capsys: pytest.CaptureF
     ("command", "message"),
     [
         (".tabels", "no command .tabels; did you mean .tables?"),
-        (".schema items", "no command .schema items; there are .tables,"),
+        (".shcema", "no command .shcema; did you mean .schema?"),
+        (".schema", ".schema takes a table; there are items, summary"),
+        (".schema itmes", "Catalog Error: Table with name itmes does not exist!"),
     ],
 )
 def test_unknown_commands(command: str, message: str, connection: duckdb.DuckDBPyConnection) -> None:
@@ -162,7 +172,10 @@ def test_completion(connection: duckdb.DuckDBPyConnection) -> None:
     assert complete("S") == ["score", "summary"]
     assert complete("items.") == ["items.q", "items.relevant", "items.score"]
     assert complete("i.r") == ["i.relevant"]  # a name that the statement gives to some table
-    assert complete(".") == [".exit", ".help", ".quit", ".tables"]
+    assert complete(".") == [".exit", ".help", ".quit", ".schema", ".tables"]
+    assert complete("s", "SELECT max(score) FROM ") == complete("s", "FROM items\tjoin ") == ["summary"]
+    assert complete(".q", "SELECT 1 ") == []
+    assert complete("i", ".schema ") == ["items"]
     assert complete("nothing") == []
     connection.execute("BEGIN")
     with pytest.raises(duckdb.Error):
@@ -181,6 +194,17 @@ def test_history_is_kept(connection: duckdb.DuckDBPyConnection, monkeypatch: pyt
     assert readline.get_history_item(1) == "SELECT 'of now';"
     assert readline.get_completer() is None
     readline.clear_history()
+
+
+def test_history_holds_statements(
+    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    readline = pytest.importorskip("readline")
+    readline.clear_history()
+    typed(connection, monkeypatch, tmp_path, ["SELECT", "1;", "", "SELECT", KeyboardInterrupt, "SELECT 2; -- two"])
+    kept = [readline.get_history_item(at + 1) for at in range(readline.get_current_history_length())]
+    readline.clear_history()
+    assert kept == ["SELECT 1;", "SELECT 2; -- two"]
 
 
 def test_no_history_where_the_folder_cannot_be(

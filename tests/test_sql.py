@@ -140,6 +140,25 @@ def test_bad_query(query: str, parameters: dict[str, Any], message: str, evaluat
     )
 
 
+@pytest.mark.parametrize(
+    ("query", "hint"),
+    [
+        ('FROM summary WHERE metric = "AP"', "; text is written in 'single quotes'; the tables are"),
+        ("SELECT average_precision(value, value, 1) OVER () FROM summary", "; average_precision works with GROUP BY, not with"),
+    ],
+)
+def test_hints(query: str, hint: str, evaluation: apf.Evaluation) -> None:
+    with pytest.raises(QueryError) as caught:
+        evaluation.sql(query)
+    assert hint in str(caught.value)
+
+
+def test_last_of_several_statements_answers_and_none_is_refused() -> None:
+    assert sql.query({}, "SELECT 1; SELECT 2").item() == 2
+    with pytest.raises(ParameterError, match="a query is SQL text, not None"):
+        sql.query({}, None)  # type: ignore[arg-type]
+
+
 def test_only_what_a_query_touches_is_computed() -> None:
     evaluation = evaluate()
     assert evaluation.sql("SELECT weather, count(*) AS n FROM images GROUP BY ALL")["n"].sum() == 300
@@ -155,6 +174,15 @@ def test_only_what_a_query_touches_is_computed() -> None:
 def test_catalogue_knows_the_attributes_of_files() -> None:
     tables = evaluate().sql("SHOW ALL TABLES")
     assert "occlusion" in tables.filter(name="annotations")["column_names"].item().to_list()
+
+
+def test_interruption_goes_by_its_name() -> None:
+    class Interrupted:
+        def sql(self, *_: Any, **__: Any) -> None:
+            raise RuntimeError("Query interrupted")
+
+    with pytest.raises(KeyboardInterrupt):
+        sql.answer(Interrupted(), "SELECT 1")  # type: ignore[arg-type]
 
 
 def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:

@@ -74,14 +74,21 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     Raises
     ------
     FormatError
-        there is no such folder, it is no such set, it is of another schema version or kind, or parts of it are missing
+        there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
     """
     folder = Path(folder)
+    if folder.is_file():
+        remedy = "name the folder that was written (a .duckdb file is opened with DuckDB itself)"
+        raise FormatError(f"{folder}: is a file; {remedy}")
     if not folder.is_dir():
         raise FormatError(f"{folder}: there is no such folder")
     manifest = _manifest(folder)
     if manifest is None:
-        raise FormatError(f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one; write one with --out")
+        what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
+        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if _manifest(path.parent) is not None]
+        if runs:
+            raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
+        raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
     version = manifest.get("schema_version")
     if version != SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"

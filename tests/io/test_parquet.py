@@ -231,9 +231,12 @@ def test_no_run(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nowhere: there is no such folder$"):
         apf.read_evaluation(tmp_path / "nowhere")
     (tmp_path / "file").write_text("")
-    with pytest.raises(FormatError, match=r"file: (there is no such folder|this is a file)"):
+    with pytest.raises(FormatError, match=r"file: is a file; name the folder that was written"):
         apf.read_evaluation(tmp_path / "file")
-    with pytest.raises(FormatError, match="not an apframe evaluation"):
+    with pytest.raises(FormatError, match=r"not an apframe evaluation.*; write one with --out or Evaluation.write_parquet$"):
+        apf.read_evaluation(tmp_path)
+    small().write_parquet(tmp_path / "a")
+    with pytest.raises(FormatError, match=r"; name one of them, such as .*a; apframe\.scan_runs reads them together$"):
         apf.read_evaluation(tmp_path)
 
 
