@@ -6,6 +6,7 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
+from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -102,9 +103,21 @@ class Prompt:
         if statement.startswith("."):
             self._obey(statement)
             return
-        answer = sql.answer(self.connection, statement)
+        answer = self._answer(statement)
         if self._is_question(statement) or answer.columns not in ([], ["Count"], ["Success"]):
             self.show(answer)
+
+    def _answer(self, statement: str) -> pl.DataFrame:
+        """The answer, computed beside this thread, which so hears Ctrl-C at once and tells DuckDB to leave off."""
+        with ThreadPoolExecutor(1) as other_thread:
+            answering = other_thread.submit(sql.answer, self.connection, statement)
+            try:
+                while not answering.done():  # a signal that another thread gets is seen when this one wakes
+                    wait([answering], timeout=0.1)
+                return answering.result()
+            except KeyboardInterrupt:
+                self.connection.interrupt()
+                raise
 
     def _is_question(self, statement: str) -> bool:
         """Does it ask for rows, and nothing else? CREATE, SET and their like are answered by silence."""

@@ -6,8 +6,10 @@ import io
 import json
 import os
 import select
+import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -205,6 +207,18 @@ def test_history_holds_statements(
     kept = [readline.get_history_item(at + 1) for at in range(readline.get_current_history_length())]
     readline.clear_history()
     assert kept == ["SELECT 1;", "SELECT 2; -- two"]
+
+
+@pytest.mark.parametrize("start", ["", "CREATE TABLE much AS "], ids=["a question", "a table"])
+def test_interrupted_query(
+    start: str, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
+    capsys: pytest.CaptureFixture[str],
+) -> None:  # fmt: skip
+    endless = f"{start}SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b;"
+    threading.Timer(0.5, lambda: os.kill(os.getpid(), signal.SIGINT)).start()
+    answers, _ = typed(connection, monkeypatch, tmp_path, [endless, "SELECT 1;"])
+    assert answers == [[(1,)]]
+    assert capsys.readouterr().err == "\ninterrupted\n"
 
 
 def test_no_history_where_the_folder_cannot_be(
