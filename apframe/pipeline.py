@@ -64,9 +64,13 @@ class Pipeline:
         return self._codes(self.annotations)
 
     @cached_property
+    def _detection_codes(self) -> pl.DataFrame:
+        return self._codes(self.detections)
+
+    @cached_property
     def _order_and_pairs(self) -> tuple[pl.DataFrame, pl.DataFrame]:
-        """The order of the detections, with their codes, and the pairs, whose `detection` is a place in that order."""
-        codes = self._codes(self.detections)
+        """The order of the detections, and the pairs, whose `detection` is a place in that order."""
+        codes = self._detection_codes
         with ThreadPoolExecutor(1) as other_thread:
             ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
             pairs = pair_boxes(
@@ -78,9 +82,7 @@ class Pipeline:
             order = ordering.result()
         place = np.empty(order.height, dtype=np.uint32)
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
-        return order.with_columns(codes[name].gather(order["row"]) for name in ("image", "cell")), pairs.with_columns(
-            detection=place[pairs["detection"].to_numpy()]
-        )
+        return order, pairs.with_columns(detection=place[pairs["detection"].to_numpy()])
 
     @cached_property
     def _ignored_anyway(self) -> pl.Series:
@@ -165,6 +167,7 @@ class Pipeline:
         if slicing.images.is_whole(len(self.image_ids)) and slicing.detections.is_whole(self.detections.height):
             return self._whole
         order, pairs = self._order_and_pairs
+        order = order.with_columns(self._detection_codes[name].gather(order["row"]) for name in ("image", "cell"))
         n_parts = len(slicing.detections)
         found = order.lazy().select("image", "row").with_row_index("detection")
         found = found.join(slicing.images.members.lazy().select(image="row", of_images="group"), on="image")
