@@ -334,8 +334,8 @@ class Evaluation:
         The keys (`slice` for named ones); with level="category" category_id and name; with marginals rolled_up, the names of
         the keys of which the row takes all values; the metrics as columns, named as in `summary`, null where nothing could be
         evaluated; and the support: n_images (keys of the objects leave it as it is), n_annotations (counted: inside, no crowd),
-        n_detections (true and false positives
-        at the lowest threshold), n_categories (averaged over). By key, null last, roll-ups below.
+        n_detections (true and false positives at the lowest threshold), n_categories (averaged over). By key, null last,
+        roll-ups below.
 
         Raises
         ------

@@ -114,6 +114,7 @@ _SIMILARITY = Column("similarity", pl.Float64, "IoU of the two")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
     Column("fp", pl.UInt32, "false positives"),
+    Column("fn", pl.UInt32, "annotations that were missed"),
 )
 
 RESULTS: dict[str, tuple[Column, ...]] = {
@@ -171,7 +172,6 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _THRESHOLD,
         _id("image_id", "the image", required=False),
         *_COUNTS,
-        Column("fn", pl.UInt32, "annotations that were missed"),
         Column("mean_similarity", pl.Float64, "mean IoU of the true positives; null without any"),
     ),
     "thresholds": (
@@ -180,7 +180,6 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _THRESHOLD,
         Column("score_threshold", pl.Float64, "detections of this score and more count"),
         *_COUNTS,
-        Column("fn", pl.UInt32, "annotations that are missed"),
         Column("precision", pl.Float64, "tp / (tp + fp)"),
         Column("recall", pl.Float64, "tp / (tp + fn); null without positives"),
         Column("f1", pl.Float64, "2 tp / (2 tp + fp + fn); null without positives"),

@@ -15,8 +15,6 @@ that name (`apframe.average_precision`), and in the same words:
 from __future__ import annotations
 
 import re
-import shutil
-import tempfile
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
 from pathlib import Path
@@ -25,6 +23,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import OutputError, ParameterError, QueryError, first_line
+from apframe.io.files import folder_beside
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -195,23 +194,18 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
 
     path = Path(path).resolve()
     refuse_foreign_file(path)
-    work: Path | None = None
     try:
-        path.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
-        with duckdb.connect(work / path.name) as connection:
-            connection.execute(_macro())
-            for name, table in tables.items():
-                _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
-            connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
-        (work / path.name).replace(path)
-        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
+        with folder_beside(path) as work:
+            with duckdb.connect(work / path.name) as connection:
+                connection.execute(_macro())
+                for name, table in tables.items():
+                    _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
+                connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
+            (work / path.name).replace(path)
+            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
     except (OSError, duckdb.Error, pl.exceptions.PolarsError) as error:
         message = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise OutputError(f"{path}: cannot be written ({message})") from error
-    finally:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def refuse_foreign_file(path: str | Path) -> None:

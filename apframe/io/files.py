@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import gzip
 import os
+import shutil
+import tempfile
 import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
@@ -53,6 +55,17 @@ def write_whole(path: Path, text: str) -> None:
     finally:
         with suppress(OSError):
             part.unlink()
+
+
+@contextmanager
+def folder_beside(path: Path) -> Iterator[Path]:
+    """A new hidden folder beside the path, where something is written before it takes the path's place; gone at the end."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    folder = Path(tempfile.mkdtemp(prefix=f".{path.name}.", dir=path.parent))
+    try:
+        yield folder
+    finally:
+        shutil.rmtree(folder, ignore_errors=True)
 
 
 def stamp(path: Path) -> tuple[int, int] | None:

@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import hashlib
 import json
-import shutil
-import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -15,6 +13,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, first_line
+from apframe.io.files import folder_beside
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 3
@@ -38,34 +37,30 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
         the folder holds something else, is a file, or cannot be written
     """
     folder = Path(folder).resolve()
-    work: Path | None = None
     try:
         refuse_foreign(folder, manifest["kind"])
-        folder.parent.mkdir(parents=True, exist_ok=True)
-        work = Path(tempfile.mkdtemp(prefix=f".{folder.name}.", dir=folder.parent))
-        part = work / "new"
-        part.mkdir()
-        created = datetime.now(UTC).isoformat(timespec="seconds")
-        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
-        contents: dict[str, Any] = head | dict(manifest)
-        footer = {
-            "apframe.schema_version": str(SCHEMA_VERSION),
-            "apframe.kind": contents["kind"],
-            "apframe.manifest": json.dumps(contents),
-        }
-        heights = {
-            name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
-        }
-        (part / MANIFEST).write_text(json.dumps(contents | {"tables": heights}, indent=2) + "\n")
-        _replace(folder, part, work / "earlier")
+        with folder_beside(folder) as work:
+            part = work / "new"
+            part.mkdir()
+            created = datetime.now(UTC).isoformat(timespec="seconds")
+            head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
+            contents: dict[str, Any] = head | dict(manifest)
+            footer = {
+                "apframe.schema_version": str(SCHEMA_VERSION),
+                "apframe.kind": contents["kind"],
+                "apframe.manifest": json.dumps(contents),
+            }
+            heights = {
+                name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name})
+                for name, table in tables.items()
+            }
+            (part / MANIFEST).write_text(json.dumps(contents | {"tables": heights}, indent=2) + "\n")
+            _replace(folder, part, work / "earlier")
     except OutputError:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
         what = getattr(error, "strerror", None) or first_line(error)
         raise OutputError(f"{folder}: cannot be written ({what})") from error
-    finally:
-        if work is not None:
-            shutil.rmtree(work, ignore_errors=True)
 
 
 def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from tests.parity.reference import Reference, Row, evaluate_by_reference, iou_by_reference, mean_stats
+from tests.parity.reference import Reference, cells_at, evaluate_by_reference, iou_by_reference, mean_stats
 from tests.parity.strategies import Case, cases, options
 
 SAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
@@ -169,13 +169,6 @@ def test_matches_pair_and_judge_as_reference_does(case: Case, agnostic: bool) ->
             assert matches["similarity"].drop_nulls().ge(min(threshold, 1 - 1e-10)).all()
             assert set(matches["iou_threshold"]) <= {threshold}
             assert set(matches["area_range"]) <= {area_range}
-
-
-def cells_at(reference: Reference, area_range: str) -> list[Row]:
-    """pycocotools' results of one area range, by category and image; cells without anything are left out."""
-    n_images, n_areas = len(reference.image_ids), len(reference.area_ranges)
-    at = list(reference.area_ranges).index(area_range)
-    return [cell for n, cell in enumerate(reference.cells) if cell is not None and n // n_images % n_areas == at]
 
 
 def reference_outcomes(reference: Reference, t: int, area_range: str) -> list[tuple[Any, int | None, int | None, str]]:
