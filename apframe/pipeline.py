@@ -24,8 +24,7 @@ from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
 from apframe.schema import SUPPORT
-from apframe.similarity.box_iou import box_iou
-from apframe.similarity.pairs import pair_boxes
+from apframe.similarity.box_iou import BoxIoU
 
 _MOST_BYTES = 1 << 27  # of the flags of slices of objects, and of their contested pairs, that are held together
 _CONTESTED_BYTES = 64  # of a pair at one threshold, while it is settled
@@ -73,10 +72,9 @@ class Pipeline:
         codes = self._detection_codes
         with ThreadPoolExecutor(1) as other_thread:
             ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
-            pairs = pair_boxes(
+            pairs = BoxIoU().pair(
                 self.detections.with_columns(codes["cell"]),
                 self.annotations.with_columns(self._annotation_codes["cell"]),
-                box_iou(),
                 min(self.protocol.iou_thresholds[0], 1 - 1e-10),
             )
             order = ordering.result()

@@ -2,7 +2,36 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import ClassVar
+
 import polars as pl
+
+from apframe.similarity.pairs import Similarity, pair_by
+
+BOX = ["x", "y", "width", "height"]
+
+
+@dataclass(frozen=True)
+class BoxIoU(Similarity):
+    """IoU of boxes; see `box_iou`.
+
+    >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [4.0, 4.0], "height": [2.0, 2.0]})
+    >>> found = boxes.with_columns(width=pl.Series([3.0, 1.0]))
+    >>> BoxIoU().pair(found, boxes.with_columns(is_crowd=False), least=0.5).rows()
+    [(0, 0, 0.75)]
+    """
+
+    name: ClassVar[str] = "box_iou"
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return "intersection over union of boxes"
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """See `Similarity.pair`."""
+        return pair_by(box_iou(), detections, annotations, BOX, least)
 
 
 def box_iou() -> pl.Expr:

@@ -1,41 +1,101 @@
-"""The join that makes pairs: every detection with every annotation of its cell (its image and category)."""
+"""What a similarity is, and the join that makes pairs: every detection with every annotation of its cell (image and category)."""
 
 from __future__ import annotations
 
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import ClassVar
+
 import polars as pl
 
-BOX = ["x", "y", "width", "height"]
+from apframe.exceptions import ColumnError
 
 
-def pair_boxes(detections: pl.DataFrame, annotations: pl.DataFrame, similarity: pl.Expr, least: float) -> pl.DataFrame:
-    """Join on the cell, compute the similarity, and keep pairs that reach the least of the thresholds.
+@dataclass(frozen=True)
+class Similarity(ABC):
+    """How alike a detection and an annotation are: a frozen value, whose fields are its parameters.
 
-    Parameters
+    Attributes
     ----------
-    detections
-        columns `cell` (any integer; rows pair up only within a cell) and the four of the box
-    annotations
-        the same, and `is_crowd`
-    similarity
-        an expression over the joined row, such as `box_iou()`
-    least
-        pairs below this similarity are dropped
-
-    Returns
-    -------
-    `detection` and `annotation` (row numbers in the two frames) and `similarity`, in no particular order.
-
-    >>> from apframe.similarity.box_iou import box_iou
-    >>> boxes = pl.DataFrame({"cell": [7, 8], "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [4.0, 4.0], "height": [2.0, 2.0]})
-    >>> found = boxes.with_columns(width=pl.Series([3.0, 1.0]))
-    >>> pair_boxes(found, boxes.with_columns(is_crowd=False), box_iou(), least=0.5).rows()
-    [(0, 0, 0.75)]
+    name
+        as protocols are stored by
+    needs
+        columns that detections and annotations must have beside the canonical ones that are always there
+    uses_images
+        whether it also wants `image_width` and `image_height` (null where unknown) as columns of both tables
     """
-    left = detections.lazy().select("cell", *BOX).with_row_index("detection")
-    right = annotations.lazy().select("cell", *BOX, "is_crowd").with_row_index("annotation")
+
+    name: ClassVar[str]
+    needs: ClassVar[tuple[str, ...]] = ()
+    uses_images: ClassVar[bool] = False
+
+    @property
+    @abstractmethod
+    def words(self) -> str:
+        """The rule in plain words, as protocols print it."""
+
+    @abstractmethod
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """The pairs of a cell that are at least so similar.
+
+        Parameters
+        ----------
+        detections, annotations
+            canonical tables, and `cell` (any integer; rows pair up only within a cell). Where `is_crowd` holds for an
+            annotation, what it is compared with is the detection alone.
+        least
+            pairs below this similarity are dropped
+
+        Returns
+        -------
+        `detection` and `annotation` (row numbers in the two frames, UInt32) and `similarity` (Float64), in no particular order.
+
+        Raises
+        ------
+        ColumnError, RowError
+            what it compares is missing, or cannot be right; naming the ids
+        """
+
+
+def require(similarity: Similarity, detections: pl.DataFrame, annotations: pl.DataFrame) -> None:
+    """An error where a table lacks a column that the similarity compares.
+
+    >>> from apframe.similarity.box_iou import BoxIoU
+    >>> require(BoxIoU(), pl.DataFrame(), pl.DataFrame())
+    """
+    for table, frame in (("detections", detections), ("annotations", annotations)):
+        missing = [name for name in similarity.needs if name not in frame.columns]
+        if missing:
+            raise ColumnError(f"{table}: no column {', '.join(missing)}, which {similarity.words} compares")
+
+
+def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str]) -> pl.LazyFrame:
+    """All pairs of a cell: `detection`, `annotation` (row numbers), the columns of both (annotations': `_right`), `is_crowd`.
+
+    >>> left = pl.DataFrame({"cell": [7, 8], "x": [1.0, 2.0]})
+    >>> right = pl.DataFrame({"cell": [8, 8], "x": [3.0, 4.0], "is_crowd": [False, True]})
+    >>> join_on_cell(left, right, ["x"]).select("detection", "annotation", "x", "x_right").sort("annotation").collect().rows()
+    [(1, 0, 2.0, 3.0), (1, 1, 2.0, 4.0)]
+    """
+    left = detections.lazy().select("cell", *columns).with_row_index("detection")
+    right = annotations.lazy().select("cell", *columns, "is_crowd").with_row_index("annotation")
+    return left.join(right, on="cell")
+
+
+def pair_by(
+    expression: pl.Expr, detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str], least: float
+) -> pl.DataFrame:
+    """`Similarity.pair` by an expression over the joined columns; null is no pair.
+
+    >>> left = pl.DataFrame({"cell": [7], "x": [1.0]})
+    >>> right = pl.DataFrame({"cell": [7, 7], "x": [1.5, 9.0], "is_crowd": [False, False]})
+    >>> pair_by(1 - (pl.col("x") - pl.col("x_right")).abs(), left, right, ["x"], 0.5).rows()
+    [(0, 0, 0.5)]
+    """
     return (
-        left.join(right, on="cell")
-        .select("detection", "annotation", similarity=similarity)
+        join_on_cell(detections, annotations, columns)
+        .select("detection", "annotation", similarity=expression)
         .filter(pl.col("similarity") >= least)
         .collect(engine="streaming")
     )
