@@ -20,8 +20,19 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.io.coco import write_coco_results as write_coco_results
     from apframe.io.trec import read_qrels as read_qrels
     from apframe.io.trec import read_run as read_run
+    from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.protocols.coco import COCO as COCO
+    from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
+    from apframe.protocols.dota import DOTA as DOTA
+    from apframe.protocols.lvis import LVIS as LVIS
+    from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
+    from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
+    from apframe.protocols.proposals import PROPOSALS as PROPOSALS
+    from apframe.protocols.protocol import Part as Part
     from apframe.protocols.protocol import Protocol as Protocol
+    from apframe.protocols.published import PUBLISHED as PUBLISHED
+    from apframe.protocols.voc import VOC2007 as VOC2007
+    from apframe.protocols.voc import VOC2012 as VOC2012
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
@@ -62,6 +73,16 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.run_sets import RunSets as RunSets
     from apframe.run_sets import scan_runs as scan_runs
     from apframe.schema import Dataset as Dataset
+    from apframe.similarity.boundary_iou import BoundaryIoU as BoundaryIoU
+    from apframe.similarity.box_iou import BoxIoU as BoxIoU
+    from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU as InclusiveBoxIoU
+    from apframe.similarity.intersection_over_detection import IntersectionOverDetection as IntersectionOverDetection
+    from apframe.similarity.interval_iou import IntervalIoU as IntervalIoU
+    from apframe.similarity.keypoints import OKS as OKS
+    from apframe.similarity.mask_iou import MaskIoU as MaskIoU
+    from apframe.similarity.pairs import Similarity as Similarity
+    from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
+    from apframe.similarity.user import UserSimilarity as UserSimilarity
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOMES = {
@@ -71,11 +92,19 @@ _HOMES = {
     "apframe.evaluation": "Evaluation evaluate read_evaluation",
     "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.io.trec": "read_qrels read_run",
+    "apframe.protocols.activitynet": "ACTIVITYNET",
     "apframe.protocols.coco": "COCO",
-    "apframe.protocols.protocol": "Protocol",
+    "apframe.protocols.crowdpose": "CROWDPOSE",
+    "apframe.protocols.dota": "DOTA",
+    "apframe.protocols.lvis": "LVIS",
+    "apframe.protocols.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
+    "apframe.protocols.proposals": "PROPOSALS",
+    "apframe.protocols.protocol": "Part Protocol",
+    "apframe.protocols.published": "PUBLISHED",
+    "apframe.protocols.voc": "VOC2007 VOC2012",
     "apframe.ranking.definitions": "Definition as_definition definitions",
-    "apframe.ranking.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall r_precision "
-    "recall recall_at_precision reciprocal_rank success",
+    "apframe.ranking.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
+    "r_precision recall recall_at_precision reciprocal_rank success",
     "apframe.ranking.list_curves": "pr_from_roc precision_recall_curve roc_curve",
     "apframe.ranking.losses": "fast_ap quantized_ap smooth_ap",
     "apframe.ranking.measures": "Measure as_measure measures",
@@ -88,6 +117,16 @@ _HOMES = {
     "apframe.retrieval": "RunEvaluation evaluate_run read_run_evaluation",
     "apframe.run_sets": "RunSets scan_runs",
     "apframe.schema": "Dataset",
+    "apframe.similarity.boundary_iou": "BoundaryIoU",
+    "apframe.similarity.box_iou": "BoxIoU",
+    "apframe.similarity.inclusive_box_iou": "InclusiveBoxIoU",
+    "apframe.similarity.intersection_over_detection": "IntersectionOverDetection",
+    "apframe.similarity.interval_iou": "IntervalIoU",
+    "apframe.similarity.keypoints": "OKS",
+    "apframe.similarity.mask_iou": "MaskIoU",
+    "apframe.similarity.pairs": "Similarity",
+    "apframe.similarity.rotated_iou": "RotatedIoU",
+    "apframe.similarity.user": "UserSimilarity",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

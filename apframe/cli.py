@@ -16,6 +16,8 @@ import typer
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
+from apframe.protocols.protocol import MATCHINGS
+from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
 
 app = typer.Typer(
@@ -38,12 +40,22 @@ def about(show_version: Annotated[bool, typer.Option("--version", help="print th
 def evaluate_files(
     truth: Annotated[Path, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")],
     results: Annotated[Path, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")],
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
+    ] = "coco",
+    iou_type: Annotated[
+        str | None, typer.Option(metavar="segm", help="what is compared; each protocol names those it has")
+    ] = None,
+    rules: Annotated[bool, typer.Option("--rules", help="print the rules of the protocol as well")] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category; the largest is that of AP")
     ] = None,
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    matching: Annotated[
+        str | None, typer.Option(metavar="|".join(MATCHINGS), help="another policy than that of the protocol")
+    ] = None,
     categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
     by: Annotated[
@@ -55,16 +67,19 @@ def evaluate_files(
         bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
     ] = False,
 ) -> None:
-    """Evaluate detections against ground truth: the twelve COCO numbers, and all tables behind them."""
+    """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
     if as_csv and by is None:
         raise ParameterError("--csv is for slices: name columns with --by")
+    chosen = as_protocol(protocol).variant(iou_type)  # before the work, not after it
     if out is not None:
-        refuse_foreign(out, DETECTION)  # before the work, not after it
+        refuse_foreign(out, DETECTION)
     with _progress() as say:
         say("reading")
         evaluation = apf.evaluate(
             truth,
             results,
+            chosen,
+            matching=matching,
             iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float),
             max_detections=_numbers("--max-detections", max_detections, int),
             categories=None if categories is None else [name.strip() for name in categories.split(",")],
@@ -77,13 +92,15 @@ def evaluate_files(
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out)
+    if rules and not (as_json or as_csv):
+        print(evaluation.protocol, end="\n\n")
     if slices is None:
         print(json.dumps(dict(summary.rows())) if as_json else evaluation)
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
-        whole = f"AR{evaluation.protocol.max_detections[-1]}"
-        slices = slices.select(pl.exclude(*(name for name in recalls if name != whole), "AP75", "n_detections"))
+        kept = recalls[:1] if len(evaluation.protocol.max_detections) == 1 else [f"AR{evaluation.protocol.max_detections[-1]}"]
+        slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
     _show(slices, as_json, as_csv, digits=3)
 
 

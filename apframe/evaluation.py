@@ -14,16 +14,18 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
-from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
-from apframe.inputs import Inputs, check_inputs, choose_categories
+from apframe.exceptions import FormatError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
+from apframe.inputs import Inputs, check_inputs, choose_categories, make_inputs
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol import Part, Protocol
+from apframe.protocols.published import as_protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
 from apframe.schema import RESULTS, SUPPORT, TABLES, Dataset, result_schema
+from apframe.similarity.pairs import Similarity
 
 if TYPE_CHECKING:
     import duckdb
@@ -38,7 +40,7 @@ SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices
 def evaluate(
     truth: Any,
     detections: Any,
-    protocol: Protocol = COCO,
+    protocol: Protocol | str = COCO,
     *,
     iou_type: str | None = None,
     iou_thresholds: Sequence[float] | None = None,
@@ -47,6 +49,8 @@ def evaluate(
     max_detections: Sequence[int] | None = None,
     categories: Sequence[int | str] | None = None,
     agnostic: bool | None = None,
+    similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
+    matching: str | None = None,
     unknown_images: str = "error",
 ) -> Evaluation:
     """Evaluate detections against ground truth.
@@ -59,10 +63,10 @@ def evaluate(
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns, or a Parquet
         file), or what `read_coco_results` reads (a path, a list). Two paths are read side by side.
     protocol
-        the rules, `apframe.COCO` by default
+        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
     iou_type
-        which of the protocol's similarities; its first by default
-    iou_thresholds, recall_levels, area_ranges, max_detections, agnostic
+        which of the protocol's variants ("segm", "keypoints", ...); its first by default
+    iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
         depart from the protocol; see `Protocol.with_options`
     categories
         evaluate only these, given by name or id; one or several
@@ -88,29 +92,26 @@ def evaluate(
     >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
-    if not isinstance(protocol, Protocol):
-        raise ParameterError(f"protocol is a value such as apframe.COCO, not {protocol!r}; a similarity is named by iou_type=")
-    if iou_type is not None and iou_type not in protocol.iou_types:
-        raise ParameterError(f"{protocol.name} has no iou_type {iou_type!r}; it has {', '.join(protocol.iou_types)}")
+    chosen_protocol = as_protocol(protocol).variant(iou_type)
     if unknown_images not in ("error", "drop"):
         raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
-    options = protocol.with_options(
+    options = chosen_protocol.with_options(
         iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
-        max_detections=max_detections, agnostic=agnostic,
+        max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
     )  # fmt: skip
     with ThreadPoolExecutor(2) as other_threads:
-        reading = other_threads.submit(_read_truth, truth)
+        reading = other_threads.submit(_read_truth, truth, masks="mask" in options.similarity.needs)
         other_threads.submit(import_module, "apframe.pipeline")
         found = _read_detections(detections)
         dataset = reading.result()
     chosen = choose_categories(dataset.core("categories"), categories)
     drop = unknown_images == "drop"
-    inputs = check_inputs(dataset, found, chosen, agnostic=options.agnostic, drop_unknown_images=drop)
+    inputs = make_inputs(dataset, found, chosen, options, drop_unknown_images=drop)
     return Evaluation(lambda: inputs, options)
 
 
-def _read_truth(truth: Any) -> Dataset:
-    return truth if isinstance(truth, Dataset) else read_coco(truth)
+def _read_truth(truth: Any, *, masks: bool) -> Dataset:
+    return truth if isinstance(truth, Dataset) else read_coco(truth, masks=masks)
 
 
 def _read_detections(detections: Any) -> Any:
@@ -183,7 +184,31 @@ class Evaluation:
     def _summarize(self) -> pl.DataFrame:
         complete = self.__dict__.get("metrics")
         metrics = self._pipeline.metrics(headlines_only=True) if complete is None else complete
-        return summarize(metrics, self.protocol)
+        summary = summarize(metrics, headlines(self.protocol))
+        lines = headlines(self.protocol, with_parts=True)
+        if len(lines) == summary.height:
+            return summary
+        parts = dict(self._parts())
+        table = self.by(parts) if parts else pl.DataFrame({"slice": []})
+        rows = {row.pop("slice"): row for row in table.to_dicts()}
+        values = dict(summary.rows())
+        values |= {line.metric: rows.get(line.part, {}).get(line.of_whole) for line in lines if line.part is not None}
+        names = [line.metric for line in lines]
+        return pl.DataFrame({"metric": names, "value": pl.Series([values[name] for name in names], dtype=pl.Float64)})
+
+    def _parts(self) -> Iterator[tuple[str, pl.Expr]]:
+        """The names of the protocol's parts of the images and categories, with their conditions; those of columns there are."""
+        tables = {"images": self.dataset.images, "categories": self.dataset.categories}
+        for part in self.protocol.parts:
+            if part.table == "categories" and self.protocol.agnostic:
+                continue  # they are one
+            if part.column in tables[part.table].columns:
+                yield part.name, _condition(part)
+            else:
+                message = (
+                    f"{self.protocol.name}: the {part.table} have no column {part.column!r}, so that AP{part.name} is null"
+                )
+                warnings.warn(message, MissingColumnWarning, 6)
 
     @property
     def stats(self) -> np.ndarray:
@@ -571,6 +596,11 @@ def read_evaluation(folder: str | Path) -> Evaluation:
         return check_inputs(dataset, detections, category_ids, agnostic=protocol.agnostic)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
+
+
+def _condition(part: Part) -> pl.Expr:
+    column = pl.col(f"{part.table}.{part.column}")
+    return column == part.equals if part.equals is not None else (column > part.above) & (column <= part.up_to)
 
 
 def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:

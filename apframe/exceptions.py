@@ -77,6 +77,10 @@ class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 
 
+class MissingColumnWarning(ApframeWarning):
+    """The data has no column that some of a protocol's numbers are about, which are null."""
+
+
 class CountWarning(ApframeWarning):
     """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 

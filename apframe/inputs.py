@@ -4,13 +4,17 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
 
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
+from apframe.matching.hierarchy import expand_annotations, expand_lists, find_ancestors
+from apframe.matching.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.protocols.protocol import Protocol
 from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, unknown_ids
+from apframe.similarity.extents import with_boxes
 
 
 @dataclass(frozen=True)
@@ -66,23 +70,57 @@ class Inputs:
         return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.agnostic)
 
 
-def check_inputs(
-    dataset: Dataset, detections: Any, category_ids: pl.Series | None, *, agnostic: bool, drop_unknown_images: bool = False
+def make_inputs(
+    dataset: Dataset, detections: Any, category_ids: pl.Series | None, protocol: Protocol, *, drop_unknown_images: bool = False
 ) -> Inputs:
-    """The inputs, with errors and warnings for what cannot be evaluated.
+    """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
 
+    >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
-    >>> check_inputs(dataset, {}, None, agnostic=False).image_ids.to_list()
+    >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
     [1, 2]
     """
+    found = canonical_detections(detections, dataset)
+    if protocol.per_image and protocol.max_detections[-1] is not None:
+        found = limit_per_image(found, protocol.limits[-1])
+    dataset = _prepared(dataset, protocol)
+    inputs = check_inputs(dataset, found, category_ids, agnostic=protocol.agnostic, drop_unknown_images=drop_unknown_images)
+    found = inputs.detections
+    if protocol.judged_only:
+        found = keep_judged(found, inputs.annotations, dataset.images)
+        found = flag_not_exhaustive(found, dataset.images)
+    found = with_boxes("detections", found, dataset.images)
+    inputs = replace(inputs, detections=found)
+    if protocol.detected_images_only:
+        inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
+    return inputs
+
+
+def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
+    """The data set with the masks that are compared, boxes, and annotations of the parents of their categories."""
+    if "mask" in protocol.similarity.needs:
+        dataset.read_masks()
+    annotations = dataset.core("annotations")
+    if annotations["x"].count() < annotations.height:
+        dataset = dataset.part(dataset.images, with_boxes("annotations", dataset.annotations, dataset.images))
+    if protocol.expands_hierarchy and "parent_ids" in dataset.categories.columns:
+        ancestors = find_ancestors(dataset.categories)
+        dataset = dataset.part(expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors))
+    return dataset
+
+
+def check_inputs(
+    dataset: Dataset, found: pl.DataFrame, category_ids: pl.Series | None, *, agnostic: bool, drop_unknown_images: bool = False
+) -> Inputs:
+    """The inputs, with errors and warnings for what cannot be evaluated; the tables are canonical."""
     image_ids = dataset.core("images")["image_id"].sort()
     category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
-    found = _of_known(canonical_detections(detections, dataset), dataset, category_ids, drop_unknown_images)
+    found = _of_known(found, dataset, category_ids, drop_unknown_images)
     annotations = dataset.core("annotations")
     annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
     if annotations.is_empty():
-        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 4)
+        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 5)
     return Inputs(dataset, _in_order(annotations, agnostic), _in_order(found, agnostic), image_ids, category_ids, agnostic)
 
 

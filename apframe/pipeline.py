@@ -14,9 +14,10 @@ from apframe.analysis.slices import Slicing
 from apframe.analysis.thresholds import sweep_thresholds
 from apframe.exceptions import ParameterError
 from apframe.inputs import Inputs, outside
-from apframe.matching.by_score import EVERY_SLICE, find_contested, match_by_score
+from apframe.matching.by_score import EVERY_SLICE, find_contested
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
+from apframe.matching.policies import match
 from apframe.matching.regroup import Lists, regroup
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import Headline, headlines
@@ -24,7 +25,8 @@ from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
 from apframe.schema import SUPPORT
-from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.extents import with_image_sizes
+from apframe.similarity.pairs import require
 
 _MOST_BYTES = 1 << 27  # of the flags of slices of objects, and of their contested pairs, that are held together
 _CONTESTED_BYTES = 64  # of a pair at one threshold, while it is settled
@@ -44,6 +46,7 @@ class Pipeline:
     def __init__(self, inputs: Inputs, protocol: Protocol) -> None:
         self.detections, self.annotations = inputs.detections, inputs.annotations
         self.image_ids, self.category_ids = inputs.image_ids, inputs.category_ids
+        self.images = inputs.dataset.images
         self.protocol = protocol
         names = [name for name, *_ in protocol.area_ranges]
         self.area_names = pl.Series(names, dtype=pl.Enum(names))
@@ -72,20 +75,38 @@ class Pipeline:
         codes = self._detection_codes
         with ThreadPoolExecutor(1) as other_thread:
             ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
-            pairs = BoxIoU().pair(
-                self.detections.with_columns(codes["cell"]),
-                self.annotations.with_columns(self._annotation_codes["cell"]),
-                min(self.protocol.iou_thresholds[0], 1 - 1e-10),
-            )
+            pairs = self._pair(codes["cell"])
             order = ordering.result()
         place = np.empty(order.height, dtype=np.uint32)
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
         return order, pairs.with_columns(detection=place[pairs["detection"].to_numpy()])
 
+    def _pair(self, cell: pl.Series) -> pl.DataFrame:
+        similarity = self.protocol.similarity
+        detections = self.detections.with_columns(cell)
+        annotations = self.annotations.with_columns(self._annotation_codes["cell"], is_crowd=self._is_crowd)
+        require(similarity, detections, annotations)
+        if similarity.uses_images:
+            detections, annotations = (with_image_sizes(frame, self.images) for frame in (detections, annotations))
+        return similarity.pair(detections, annotations, min(self.protocol.iou_thresholds[0], 1 - 1e-10))
+
+    @property
+    def _is_crowd(self) -> pl.Series:
+        """Annotations that are crowds by the rules of the protocol."""
+        flags = self.annotations["is_crowd"]
+        return flags & False if self.protocol.crowds == "ordinary" else flags
+
     @cached_property
     def _ignored_anyway(self) -> pl.Series:
         """Annotations that are ignored whatever their area is."""
-        return self.annotations["is_crowd"] | outside(self.annotations)
+        ignored = outside(self.annotations)
+        if self.protocol.crowds == "ignored":
+            ignored = ignored | self.annotations["is_crowd"]
+        if "ignore" in self.protocol.ignores and "ignore" in self.annotations.columns:
+            ignored = ignored | self.annotations["ignore"]
+        if "no_keypoints" in self.protocol.ignores:
+            ignored = ignored | (_count_labelled(self.annotations) == 0)
+        return ignored
 
     def _inside(self, frame: pl.DataFrame, ignored: pl.Series) -> list[np.ndarray]:
         """Flags of the rows for each area range: in it, and not ignored anyway."""
@@ -97,7 +118,13 @@ class Pipeline:
 
     @cached_property
     def _inside_detections(self) -> list[np.ndarray]:
-        return self._inside(self.detections, outside(self.detections))
+        return self._inside(self.detections, self._ignored_unmatched)
+
+    @property
+    def _ignored_unmatched(self) -> pl.Series:
+        """Detections that are ignored where they are not matched, whatever their area is."""
+        ignored = outside(self.detections)
+        return ignored | self.detections["ignore"] if "ignore" in self.detections.columns else ignored
 
     @cached_property
     def _n_categories(self) -> int:
@@ -117,18 +144,25 @@ class Pipeline:
         """Match, and put together what metrics are computed from; the flags are of the rows, for each slice."""
         row, number = (lists.annotations[name].to_numpy() for name in ("annotation", "list"))
         ignored = np.array([~flags[row] for flags in inside_annotations])
-        within = lists.order["cell_rank"] <= self.protocol.max_detections[-1]
-        pairs = lists.pairs.filter(within.gather(lists.pairs["detection"]))
-        is_crowd = self.annotations["is_crowd"].to_numpy()[row]
+        is_crowd = self._is_crowd.to_numpy()[row]
         in_order = lists.order["row"].to_numpy()
         gathered = {id(flags): flags[in_order] for flags in {id(flags): flags for flags in inside_detections}.values()}
         return Ranking(
-            assignments=match_by_score(pairs, is_crowd, ignored, np.array(self.protocol.iou_thresholds)),
+            assignments=match(
+                self.protocol.matching,
+                lists,
+                is_crowd,
+                ignored,
+                self.protocol.iou_thresholds,
+                self.protocol.limits,
+                strict=self.protocol.strict,
+                count_groups=self.protocol.crowds == "counted",
+            ),
             order=lists.order,
             counts=[gathered[id(flags)] for flags in inside_detections],
             ignored=ignored,
             n_positives=np.stack([np.bincount(number[~out], minlength=lists.n_lists) for out in ignored], axis=1),
-            max_detections=self.protocol.max_detections,
+            max_detections=self.protocol.limits,
             definition=self.protocol.definition,
             n_thresholds=len(self.protocol.iou_thresholds),
         )
@@ -274,13 +308,13 @@ class Pipeline:
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`."""
         order, pairs = self._order_and_pairs
-        within = order["cell_rank"] <= self.protocol.max_detections[-1]
+        within = order["cell_rank"] <= self.protocol.limits[-1]
         pairs = pairs.filter(within.gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 
     def assignments(self) -> pl.DataFrame:
         """See `Evaluation.assignments`."""
-        rows = self._ranking.assignments
+        rows = self._ranking.assignments[-1]
         return pl.DataFrame([*self._ids(rows), rows["similarity"]]).with_columns(
             area_range=self.area_names.gather(rows["slice"].replace(EVERY_SLICE, None)),
             iou_from=self.iou_thresholds.gather(rows["first"]),
@@ -296,15 +330,15 @@ class Pipeline:
             order.lazy()
             .with_row_index("detection")
             .with_columns(self.detections[name].gather(order["row"]) for name in columns)
-            .with_columns(is_ignored=outside(self.detections).gather(order["row"]))
-            .filter(pl.col("cell_rank") <= self.protocol.max_detections[-1])
+            .with_columns(is_ignored=self._ignored_unmatched.gather(order["row"]))
+            .filter(pl.col("cell_rank") <= self.protocol.limits[-1])
         )
         return expand_matches(
             detections.select("detection", *columns, "is_ignored", rank=pl.int_range(1, pl.len() + 1).over("category")),
             self.annotations.lazy()
             .with_row_index("annotation")
             .select("annotation", "annotation_id", "image_id", "category_id", "area", is_ignored=self._ignored_anyway),
-            self._ranking.assignments.lazy(),
+            self._ranking.assignments[-1].lazy(),
             thresholds,
             ranges,
         )
@@ -341,6 +375,13 @@ class Pipeline:
         if self.protocol.agnostic:
             matches = matches.with_columns(category_id=pl.lit(None, self.category_ids.dtype))
         return matches
+
+
+def _count_labelled(annotations: pl.DataFrame) -> pl.Series:
+    """How many keypoints of each annotation are labelled: as the data says, else those of a visibility above 0."""
+    labelled = pl.col("keypoints").list.gather_every(3, 2).list.eval(pl.element() > 0).list.sum()
+    given = [pl.col("num_keypoints")] if "num_keypoints" in annotations.columns else []
+    return annotations.select(pl.coalesce(*given, labelled, 0)).to_series()
 
 
 def _code(column: str, ids: pl.Series) -> pl.Expr:

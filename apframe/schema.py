@@ -29,7 +29,11 @@ OUTSIDE = "outside_subset"
 
 @dataclass(frozen=True)
 class Column:
-    """One column of a canonical table. `required` columns must be given, `standard` ones are added when missing."""
+    """One column of a canonical table.
+
+    `required` columns must be given, those of a box only where no other shape is (`unless`); `standard` ones are added when
+    missing. A `dtype` of None leaves the column as it came.
+    """
 
     name: str
     dtype: Any
@@ -37,21 +41,36 @@ class Column:
     required: bool = False
     standard: bool = True
     is_id: bool = False
+    unless: tuple[str, ...] = ()
 
 
 def _id(name: str, meaning: str, required: bool = True) -> Column:
     return Column(name, ID, meaning, required=required, is_id=True)
 
 
-_BOX = (
-    Column("x", pl.Float64, "left edge of the box, pixels", required=True),
-    Column("y", pl.Float64, "top edge of the box, pixels", required=True),
-    Column("width", pl.Float64, "xmax - xmin of the box, pixels", required=True),
-    Column("height", pl.Float64, "ymax - ymin of the box, pixels", required=True),
+def _ids(name: str, meaning: str) -> Column:
+    return Column(name, pl.List(ID), meaning, standard=False, is_id=True)
+
+
+_SHAPES = ("mask", "keypoints", "corners", "start_time")  # a box is made of one of these where none is given
+_BOX = tuple(
+    Column(name, pl.Float64, meaning, required=True, unless=_SHAPES)
+    for name, meaning in (
+        ("x", "left edge of the box, pixels"),
+        ("y", "top edge of the box, pixels"),
+        ("width", "xmax - xmin of the box, pixels"),
+        ("height", "ymax - ymin of the box, pixels"),
+    )
 )
 _SHAPE = (
-    Column("mask", pl.String, "segmentation as COCO's JSON text", standard=False),
+    Column(
+        "mask", None, "COCO's segmentation as JSON text, polygons as lists, RLE as structs, or bitmaps as lists", standard=False
+    ),
     Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),
+    Column("corners", pl.List(pl.Float64), "x and y of the four corners of a rotated box, in order around it", standard=False),
+    Column("angle", pl.Float64, "of a rotated box, radians, counter-clockwise about its centre", standard=False),
+    Column("start_time", pl.Float64, "where an interval starts, seconds", standard=False),
+    Column("end_time", pl.Float64, "where it ends", standard=False),
 )
 _OUTSIDE = Column(OUTSIDE, pl.Boolean, "outside the subset that `Evaluation.where` took: ignored", standard=False)
 
@@ -61,11 +80,15 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column("image_width", pl.Int64, "pixels"),
         Column("image_height", pl.Int64, "pixels"),
         Column("file_name", pl.String, "as the data set names it"),
+        _ids("pos_category_ids", "categories that were verified to be there"),
+        _ids("neg_category_ids", "categories that were verified not to be there"),
+        _ids("not_exhaustive_category_ids", "categories of which not every object is annotated"),
     ),
     "categories": (
         _id("category_id", "key"),
         Column("name", pl.String, "as people call it"),
         Column("supercategory", pl.String, "the group it belongs to"),
+        _ids("parent_ids", "the categories right above it in a hierarchy"),
     ),
     "annotations": (
         _id("annotation_id", "key; numbered from 1 when not given", required=False),
@@ -74,8 +97,9 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_BOX,
         Column("area", pl.Float64, "square pixels, of the object where known, else of its box"),
         Column("is_crowd", pl.Boolean, "a group of objects: matched many times, never counted"),
-        Column("ignore", pl.Boolean, "as the file says; COCO does not use it", standard=False),
+        Column("ignore", pl.Boolean, "as the file says (VOC: difficult); COCO does not use it", standard=False),
         *_SHAPE,
+        Column("num_keypoints", pl.Int64, "how many are labelled; counted where it is not given", standard=False),
         _OUTSIDE,
     ),
     "detections": (
@@ -84,7 +108,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _id("category_id", "what it is taken for"),
         Column("score", pl.Float64, "confidence; only its order matters", required=True),
         *_BOX,
-        Column("area", pl.Float64, "square pixels of the box"),
+        Column("area", pl.Float64, "square pixels of the box; of the shape that the box was made of, where none was given"),
+        Column("ignore", pl.Boolean, "ignored where it is not matched", standard=False),
         *_SHAPE,
         _OUTSIDE,
     ),
@@ -267,15 +292,29 @@ class Dataset:
             "annotations": canonical("annotations", annotations),
         }
         self._attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
+        self._masks: Callable[[], pl.DataFrame] | None = None
         # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
         self.other_sections: dict[str, Any] = {}
         self.json_columns: set[tuple[str, str]] = set()
         self._core["annotations"] = with_id_types("annotations", self.core("annotations"), self)
         _check_references("annotations", self.core("annotations"), self)
+        for table in ("images", "categories"):
+            self._core[table] = _with_known_lists(table, self.core(table), self.core("categories")["category_id"])
 
-    def defer_attributes(self, attributes: Callable[[], tuple[pl.DataFrame, set[str]]]) -> None:
-        """Have the annotations' attributes read when the table is first looked at: columns, and which are JSON text."""
-        self._attributes = attributes
+    def defer(self, attributes: Callable[[], tuple[pl.DataFrame, set[str]]], masks: Callable[[], pl.DataFrame] | None) -> None:
+        """Have the annotations' attributes and masks read when they are first looked at.
+
+        `attributes` gives columns, that of the masks too, and which are JSON text; `masks` the column `mask` alone, sooner.
+        """
+        self._attributes, self._masks = attributes, masks
+
+    def read_masks(self) -> None:
+        """Read the masks of the annotations, if there are some that have not been read."""
+        if self._masks is not None:
+            masks = self._masks()
+            self._masks = None
+            if masks["mask"].count():
+                self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(masks))
 
     def core(self, table: str) -> pl.DataFrame:
         """A table with at least its canonical columns, without reading attributes for it."""
@@ -296,16 +335,17 @@ class Dataset:
         """One row per annotation: ids, box, area, is_crowd and attributes."""
         if self._attributes is not None:
             attributes, as_json = self._attributes()
+            attributes = attributes.drop(self._core["annotations"].columns, strict=False)  # masks may have been read
             self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(attributes))
             self.json_columns |= {("annotations", name) for name in as_json}
-            self._attributes = None
+            self._attributes = self._masks = None
         return self._core["annotations"]
 
     def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
         """The same data set with some of its images and annotations, which need no check."""
         part = copy(self)
         part._core = self._core | {"images": images, "annotations": annotations}
-        part._attributes = None
+        part._attributes = part._masks = None
         return part
 
     def __repr__(self) -> str:
@@ -326,7 +366,9 @@ def dictionary() -> pl.DataFrame:
 
 def _dtype_name(column: Column) -> str:
     if column.is_id:
-        return "Int64 or String"
+        return "List of ids" if isinstance(column.dtype, pl.List) else "Int64 or String"
+    if column.dtype is None:
+        return "String, List or Struct"
     return "Enum" if isinstance(column.dtype, pl.Enum) else str(column.dtype)
 
 
@@ -359,19 +401,17 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
         frame = split_boxes(table, frame)
     if frame.is_empty() and not frame.columns:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
-    missing = [c.name for c in columns if c.required and c.name not in frame.columns]
+    has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
+    missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
     if missing and "id" in frame.columns and columns[0].name in missing:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
         hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
         raise ColumnError(f"{table}: no column {', '.join(missing)}{hint}; there are {', '.join(frame.columns) or 'none'}")
-    frame = frame.with_columns(
-        _as_id(table, frame[c.name]) if c.is_id else _as_dtype(table, frame[c.name], c.dtype)
-        for c in columns
-        if c.name in frame.columns
-    )
+    frame = frame.with_columns(_as_column(table, frame[c.name], c) for c in columns if c.name in frame.columns)
     given = frame.columns
+    frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
     frame = frame.with_columns(_defaults(table, frame))
     known = [c.name for c in columns if c.name in frame.columns]
     frame = frame.select(*known, pl.exclude(known))
@@ -480,6 +520,40 @@ def _check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None
             raise unknown_ids(table, frame, column, owner, known, f"add them to the {owner} or remove these rows")
 
 
+def _with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -> pl.DataFrame:
+    """The frame, its lists of category ids of their type, none missing; an error names the rows that list unknown ones."""
+    key = TABLES[table][0].name
+    for name in (c.name for c in TABLES[table] if c.is_id and not c.standard and c.name in frame.columns):
+        listing = frame.select(key, named=name).explode("named", empty_as_null=False, keep_nulls=False)
+        if listing.is_empty():
+            listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
+        elif listing["named"].dtype != category_ids.dtype:
+            raise different_id_types(f"{table}.{name}", listing["named"].dtype, "categories.category_id", category_ids.dtype)
+        known = is_known(listing["named"], category_ids)
+        if not known.all():
+            unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
+            rows = listing[key].filter(~known).unique(maintain_order=True)
+            remedy = f"unknown: {unknown}; add them to the categories or remove them from the lists"
+            raise UnknownIdError(table, f"{name} has ids that are not among the categories", key, rows, remedy)
+        frame = frame.with_columns(pl.col(name).cast(pl.List(category_ids.dtype)).fill_null([]))
+    return frame
+
+
+def _as_column(table: str, values: pl.Series, column: Column) -> pl.Series:
+    if column.dtype is None:
+        return values
+    if not column.is_id:
+        return _as_dtype(table, values, column.dtype)
+    if column.dtype == ID:
+        return _as_id(table, values)
+    if values.dtype == pl.Null:
+        return values.cast(pl.List(ID))
+    if not isinstance(values.dtype, pl.List):
+        raise ColumnError(f"{table}.{values.name}: lists of ids expected, got {values.dtype}")
+    inner = _as_id(table, values.explode(empty_as_null=False, keep_nulls=False))
+    return values.cast(pl.List(inner.dtype))
+
+
 def _as_id(table: str, ids: pl.Series) -> pl.Series:
     """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
@@ -517,7 +591,7 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
             exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
         elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
             exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
-        elif not given and column.is_id:
+        elif not given and column.is_id and column.standard:
             exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))
         elif not given and column.standard:
             exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
@@ -525,15 +599,15 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
 
 
 def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
-    needed = [c for c in TABLES[table] if c.required or c.is_id]
-    for column in needed:
+    has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
+    for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         _refuse(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
     for column in TABLES[table]:
-        if column.dtype == pl.Float64:
+        if column.dtype == pl.Float64 and column.name in frame.columns:
             values = frame[column.name]
             if not math.isfinite(values.sum()):  # much cheaper than a look at every value
                 _refuse(table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them")
-            if column.name in ("width", "height", "area") and frame.height and values.min() < 0:  # type: ignore[operator]
+            if column.name in ("width", "height", "area") and values.count() and values.min() < 0:  # type: ignore[operator]
                 _refuse(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
     key = TABLES[table][0].name
     if table not in _PAIRS and key in given and not _all_different(frame[key]):
@@ -567,6 +641,10 @@ def _all_different(ids: pl.Series) -> bool:
     if ids.is_sorted():
         return bool((ids.shift() != ids).all())
     return ids.n_unique() == len(ids)
+
+
+def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
+    return column.required and (has_box or not set(column.unless) & set(frame.columns))
 
 
 def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:

@@ -139,7 +139,9 @@ def test_summary(options: dict[str, Any], metrics: str, nulls: str) -> None:
     assert evaluation.summary.schema == {"metric": pl.String, "value": pl.Float64}
     assert evaluation.summary["metric"].to_list() == metrics.split()
     assert evaluation.summary.filter(pl.col("value").is_null())["metric"].to_list() == nulls.split()
-    assert len(str(evaluation).splitlines()) == len(metrics.split())
+    *lines, last = str(evaluation).splitlines()
+    assert len(lines) == len(metrics.split())
+    assert last.startswith(f" not COCO as published: other {next(iter(options)) if options else ''}")
     assert [value == -1 for value in evaluation.stats] == evaluation.summary["value"].is_null().to_list()
 
 

@@ -25,21 +25,28 @@ from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream, split_
 if TYPE_CHECKING:
     import duckdb
 
-# What COCO's fields hold: an id, a number, a text, a box, several numbers, or any JSON.
+# What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
+# lists of categories, and shapes that COCO does not have.
+_SHAPES = {
+    "keypoints": "numbers", "segmentation": "json", "corners": "numbers", "angle": "number", "start_time": "number",
+    "end_time": "number",
+}  # fmt: skip
 _FIELDS = {
-    "images": {"id": "id", "width": "number", "height": "number", "file_name": "text"},
-    "categories": {"id": "id", "name": "text", "supercategory": "text"},
+    "images": {
+        "id": "id", "width": "number", "height": "number", "file_name": "text", "pos_category_ids": "ids",
+        "neg_category_ids": "ids", "not_exhaustive_category_ids": "ids",
+    },
+    "categories": {"id": "id", "name": "text", "supercategory": "text", "parent_ids": "ids"},
     "annotations": {
         "id": "id", "image_id": "id", "category_id": "id", "bbox": "box", "area": "number", "iscrowd": "number",
-        "ignore": "number", "keypoints": "numbers", "segmentation": "json",
+        "ignore": "number", "num_keypoints": "number", **_SHAPES,
     },
-    "detections": {
-        "image_id": "id", "category_id": "id", "score": "number", "bbox": "box", "keypoints": "numbers",
-        "segmentation": "json",
-    },
+    "detections": {"image_id": "id", "category_id": "id", "score": "number", "bbox": "box", **_SHAPES},
 }  # fmt: skip
 _SECTIONS = ("images", "categories", "annotations")
-_OPTIONAL = ("ignore", "keypoints", "segmentation")
+_OPTIONAL = {
+    "ignore", "num_keypoints", "pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids", "parent_ids", *_SHAPES,
+}  # fmt: skip
 # COCO's names of canonical columns, where they differ
 _NAMES = {
     "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
@@ -53,17 +60,19 @@ _BOX = ("x", "y", "width", "height")
 _LARGEST_ID = 2.0**53
 _DUCKDB = {
     "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
+    "rle": "STRUCT(size BIGINT[], counts VARCHAR)",
 }  # fmt: skip
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
 
 
-def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
+def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
     """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
 
     Fields that COCO does not know become attribute columns of their table. Those of a file's annotations are read when the
     table is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
-    text. A field with the name of another canonical column (an annotation's own `width`) is kept as `width_attribute`.
+    text; with `masks` it is read at once, else when masks are first compared or the table is looked at. A field with the name
+    of another canonical column (an annotation's own `width`) is kept as `width_attribute`.
 
     Raises
     ------
@@ -85,27 +94,36 @@ def read_coco(source: str | Path | dict[str, Any]) -> Dataset:
     path = Path(source)
     text = read_unpacked(path)
     cut = _cut_annotations(text)
-    annotations = None if cut is None else _scan_annotations(memoryview(text)[cut[1]])
+    annotations = None if cut is None else _scan_annotations(memoryview(text)[cut[1]], masks=masks)
     if cut is None or annotations is None:
         return _dataset(_parsed(text, path), str(path))
     read_at = stamp(path)
 
-    def attributes() -> tuple[pl.DataFrame, set[str]]:
+    def read_again() -> bytes:
         if stamp(path) != read_at:
             raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
-        frame, as_json = _frame("annotations", _parsed(read_unpacked(path), path)["annotations"], attributes_only=True)
+        return read_unpacked(path)
+
+    def attributes() -> tuple[pl.DataFrame, set[str]]:
+        frame, as_json = _frame("annotations", _parsed(read_again(), path)["annotations"], attributes_only=True)
         return _canonical_names("annotations", frame), as_json
 
+    def read_masks() -> pl.DataFrame:
+        again = _scan_list(memoryview(read_again())[cut[1]], {"segmentation": "json"}, {})
+        assert again is not None  # as it was read before
+        return _canonical_names("annotations", again)
+
     dataset = _dataset(cut[0], str(path), annotations)
-    dataset.defer_attributes(attributes)
+    dataset.defer(attributes, None if masks else read_masks)
     return dataset
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
-    """Read COCO results: a JSON file, plain or gzip, with a list of boxes; or that list already in memory.
+    """Read COCO results: a JSON file, plain or gzip, with a list of boxes, masks or keypoints; or that list already in memory.
 
     Of a file, the first row decides which columns there are. Returns the canonical detections: `detection_id` (from 1, in
-    the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, and further fields as attributes.
+    the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, `mask` or `keypoints`, and further fields
+    as attributes. Where there is no `bbox`, `evaluate` makes the box of the other shape, as pycocotools does.
 
     Raises
     ------
@@ -170,13 +188,13 @@ def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
     return rest | {"annotations": []}, slice(begin, end)
 
 
-def _scan_annotations(text: memoryview) -> pl.DataFrame | None:
+def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
     """The known fields of a list of annotations; None where only `_frame` can read or explain it."""
     try:
         first = _first_row(text, Path("annotations"))
     except FormatError:
         return None
-    kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if kind != "json"}
+    kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if masks or kind != "json"}
     frame = _scan_list(text, kinds, first)
     if frame is None:
         return None
@@ -190,6 +208,11 @@ def _scan_results(text: bytes, first: dict[str, Any]) -> pl.DataFrame | None:
     kinds = {name: kind for name, kind in fields.items() if name not in _OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
+    if "bbox" not in first and _SHAPES.keys() & first.keys():
+        del kinds["bbox"]
+    mask = first.get("segmentation")
+    if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
+        kinds["segmentation"] = "rle"
     frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
     if frame is None:
         return None
@@ -327,7 +350,7 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
             continue
         values = [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
-        if kind in ("id", "number", "box", "numbers"):
+        if kind in ("id", "ids", "number", "box", "numbers"):
             columns.append(_known(table, name, kind, values))
         elif kind == "text":
             columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
@@ -336,11 +359,23 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
         elif kind is None and types in ({bool}, {str}):
             columns.append(pl.Series(name, values))
         else:
-            columns.append(pl.Series(name, [None if v is None else json.dumps(v) for v in values], pl.String))
+            columns.append(pl.Series(name, [None if v is None else json.dumps(v, default=_plain) for v in values], pl.String))
             if kind is None:
                 as_json.add(name)
     frame = pl.DataFrame(columns)
-    return frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+    frame = frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()])
+    if "bbox" in frame.columns and not frame["bbox"].count() and _SHAPES.keys() & set(frame.columns):
+        frame = frame.drop("bbox")  # the box will be made of the other shape
+    return frame, as_json
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not hold, but results in memory may: the bytes of pycocotools' run-lengths, arrays."""
+    if isinstance(value, bytes):
+        return value.decode("ascii")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
 
 
 def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
@@ -356,6 +391,11 @@ def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
             _refuse(table, [v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
+    if kind == "ids":
+        is_list = [v is None or (isinstance(v, list) and len({isinstance(n, str) for n in v}) < 2) for v in values]
+        _refuse(table, [not ok for ok in is_list], f"{name} is not a list of ids")
+        is_text = any(isinstance(n, str) for v in values if v for n in v)
+        return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
     if kind == "number":
         if not set(map(type, values)) <= {int, float, type(None)}:
             _refuse(table, [v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
@@ -382,10 +422,11 @@ def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
     """The rows as the text of a JSON list of objects, without their nulls."""
-    raw = as_json | {"segmentation"}
+    raw = as_json | {"segmentation"} if frame.schema.get("mask") == pl.String else as_json
     names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
     if "x" in frame.columns:
-        frame = frame.with_columns(bbox=pl.concat_list(_BOX)).drop(_BOX)
+        has_box = pl.all_horizontal(pl.col(_BOX).is_not_null())  # boxes may be left to be made of another shape
+        frame = frame.with_columns(bbox=pl.when(has_box).then(pl.concat_list(_BOX))).drop(_BOX)
     frame = frame.with_columns(pl.col(name).cast(pl.Int8) for name in ("is_crowd", "ignore") if name in frame.columns)
     clashes = {column.name + _CLASH: column.name for column in TABLES[table] if column.name not in _FIELDS[table]}
     frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})

@@ -16,7 +16,7 @@ from apframe.exceptions import FormatError, OutputError, first_line
 from apframe.io.files import folder_beside
 
 MANIFEST = "manifest.json"
-FORMAT, SCHEMA_VERSION = "apframe evaluation", 3
+FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
 DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
 
 

@@ -5,10 +5,14 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
+from apframe.matching.reached import count_reached, reached_before
+
 EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
 
 
-def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray) -> pl.DataFrame:
+def match_by_score(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool = False
+) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects (area ranges) at once.
 
     COCO walks the detections of an image and category by descending score; each takes, among the annotations that are
@@ -31,14 +35,17 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
     ignored
         flags of shape (slices, annotations)
     thresholds
-        ascending; a detection may match at a threshold if its similarity is at least that
+        ascending
+    strict
+        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
 
     Returns
     -------
     `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and
-    `last`: the assignment holds at thresholds number first, first + 1, ... last - 1. In the order of `detection`.
+    `last`: the assignment holds at thresholds number first, first + 1, ... last - 1; `is_repeat` (false, see
+    `match_by_best_overlap`). In the order of `detection`.
 
-    Source: `COCOeval.evaluateImg`, which compares with `min(t, 1 - 1e-10)`.
+    Source: `COCOeval.evaluateImg`.
 
     >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.6, 0.8]})
     >>> match_by_score(pairs, np.array([False]), np.array([[False]]), np.array([0.5, 0.75])).select(
@@ -49,14 +56,13 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
     # by annotation, its best ranked rival first
     by_annotation = np.argsort((annotation.astype(np.int64) << 32) | detection)
     detection, annotation, similarity = detection[by_annotation], annotation[by_annotation], similarity[by_annotation]
-    # thresholds number 0 .. reach - 1 are reached by the pair
-    reach = np.searchsorted(np.minimum(thresholds, 1 - 1e-10), similarity, side="right")
+    reach = count_reached(similarity, thresholds, strict=strict)
 
     contested = find_contested(pairs, len(is_crowd))[by_annotation]
-    start = np.where(is_crowd[annotation], 0, _best_before(annotation, reach))
+    start = np.where(is_crowd[annotation], 0, reached_before(annotation, reach))
     simple = np.flatnonzero(~contested & (start < reach))
-    rows, slices, first = _settle_in_rounds(
-        np.flatnonzero(contested), detection, annotation, similarity, reach, is_crowd, ignored
+    rows, slices, first, last = _settle(
+        np.flatnonzero(contested & (reach > 0)), detection, annotation, similarity, reach, is_crowd, ignored
     )
     row = np.concatenate([simple, rows])
     in_order = np.argsort(detection[row], kind="stable")
@@ -68,7 +74,8 @@ def match_by_score(pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarra
             "similarity": similarity[row],
             "slice": np.concatenate([np.full(len(simple), EVERY_SLICE), slices]).astype(np.int16)[in_order],
             "first": np.concatenate([start[simple], first]).astype(np.uint16)[in_order],
-            "last": np.concatenate([reach[simple], first + 1]).astype(np.uint16)[in_order],
+            "last": np.concatenate([reach[simple], last]).astype(np.uint16)[in_order],
+            "is_repeat": np.zeros(len(row), dtype=bool),
         }
     )
 
@@ -82,16 +89,7 @@ def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
     return in_conflict[annotation]
 
 
-def _best_before(group: np.ndarray, value: np.ndarray) -> np.ndarray:
-    """The largest value of the rows before this one in its group (0 for the first); groups stand together."""
-    step = int(value.max(initial=0)) + 1
-    base = np.cumsum(np.diff(group, prepend=group[:1]) != 0) * step
-    running = np.maximum.accumulate(base + value)
-    before = np.concatenate([[0], running[:-1]]) if len(running) else running
-    return np.maximum(before - base, 0)
-
-
-def _settle_in_rounds(
+def _settle(
     pair: np.ndarray,
     detection: np.ndarray,
     annotation: np.ndarray,
@@ -99,34 +97,88 @@ def _settle_in_rounds(
     reach: np.ndarray,
     is_crowd: np.ndarray,
     ignored: np.ndarray,
-) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The stable matching of some of the pairs, each slice and threshold on its own: pair, slice and threshold numbers."""
-    # one row for each slice and each threshold that the pair reaches
-    pair, slices = np.tile(pair, len(ignored)), np.repeat(np.arange(len(ignored)), len(pair))
-    n_reached = reach[pair]
-    threshold = np.arange(n_reached.sum()) - np.repeat(np.cumsum(n_reached) - n_reached, n_reached)
-    pair, slices = np.repeat(pair, n_reached), np.repeat(slices, n_reached)
-    problem = slices * (int(reach.max(initial=0)) + 1) + threshold
-    # a detection's candidates stand together, the best one on top
-    preference = (-annotation[pair].astype(np.int64), -similarity[pair], ignored[slices, annotation[pair]])
-    best_first = np.lexsort((*preference, detection[pair], problem))
-    pair, slices, threshold, problem = pair[best_first], slices[best_first], threshold[best_first], problem[best_first]
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The stable matching of some of the pairs: pair, slice, first and last threshold of every assignment."""
+    # a detection's candidates stand together, the most similar one on top, of equal ones the later annotation
+    pair = pair[np.lexsort((-annotation[pair].astype(np.int64), -similarity[pair], detection[pair]))]
+    if not len(pair):
+        return pair, pair, pair, pair
+    detection, annotation, reach = detection[pair], annotation[pair], reach[pair]
+    target = np.unique(annotation, return_inverse=True)[1]
+    first_rows = np.flatnonzero(np.diff(detection, prepend=np.int64(-1)) != 0)
+    taken = is_crowd[annotation], target, detection, reach
+    # where no detection chooses between an annotation that counts and one that does not, all slices are alike
+    flags = ignored[:, annotation]
+    has_both = np.logical_or.reduceat(flags, first_rows, axis=1) & np.logical_or.reduceat(~flags, first_rows, axis=1)
+    chooses = np.repeat(has_both.any(axis=0), np.diff(first_rows, append=len(pair)))
+    differs = _spread(chooses, np.cumsum(np.diff(detection, prepend=np.int64(-1)) != 0) - 1, target)
 
-    # who proposes, and what is proposed to, each within its own problem, as dense numbers
-    rank, crowd = detection[pair], is_crowd[annotation[pair]]
-    proposer = np.cumsum((np.diff(problem, prepend=-1) != 0) | (np.diff(rank, prepend=0) != 0))
-    target = np.unique(problem * len(is_crowd) + annotation[pair], return_inverse=True)[1]
-    row, chosen = np.arange(len(pair)), [np.arange(0)]
+    alike, apart = np.flatnonzero(~differs), np.flatnonzero(differs)
+    row, _, first, last = _settle_slices(alike[None, :], *taken)
+    # ignored candidates come after the others
+    behind = np.argsort(detection[apart] * np.int64(2) + flags[:, apart], axis=1, kind="stable")
+    more = _settle_slices(apart[behind], *taken)
+    slices = np.concatenate([np.full(len(row), EVERY_SLICE), more[1]])
+    rows, first, last = (np.concatenate(parts) for parts in ((row, more[0]), (first, more[2]), (last, more[3])))
+    return pair[rows], slices, first, last
+
+
+def _spread(flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """Flags of pairs, and of all that hang together with a flagged one by shared ends, however far.
+
+    >>> _spread(np.array([True, False, False]), np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
+    [True, True, False]
+    """
+    if not flags.any():
+        return flags
+    label = np.arange(len(flags))
+    while True:
+        before = label
+        for ends in (left, right):
+            least = np.full(int(ends.max()) + 1, len(flags))
+            np.minimum.at(least, ends, label)
+            label = least[ends]
+        label = label[label]  # labels are pairs, whose own labels are closer to the end
+        if np.array_equal(label, before):
+            break
+    touched = np.zeros(len(flags), dtype=bool)
+    touched[label[flags]] = True
+    return touched[label]
+
+
+def _settle_slices(
+    rows: np.ndarray, is_crowd: np.ndarray, target: np.ndarray, rank: np.ndarray, reach: np.ndarray
+) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+    """The stable matching in some slices: row, slice, first and last threshold of every assignment.
+
+    `rows` has those of each slice in the order of rank and preference.
+    """
+    n_thresholds = int(reach.max(initial=0))
+    slices, threshold, place = np.nonzero(reach[rows][:, None, :] > np.arange(n_thresholds)[:, None])
+    problem = slices * n_thresholds + threshold
+    row = rows[slices, place]
+    wins = _settle_in_rounds(problem, rank[row], target[row], is_crowd[row])
+    # thresholds that follow one another are one assignment
+    step = n_thresholds + 1
+    held = np.sort((slices[wins] * len(reach) + row[wins]) * step + threshold[wins])
+    starts = np.flatnonzero(np.diff(held, prepend=-2) != 1)
+    first, number = held[starts] % step, held[starts] // step
+    return number % len(reach), number // len(reach), first, first + np.diff(starts, append=len(held))
+
+
+def _settle_in_rounds(problem: np.ndarray, rank: np.ndarray, target: np.ndarray, is_crowd: np.ndarray) -> np.ndarray:
+    """Which of the rows are chosen, each problem on its own; rows come by problem, rank and preference."""
+    proposer = np.cumsum((np.diff(problem, prepend=-1) != 0) | (np.diff(rank, prepend=np.int64(-1)) != 0))
+    aim = problem * (int(target.max(initial=0)) + 1) + target
+    row, chosen = np.arange(len(problem)), [np.arange(0)]
+    best_ranked = np.empty(int(aim.max(initial=-1)) + 1, dtype=np.int64)
+    is_taken, is_placed = np.zeros(len(best_ranked), dtype=bool), np.zeros(len(problem) + 1, dtype=bool)
     while len(row):
-        best_ranked = np.full(len(pair), np.iinfo(rank.dtype).max, dtype=rank.dtype)
-        np.minimum.at(best_ranked, target[row], rank[row])
+        best_ranked[aim[row[::-1]]] = row[::-1]  # the first of its rows is written last
         is_favourite = np.diff(proposer[row], prepend=-1) != 0
-        wins = row[is_favourite & (crowd[row] | (best_ranked[target[row]] == rank[row]))]
+        wins = row[is_favourite & (is_crowd[row] | (best_ranked[aim[row]] == row))]
         chosen.append(wins)
-        is_placed = np.zeros(len(pair) + 1, dtype=bool)
         is_placed[proposer[wins]] = True
-        is_taken = np.zeros(len(pair), dtype=bool)
-        is_taken[target[wins[~crowd[wins]]]] = True
-        row = row[~(is_placed[proposer[row]] | is_taken[target[row]])]
-    settled = np.concatenate(chosen)
-    return pair[settled], slices[settled], threshold[settled]
+        is_taken[aim[wins[~is_crowd[wins]]]] = True
+        row = row[~(is_placed[proposer[row]] | is_taken[aim[row]])]
+    return np.concatenate(chosen)

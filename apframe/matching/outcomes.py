@@ -62,7 +62,7 @@ def expand_matches(
         detections.join(grid, how="cross", maintain_order="left_right")
         .join(verdicts, on=["detection", *_AT], how="left", maintain_order="left")
         .with_columns(
-            outcome=pl.when("counts").then(pl.lit("tp", OUTCOMES))
+            outcome=pl.when(pl.col("counts") & ~pl.col("is_repeat")).then(pl.lit("tp", OUTCOMES))
             .when(pl.col("annotation").is_not_null() | pl.col("is_ignored") | outside).then(pl.lit("ignored", OUTCOMES))
             .otherwise(pl.lit("fp", OUTCOMES)),
             position=pl.col("detection").cast(pl.Int64),

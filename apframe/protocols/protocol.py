@@ -1,17 +1,33 @@
-"""What a protocol fixes: thresholds, recall levels, area ranges, numbers of detections."""
+"""What a protocol fixes: a choice on each axis of an evaluation, as one frozen value."""
 
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict, dataclass, replace
+from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
 from operator import index
 from typing import Any, Self
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, listed
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
+from apframe.similarity.box_iou import BoxIoU
+from apframe.similarity.named import as_choices, as_similarity
+from apframe.similarity.pairs import Similarity
 
 ALL_AREAS = ("all", 0.0, 1e10)
+COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
+MATCHINGS = {
+    "score": "each detection, best score first, takes the most similar annotation that is still free",
+    "best_overlap": "a detection looks at its most similar annotation only; if a better one has that, it is a false positive",
+    "similarity": "the most similar pair of all is taken first, whatever the scores, then the next",
+    "optimal": "the one-to-one assignment with the largest total similarity",
+}
+CROWDS = {
+    "ignored": "any number of detections may match a crowd (a group of objects); they are ignored",
+    "counted": "a group of objects counts once, for the best of the detections inside it; the others are ignored",
+    "ordinary": "crowds are annotations like any other",
+}
+IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
 
 
 def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
@@ -24,9 +40,24 @@ def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
     return (*(k * step + start for k in range(n - 1)), stop)
 
 
+@dataclass(frozen=True)
+class Part:
+    """A part of the images or categories that the summary has a line of: `column` equals a value, or lies in (above, up_to].
+
+    `table` is "images" or "categories".
+    """
+
+    name: str
+    table: str
+    column: str
+    equals: str | None = None
+    above: float = float("-inf")
+    up_to: float = float("inf")
+
+
 @dataclass(frozen=True, repr=False)
 class Protocol:
-    """One choice on each axis of an evaluation; a frozen value that can be compared, hashed and printed.
+    """One choice on each axis of an evaluation; a frozen value that can be compared, hashed and printed in plain words.
 
     Attributes
     ----------
@@ -34,8 +65,18 @@ class Protocol:
         as it is cited
     citation
         where the rules are published
-    iou_types
-        the similarities it defines, the default one first
+    iou_type
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval
+    similarity
+        how alike two are, a value of `apframe.similarity`
+    matching
+        "score", "best_overlap", "similarity" or "optimal", see `MATCHINGS`
+    strict
+        a pair must be more similar than the threshold, not as similar
+    crowds
+        what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`
+    ignores
+        which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds
         strictly increasing, in (0, 1]
     definition
@@ -45,9 +86,25 @@ class Protocol:
         (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
         of the headline numbers
     max_detections
-        strictly increasing: at most this many detections per image and category; the largest is that of AP
+        strictly increasing: at most this many detections per image and category; the largest is that of AP. None: all of them
+    per_image
+        the one number of `max_detections` is over all categories of an image, taken before anything else is left out
     agnostic
         pool the categories
+    judged_only
+        a category is judged on an image only if annotated there, or named in the image's `pos_category_ids` or
+        `neg_category_ids`; unmatched detections of its `not_exhaustive_category_ids` are ignored
+    expands_hierarchy
+        an annotation counts for the parents of its category too (`parent_ids` of the categories), and theirs
+    detected_images_only
+        images without any detection are left out
+    parts
+        parts of the images or categories that the summary has numbers of
+    report
+        the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
+        {part}, a line for each
+    variants
+        the same protocol for other `iou_type`s
 
     >>> Protocol("mine", "", iou_thresholds=(0.5,)).with_options(max_detections=[10]).max_detections
     (10,)
@@ -58,38 +115,91 @@ class Protocol:
 
     name: str
     citation: str
-    iou_types: tuple[str, ...] = ("bbox",)
+    iou_type: str = "bbox"
+    similarity: Similarity = BoxIoU()
+    matching: str = "score"
+    strict: bool = False
+    crowds: str = "ignored"
+    ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     definition: WeightedSum = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
-    max_detections: tuple[int, ...] = (100,)
+    max_detections: tuple[int | None, ...] = (100,)
+    per_image: bool = False
     agnostic: bool = False
+    judged_only: bool = False
+    expands_hierarchy: bool = False
+    detected_images_only: bool = False
+    parts: tuple[Part, ...] = ()
+    report: tuple[str, ...] = COCO_REPORT
+    variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
-        levels = f", recall levels {_short(self.recall_levels)}" if self.recall_levels else ""
+        levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
         return (
-            f"Protocol({self.name}: IoU {_short(self.iou_thresholds)}; {self.definition}{levels}; "
+            f"Protocol({self.name}: IoU {short(self.iou_thresholds)}; {self.definition}{levels}; "
             f"areas {areas}; "
             f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
         )
 
+    def __str__(self) -> str:
+        from apframe.protocols.words import describe
+
+        return describe(self)
+
     def __post_init__(self) -> None:
-        thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.max_detections
+        thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
+        for option, value, known in (("matching", self.matching, MATCHINGS), ("crowds", self.crowds, CROWDS)):
+            if value not in known:
+                raise ParameterError(f"{option} is one of {', '.join(known)}, not {value!r}")
+        if unknown := [name for name in self.ignores if name not in IGNORES]:
+            raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
+        if not isinstance(self.similarity, Similarity):
+            raise ParameterError(f"similarity: {self.similarity!r} is none; take one such as apframe.BoxIoU()")
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"definition: {self.definition!r} is not a weighted sum, see apframe.definitions()")
         if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
             raise ParameterError(f"iou_thresholds must lie in (0, 1] and increase, got {thresholds}")
         if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
-            raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {_short(levels)}")
+            raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {short(levels)}")
         if not (limits and _increasing(limits) and limits[0] >= 1):
-            raise ParameterError(f"max_detections must be 1 or more, each once, got {limits}")
+            raise ParameterError(f"max_detections must be 1 or more, each once, got {self.max_detections}")
+        if self.per_image and len(limits) > 1:
+            raise ParameterError(f"{self.name} limits the detections of an image: max_detections is one number, got {limits}")
         names = [name for name, *_ in self.area_ranges]
         if not names or len(set(names)) < len(names):
             raise ParameterError(f"area_ranges must have at least one name, and different ones, got {names}")
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
+
+    @property
+    def limits(self) -> tuple[int, ...]:
+        """`max_detections` as numbers: the largest there can be stands for all of them."""
+        return tuple(_UNLIMITED if limit is None else limit for limit in self.max_detections)
+
+    @property
+    def iou_types(self) -> tuple[str, ...]:
+        """What the protocol can compare, the default first."""
+        return (self.iou_type, *(variant.iou_type for variant in self.variants))
+
+    def variant(self, iou_type: str | None) -> Self:
+        """The protocol for another `iou_type`; itself for None.
+
+        >>> from apframe.protocols.coco import COCO
+        >>> COCO.variant("keypoints").max_detections
+        (20,)
+        >>> COCO.variant("lines")
+        Traceback (most recent call last):
+        apframe.exceptions.ParameterError: COCO has no iou_type 'lines'; it has bbox, segm, keypoints, boundary
+        """
+        if iou_type is None or iou_type == self.iou_type:
+            return self
+        for variant in self.variants:
+            if variant.iou_type == iou_type:
+                return variant
+        raise ParameterError(f"{self.name} has no iou_type {iou_type!r}; it has {', '.join(self.iou_types)}")
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -119,11 +229,14 @@ class Protocol:
         area_ranges: Mapping[str, tuple[float, float]] | None = None,
         max_detections: Sequence[int] | None = None,
         agnostic: bool | None = None,
+        matching: str | None = None,
+        similarity: Any = None,
     ) -> Self:
         """The same protocol with some of its choices changed; None keeps the published one.
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
-        `max_detections` may come in any order, as in the reference. One number stands for a list of one.
+        `max_detections` may come in any order, as in the reference. One number stands for a list of one. `similarity` is a
+        value, or a function of your own, see `apframe.UserSimilarity`.
         """
         changes: dict[str, Any] = {}
         try:
@@ -143,6 +256,10 @@ class Protocol:
             raise ParameterError(f"an option has the wrong type ({error}): {shown}") from error
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
+        if matching is not None:
+            changes["matching"] = matching
+        if similarity is not None:
+            changes["similarity"] = as_similarity(similarity)
         return replace(self, **changes)
 
     def _at_levels(self, levels: tuple[float, ...]) -> Levels:
@@ -151,8 +268,13 @@ class Protocol:
         return replace(self.definition, levels=levels)
 
     def as_dict(self) -> dict[str, Any]:
-        """All choices as what JSON holds; `from_dict` makes the protocol of them."""
-        return asdict(self) | {"definition": {"name": self.definition.name} | asdict(self.definition)}
+        """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
+        choices = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+        return choices | {
+            "parts": [asdict(part) for part in self.parts],
+            "similarity": as_choices(self.similarity),
+            "definition": {"name": self.definition.name} | asdict(self.definition),
+        }
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
@@ -161,10 +283,15 @@ class Protocol:
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        fields = {name: _frozen(value) for name, value in choices.items()}
-        chosen = dict(fields.pop("definition"))
+        made = {name: _frozen(value) for name, value in choices.items()}
+        chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
-        return cls(definition=replace(definition, **{name: _frozen(value) for name, value in chosen.items()}), **fields)
+        definition = replace(definition, **{name: _frozen(value) for name, value in chosen.items()})
+        parts = tuple(Part(**part) for part in made.pop("parts"))
+        return cls(definition=definition, similarity=as_similarity(made.pop("similarity")), parts=parts, **made)
+
+
+_UNLIMITED = 2**31 - 1
 
 
 def _frozen(value: Any) -> Any:
@@ -179,5 +306,6 @@ def _increasing(values: Sequence[float]) -> bool:
     return all(a < b for a, b in pairwise(values))
 
 
-def _short(values: Sequence[float]) -> str:
+def short(values: Sequence[float]) -> str:
+    """A few numbers, or the first and last of many."""
     return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"

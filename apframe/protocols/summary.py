@@ -2,61 +2,84 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
+from apframe.exceptions import ParameterError
 from apframe.protocols.protocol import Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
+_COLUMNS = {"AP": "ap", "AR": "recall"}
 
 
 @dataclass(frozen=True)
 class Headline:
-    """One line of the summary: the mean of `column` over categories, and over thresholds when it names none."""
+    """One line of the summary: the mean of `column` over categories, and over thresholds when it names none.
+
+    `part` is the name of one of the protocol's parts of the images or categories; None: all of them.
+    """
 
     metric: str
     column: str
     iou_threshold: float | None
     area_range: str
-    max_detections: int
+    max_detections: int | None
+    part: str | None = None
+
+    @property
+    def of_whole(self) -> str:
+        """The name of the same number of all images and categories."""
+        return self.metric if self.part is None else self.metric.removesuffix(self.part)
 
 
-def headlines(protocol: Protocol) -> list[Headline]:
-    """The lines of the summary, in the order of pycocotools.
+def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]:
+    """The lines of the summary, in the order of the protocol's report; those of parts of the images or categories if asked for.
 
-    AP, AP50, AP75 and one AP for each further area range, all with the largest number of detections; AR for each number of
-    detections, and for each further area range. The ranges small, medium, large give APs, APm, APl; others AP_{name}.
+    All are with the largest number of detections but for {limit}. The area ranges small, medium, large give APs, APm, APl;
+    others AP_{name}. A {limit} of all detections has no suffix.
 
     >>> from apframe.protocols.coco import COCO
     >>> " ".join(line.metric for line in headlines(COCO))
     'AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl'
+    >>> " ".join(line.metric for line in headlines(COCO.variant("keypoints")))
+    'AP AP50 AP75 APm APl AR AR50 AR75 ARm ARl'
     """
-    whole, parts = protocol.whole, [name for name, *_ in protocol.area_ranges if name != protocol.whole]
-    suffixes = {name: _SHORT.get(name, f"_{name}") for name in parts}
-    most = protocol.max_detections[-1]
-    return [
-        Headline("AP", "ap", None, whole, most),
-        Headline("AP50", "ap", 0.5, whole, most),
-        Headline("AP75", "ap", 0.75, whole, most),
-        *(Headline(f"AP{suffixes[name]}", "ap", None, name, most) for name in parts),
-        *(Headline(f"AR{limit}", "recall", None, whole, limit) for limit in protocol.max_detections),
-        *(Headline(f"AR{suffixes[name]}", "recall", None, name, most) for name in parts),
-    ]
+    lines = [line for template in protocol.report for line in _lines(template, protocol)]
+    return [line for line in lines if with_parts or line.part is None]
 
 
-def summarize(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
+def _lines(template: str, protocol: Protocol) -> list[Headline]:
+    read = re.fullmatch(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?", template)
+    if read is None:
+        raise ParameterError(f"report: {template!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}")
+    name, percent, kind = read.groups(default="")
+    threshold = int(percent) / 100 if percent else None
+    whole, most = protocol.whole, protocol.max_detections[-1]
+    metric, column = name + percent, _COLUMNS[name]
+    if kind == "{area}":
+        areas = [area for area, *_ in protocol.area_ranges if area != whole]
+        return [Headline(metric + _SHORT.get(area, f"_{area}"), column, threshold, area, most) for area in areas]
+    if kind == "{limit}":
+        return [Headline(f"{metric}{limit or ''}", column, threshold, whole, limit) for limit in protocol.max_detections]
+    if kind == "{part}":
+        return [Headline(metric + part.name, column, threshold, whole, most, part.name) for part in protocol.parts]
+    return [Headline(metric, column, threshold, whole, most)]
+
+
+def summarize(metrics: pl.DataFrame, lines: Sequence[Headline]) -> pl.DataFrame:
     """`metric` and `value`, one row for each headline; null where nothing was evaluated.
 
     `metrics` has a row per category, area range, threshold and max_detections, with null `ap` and `recall` where a
     category has no annotation that counts; these are left out of every mean.
     """
-    lines = headlines(protocol)
     values = metrics.select(
         pl.col(line.column)
         .filter(
             pl.col("area_range") == line.area_range,
-            pl.col("max_detections") == line.max_detections,
+            pl.col("max_detections").eq_missing(line.max_detections),
             pl.lit(True) if line.iou_threshold is None else (pl.col("iou_threshold") - line.iou_threshold).abs() < 1e-9,
         )
         .mean()

@@ -118,7 +118,7 @@ def select_rows(
     slices = assignments["slice"]
     rows = np.flatnonzero((slices == EVERY_SLICE) | (slices == slice_number))
     detection = assignments["detection"][rows]
-    is_true, is_counted = ~ignored[assignments["annotation"][rows]], walk.counts[detection]
+    is_true, is_counted = ~(ignored[assignments["annotation"][rows]] | assignments["is_repeat"][rows]), walk.counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = (is_true | is_counted) & walk.is_within[detection]
     rows, detection = rows[matters], detection[matters]

@@ -20,11 +20,12 @@ from apframe.ranking.precision import precision
 class Ranking:
     """All that metrics are computed from: matches, the order of the detections, and who counts in which slice.
 
+    `assignments` are a table for each of `max_detections`; the same one, where lower scores change no match of higher ones.
     `counts` are flags of the detections in order, for each slice: would it count if it were not matched? Slices may share them.
     `ignored` are flags of shape (slices, annotations). `n_positives` is of shape (categories, slices).
     """
 
-    assignments: pl.DataFrame
+    assignments: Sequence[pl.DataFrame]
     order: pl.DataFrame
     counts: Sequence[np.ndarray]
     ignored: np.ndarray
@@ -52,15 +53,15 @@ class Ranking:
         walk = self._walks.get(key)
         if walk is None:
             self._walks[key] = walk = Walk(self._category, self._starts, self.counts[s], self._is_within[m])
-        return select_rows(self._assigned, walk, s, self.ignored[s], for_curves=for_curves)
+        return select_rows(self._assigned[m], walk, s, self.ignored[s], for_curves=for_curves)
 
     @cached_property
     def _walks(self) -> dict[tuple[int, int], Walk]:
         return {}
 
     @cached_property
-    def _assigned(self) -> dict[str, np.ndarray]:
-        return {column.name: column.to_numpy() for column in self.assignments}
+    def _assigned(self) -> list[dict[str, np.ndarray]]:
+        return [{column.name: column.to_numpy() for column in table} for table in self.assignments]
 
     @cached_property
     def _category(self) -> np.ndarray:

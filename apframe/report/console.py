@@ -5,11 +5,14 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
 
 
 def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
+
+    A last line says in what the parameters depart from those that were published.
 
     >>> from apframe.protocols.coco import COCO
     >>> names = [line.metric for line in headlines(COCO)]
@@ -18,14 +21,18 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
     """
     first, last = protocol.iou_thresholds[0], protocol.iou_thresholds[-1]
     span = f"{first:.2f}:{last:.2f}" if first < last else f"{first:.2f}"
+    columns = {part.name: part.column for part in protocol.parts}
     values = dict(summary.rows())
     lines = []
-    for line in headlines(protocol):
+    for line in headlines(protocol, with_parts=True):
         kind = " Average Precision  (AP)" if line.column == "ap" else " Average Recall     (AR)"
         iou = span if line.iou_threshold is None else f"{line.iou_threshold:.2f}"
         value = values[line.metric]
+        limit = "all" if line.max_detections is None else line.max_detections
+        part = "" if line.part is None else f" | {columns[line.part]}={line.part.lstrip('_')}"
         lines.append(
-            f"{kind} @[ IoU={iou:<9} | area={line.area_range:>6} | maxDets={line.max_detections:>3} ] = "
+            f"{kind} @[ IoU={iou:<9} | area={line.area_range:>6} | maxDets={limit:>3}{part} ] = "
             f"{-1 if value is None else value:0.3f}"
         )
-    return lines
+    changed = departures(protocol)
+    return [*lines, f" not {protocol.name} as published: other {', '.join(changed)}"] if changed else lines

@@ -1,4 +1,4 @@
-"""What a similarity is, and the join that makes pairs: every detection with every annotation of its cell (image and category)."""
+"""What a similarity is, and the join that makes pairs: every detection with every annotation of its image and category."""
 
 from __future__ import annotations
 

@@ -24,7 +24,7 @@ from pathlib import Path
 from tempfile import TemporaryFile
 
 from .report import OURS, Run, Topic, all_equal, render
-from .topics import METRICS, TOPICS
+from .topics import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT = ROOT / ".bench"
@@ -42,7 +42,7 @@ def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, Pa
             return None
         print(f"making the files of {set_}", file=sys.stderr)
         script, *arguments = made_by.split()
-        subprocess.run([sys.executable, ROOT / "data" / script, "--out", first.parent, *arguments], check=True)
+        subprocess.run([sys.executable, ROOT / script, "--out", first.parent, *arguments], check=True)
     return first, second
 
 
@@ -63,22 +63,28 @@ def busy_seconds() -> float:
     return (user + nice + system + irq + softirq + steal) / os.sysconf("SC_CLK_TCK")
 
 
-def twelve(output: str) -> list[float]:
+def in_order(output: str, metrics: tuple[str, ...]) -> list[float]:
     """The numbers that `apframe eval --json` prints, as pycocotools orders them, with its -1 for null."""
     values = json.loads(output)
-    return [-1.0 if values[name] is None else float(values[name]) for name in METRICS]
+    return [-1.0 if values[name] is None else float(values[name]) for name in metrics]
+
+
+def command_of(topic: Topic, job: str, tool: str, files: tuple[Path, Path]) -> tuple[bool, list[str]]:
+    """Whether it is apframe's own command, rather than the topic's worker, and what Python is to run."""
+    names, other = [file.name for file in files], [topic.iou_type] if topic.iou_type else []
+    if tool == OURS and job == "process":
+        return True, ["-m", "apframe", "eval", *names, "--json", *(f"--iou-type={name}" for name in other)]
+    return False, [topic.worker, tool, job, *names, *other]
 
 
 def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, Path]) -> Run:
     """One cell's process. It runs in the folder of its files, so that what it prints need not name that folder."""
     cell: Run = {"set": set_, "job": job, "tool": tool}
-    shell = tool == OURS and job == "process"
-    head = ["-m", "apframe", "eval"] if shell else [topic.worker, tool, job]
-    command = [sys.executable, *head, *(file.name for file in files), *(["--json"] if shell else [])]
+    shell, command = command_of(topic, job, tool, files)
     done, verdict = threading.Event(), list[str]()
     with TemporaryFile() as out, TemporaryFile() as err:
         busy, start = busy_seconds(), time.perf_counter()
-        child = subprocess.Popen(command, cwd=files[0].parent, stdout=out, stderr=err)
+        child = subprocess.Popen([sys.executable, *command], cwd=files[0].parent, stdout=out, stderr=err)
         watcher = threading.Thread(target=watch, args=(child, done, verdict), daemon=True)
         watcher.start()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # its id stays taken until wait4
@@ -98,7 +104,7 @@ def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, Pat
     run["elapsed"], run["others"] = wall, max(busy - cpu, 0.0)
     try:
         if shell:
-            return {**run, "stats": twelve(output)}
+            return {**run, "stats": in_order(output, topic.metrics)}
         answer = json.loads(output.splitlines()[-1])  # what the tool itself prints stands above
         if topic.jobs[job].inside:
             run["wall"], run["cpu"] = answer["wall"], answer["cpu"]
@@ -164,10 +170,11 @@ def chosen(names: Iterable[str], wanted: list[str] | None) -> list[str]:
 
 def run_topic(topic: Topic, options: argparse.Namespace) -> str:
     """Measure and report; the answer is what went wrong."""
-    about, inputs = describe(chosen(topic.tools, options.tools)), dict[str, str]()
+    packages = [tool for tool in chosen(topic.tools, options.tools) if tool not in topic.unpackaged]
+    about, inputs = describe(packages), dict[str, str]()
     save = OUT / f"{topic.name}{'_quick' if options.quick else ''}.json"
     runs: list[Run] = []
-    default = [set_ for set_, files in topic.sets.items() if bool(files.made_by) != options.quick]
+    default = [set_ for set_, files in topic.sets.items() if files.sample == options.quick]
     for set_ in chosen(topic.sets, options.sets or default):
         found = {job: input_files(topic, set_, job, options.data.resolve()) for job in chosen(topic.jobs, options.jobs)}
         files = {job: pair for job, pair in found.items() if pair}

@@ -44,7 +44,7 @@ Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
 
 @dataclass(frozen=True)
 class Bar:
-    """What is asked of apframe: at most `limit` times the best peer's, or, with a base, its own on that set or at that job."""
+    """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base, its own there."""
 
     job: str
     set: str
@@ -53,6 +53,7 @@ class Bar:
     quantity: str = "time"
     base: str = ""
     base_job: str = ""
+    peer: str = ""
 
     @property
     def reference(self) -> tuple[str, str]:
@@ -63,20 +64,24 @@ class Bar:
     def of_its_own(self) -> bool:
         return bool(self.base or self.base_job)
 
+    def is_against(self, tool: str) -> bool:
+        return tool == self.peer if self.peer else (tool == OURS) == self.of_its_own
+
     def __str__(self) -> str:
         base = ", ".join(name for name in (self.base_job, self.base) if name)
-        of = f"that of {base}" if base else "the best peer's"
+        of = f"that of {base}" if base else f"{self.peer or 'the best peer'}'s"
         return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {round(self.limit, 3)} × {of}"
 
 
 @dataclass(frozen=True)
 class Set:
-    """Two input files, without their suffixes; a script in `data` makes them, unless they are a sample that lies there."""
+    """Two input files, without their suffixes; a script makes them, unless they lie in `data`."""
 
     meaning: str
     files: tuple[str, str]
     made_by: str = ""
     tools: tuple[str, ...] = ()  # where not all of the topic's are measured
+    sample: bool = False  # small: to try the benchmark itself
 
 
 @dataclass(frozen=True)
@@ -104,6 +109,9 @@ class Topic:
     numbers: int  # how many each process returns
     numbers_are: str
     tolerance: float
+    metrics: tuple[str, ...] = ()  # of detections: as they are named, in the order of pycocotools
+    iou_type: str = ""  # of detections that are not boxes
+    unpackaged: tuple[str, ...] = ()  # tools that have no version of their own
     compiled: tuple[str, ...] = ()  # tools that compile at their first run and keep the result on disk: it is not counted
 
 
@@ -131,7 +139,7 @@ def judge(bar: Bar, cells: Cells) -> str:
     others = {
         tool: value(cell)
         for (set_, job, tool), cell in cells.items()
-        if (set_, job) == bar.reference and not cell.error and (tool == OURS) == bar.of_its_own
+        if (set_, job) == bar.reference and not cell.error and bar.is_against(tool)
     }
     ours = cells.get((bar.set, bar.job, OURS))
     if not others or ours is None or ours.error:
@@ -139,7 +147,8 @@ def judge(bar: Bar, cells: Cells) -> str:
     best = min(others, key=others.__getitem__)
     ratio = value(ours) / others[best]
     met = ratio < bar.limit if bar.below else ratio <= bar.limit
-    return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}" + ("" if bar.of_its_own else f" ({best})")
+    whose = "" if bar.of_its_own or bar.peer else f" ({best})"
+    return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}{whose}"
 
 
 def deviations(topic: Topic, runs: Sequence[Run]) -> dict[str, tuple[str, dict[str, float]]]:

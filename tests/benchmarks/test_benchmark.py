@@ -7,15 +7,22 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
+import apframe as apf
+from apframe.protocols.summary import headlines
+
 from . import __main__ as driver
-from . import slices_worker
-from .__main__ import twelve
+from . import generate_shapes, slices_worker, voc_worker, worker
+from .__main__ import command_of, in_order
 from .report import OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, summarize, table
 from .retrieval_worker import MEASURES, nested, numbers
-from .topics import DETECTION, METRICS, RETRIEVAL, SLICES, TOPICS
+from .topics import DETECTION, KEYPOINTS, MASKS, METRICS, RETRIEVAL, SLICES, TOPICS, VOC
+
+# of pycocotools, where it decodes a mask
+pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation doesn't accept a copy:DeprecationWarning")
 
 STATS = [k / 12 for k in range(12)]
 
@@ -66,6 +73,8 @@ def test_one_failed_run_fails_its_cell() -> None:
             "met** warm, 450k: peak memory ≤ 2.5 × the best peer's; reached 2 (hotcoco)",
         ),
         (Bar("warm", "450k", 1 / 3), 0.1, "met** warm, 450k: time ≤ 0.333 × the best peer's; reached 0.25 (vernier)"),
+        (Bar("warm", "450k", 0.5, peer="hotcoco"), 0.2, "met** warm, 450k: time ≤ 0.5 × hotcoco's; reached 0.4"),
+        (Bar("warm", "450k", 0.5, peer="pycocotools"), 0.2, "not measured** warm, 450k: time ≤ 0.5 × pycocotools's"),
         (Bar("warm", "450k", 10.0, base="45k"), 0.6, "MISSED** warm, 450k: time ≤ 10.0 × that of 45k; reached 12"),
         (Bar("warm", "450k", 2.0, base_job="loaded"), 0.4, "met** warm, 450k: time ≤ 2.0 × that of loaded; reached 2"),
         (
@@ -108,7 +117,7 @@ def test_other_numbers_are_found(wrong: list[float]) -> None:
 
 def test_null_is_minus_one_in_the_order_of_pycocotools() -> None:
     summary = dict(zip(reversed(METRICS), [None, *STATS[1:]], strict=True))
-    assert twelve(json.dumps(summary)) == [*reversed(STATS[1:]), -1.0]
+    assert in_order(json.dumps(summary), METRICS) == [*reversed(STATS[1:]), -1.0]
 
 
 VALUES = {"q1": 0.5, "q2": 0.25, "q3": 0.0}
@@ -222,3 +231,150 @@ def test_bars_name_what_is_measured(topic: Topic) -> None:
         assert {bar.set, base_set} <= set(topic.sets)
         peers = set(topic.jobs[bar.job].tools or topic.tools) - {OURS}
         assert bar.of_its_own or peers
+        assert not bar.peer or bar.peer in peers
+
+
+@pytest.mark.parametrize("topic", TOPICS.values(), ids=TOPICS)
+def test_every_topic_has_a_sample_and_no_bar_on_it(topic: Topic) -> None:
+    samples = {name for name, set_ in topic.sets.items() if set_.sample}
+    assert samples
+    assert not samples & {bar.set for bar in topic.bars}
+
+
+@pytest.mark.parametrize("topic", [DETECTION, MASKS, KEYPOINTS], ids=lambda topic: topic.name)
+def test_numbers_are_those_of_the_summary(topic: Topic) -> None:
+    assert [line.metric for line in headlines(apf.COCO.variant(topic.iou_type or "bbox"))] == list(topic.metrics)
+
+
+FILES = (Path("truth/gt.json"), Path("truth/dt.json"))
+
+
+@pytest.mark.parametrize(
+    ("topic", "job", "tool", "command"),
+    [
+        (DETECTION, "process", OURS, (True, ["-m", "apframe", "eval", "gt.json", "dt.json", "--json"])),
+        (MASKS, "process", OURS, (True, ["-m", "apframe", "eval", "gt.json", "dt.json", "--json", "--iou-type=segm"])),
+        (MASKS, "process", "hotcoco", (False, [MASKS.worker, "hotcoco", "process", "gt.json", "dt.json", "segm"])),
+        (KEYPOINTS, "warm", OURS, (False, [KEYPOINTS.worker, OURS, "warm", "gt.json", "dt.json", "keypoints"])),
+        (VOC, "loaded", "loop", (False, [VOC.worker, "loop", "loaded", "gt.json", "dt.json"])),
+    ],
+)
+def test_the_command_says_what_is_compared(topic: Topic, job: str, tool: str, command: tuple[bool, list[str]]) -> None:
+    assert command_of(topic, job, tool, FILES) == command
+
+
+@pytest.fixture(scope="module")
+def shapes(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """Tiny sets of masks and keypoints where a process finds what it evaluates before it is warm."""
+    folder = tmp_path_factory.mktemp("shapes")
+    for kind, draw in generate_shapes.DRAW.items():
+        (folder / kind).mkdir()
+        for name, content in zip(worker.SAMPLE, draw(12), strict=True):
+            (folder / kind / f"{name}.json").write_text(json.dumps(content))
+    return folder
+
+
+def content_of(folder: Path) -> tuple[dict[str, Any], list[dict[str, Any]]]:
+    truth, results = (json.loads((folder / f"{name}.json").read_bytes()) for name in worker.SAMPLE)
+    return truth, results
+
+
+@pytest.mark.parametrize(("kind", "per_image"), [("masks", (7.2, 20)), ("keypoints", (11 / 2.7, 40 / 2.7))])
+def test_sets_come_out_the_same_and_of_their_size(shapes: Path, kind: str, per_image: tuple[float, float]) -> None:
+    truth, results = content_of(shapes / kind)
+    assert (truth, results) == generate_shapes.DRAW[kind](12)
+    assert len(truth["annotations"]) == round(per_image[0] * 12)
+    assert 0.99 * per_image[1] * 12 - 1 < len(results) <= round(per_image[1] * 12)  # masks without a pixel are left out
+    images, categories = ({row["id"] for row in truth[name]} for name in ("images", "categories"))
+    for row in (*truth["annotations"], *results):
+        assert row["image_id"] in images
+        assert row["category_id"] in categories
+    assert not any("bbox" in row for row in results)
+
+
+def test_masks_are_polygons_and_crowds_plain_runs() -> None:
+    from pycocotools import mask
+
+    truth, _ = generate_shapes.draw_masks(40)
+    outlines: list[list[float]] = []
+    for row in truth["annotations"]:
+        code = mask.frPyObjects(row["segmentation"], 480, 640)
+        area = mask.area(code if row["iscrowd"] else mask.merge(code))
+        assert row["area"] == area > 0
+        outlines += [] if row["iscrowd"] else row["segmentation"]
+    assert 0 < sum(row["iscrowd"] for row in truth["annotations"]) < 10
+    assert len(outlines) > len(truth["annotations"])  # some have two
+    assert 25 < sum(len(outline) / 2 for outline in outlines) / len(outlines) < 35
+
+
+@pytest.mark.parametrize(
+    ("columns", "runs"),
+    [([[0, 0], [1, 1], [0, 1]], [2, 2, 1, 1]), ([[1, 0], [0, 0]], [0, 1, 3]), ([[0, 0]], [2]), ([[1, 1]], [0, 2])],
+)
+def test_plain_runs_go_down_the_columns_and_begin_with_the_background(columns: list[list[int]], runs: list[int]) -> None:
+    assert generate_shapes.plain_runs(np.array(columns, np.uint8).T) == runs
+
+
+def test_rows_of_the_parts_of_chosen_objects() -> None:
+    rows, owner = generate_shapes.rows_of(np.array([1, 3, 2]), np.array([2, 0, 2, 1]))
+    assert rows.tolist() == [4, 5, 0, 4, 5, 1, 2, 3]
+    assert owner.tolist() == [0, 0, 1, 2, 2, 3, 3, 3]
+
+
+def test_keypoints_are_counted_and_some_persons_have_none() -> None:
+    truth, _ = generate_shapes.draw_keypoints(60)
+    for row in truth["annotations"]:
+        assert len(row["keypoints"]) == 3 * 17
+        assert row["num_keypoints"] == sum(state > 0 for state in row["keypoints"][2::3])
+        assert not (row["iscrowd"] and row["num_keypoints"])
+    assert {state for row in truth["annotations"] for state in row["keypoints"][2::3]} == {0, 1, 2}
+    assert any(row["num_keypoints"] == 0 and not row["iscrowd"] for row in truth["annotations"])
+    assert any(row["iscrowd"] for row in truth["annotations"])
+
+
+def test_vernier_gets_boxes(shapes: Path) -> None:
+    results = (shapes / "masks" / "results_60.json").read_bytes().replace(b": ", b":")
+    _, plain = content_of(shapes / "masks")
+    boxed = worker.with_boxes(results, loaded=True)
+    assert boxed == [{**row, "bbox": [0, 0, 0, 0]} for row in plain] == json.loads(worker.with_boxes(results, loaded=False))
+
+    _, plain = content_of(shapes / "keypoints")
+    poses = worker.read_poses(str(shapes / "keypoints" / "results_60.json"))
+    assert [image["image_id"] for image in poses] == sorted({row["image_id"] for row in plain})
+    assert [score for image in poses for score in image["scores"]] == [row["score"] for row in plain]
+    assert np.concatenate([image["keypoints"] for image in poses]).reshape(-1, 51).tolist() == [
+        row["keypoints"] for row in plain
+    ]
+    x, y = plain[0]["keypoints"][::3], plain[0]["keypoints"][1::3]
+    assert poses[0]["boxes"][0].tolist() == [min(x), min(y), max(x) - min(x), max(y) - min(y)]
+
+
+def stats_of(capsys: pytest.CaptureFixture[str]) -> list[float]:
+    stats: list[float] = json.loads(capsys.readouterr().out.splitlines()[-1])["stats"]
+    return stats
+
+
+@pytest.mark.parametrize("job", DETECTION.jobs)
+@pytest.mark.parametrize(("topic", "kind"), [(MASKS, "masks"), (KEYPOINTS, "keypoints")])
+def test_shapes_have_the_numbers_of_pycocotools(
+    topic: Topic, kind: str, job: str, shapes: Path, capsys: pytest.CaptureFixture[str]
+) -> None:
+    gt, dt = (str(shapes / kind / f"{name}.json") for name in worker.SAMPLE)
+    worker.main("pycocotools", job, gt, dt, topic.iou_type)
+    expected = stats_of(capsys)
+    assert len(expected) == topic.numbers == len(topic.metrics)
+    assert 0.1 < min(expected) <= max(expected) < 0.95  # of every kind there are some, and neither none nor all are found
+    worker.main(OURS, job, gt, dt, topic.iou_type)
+    assert stats_of(capsys) == pytest.approx(expected, abs=topic.tolerance)
+
+
+@pytest.mark.parametrize("job", VOC.jobs)
+def test_voc_has_the_numbers_of_the_loop(job: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.syspath_prepend(Path(__file__).parent)  # as for a script
+    files = worker.sample_beside("", "bbox")
+    voc_worker.main("loop", job, *files)
+    expected = stats_of(capsys)
+    assert len(expected) == VOC.numbers
+    assert 0.1 < expected[0] < 0.95
+    voc_worker.main(OURS, job, *files)
+    assert stats_of(capsys) == pytest.approx(expected, abs=VOC.tolerance)

@@ -1,21 +1,26 @@
-"""The benchmarks: detection, slices and retrieval."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices and retrieval."""
 
 from __future__ import annotations
 
-from . import retrieval_worker, slices_worker, worker
+from dataclasses import replace
+
+from . import retrieval_worker, slices_worker, voc_worker, worker
 from .report import OURS, Bar, Job, Set, Topic
 
 METRICS = slices_worker.METRICS
-MAKE_5K = "generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
-MAKE_80K = "generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
-MAKE_QUERIES = "generate_retrieval.py --documents 1000 --relevant 20 --queries"
+KEYPOINT_METRICS = ("AP", "AP50", "AP75", "APm", "APl", "AR", "AR50", "AR75", "ARm", "ARl")
+MAKE_5K = "data/generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
+MAKE_80K = "data/generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
+MAKE_QUERIES = "data/generate_retrieval.py --documents 1000 --relevant 20 --queries"
+MAKE_MASKS = "tests/benchmarks/generate_shapes.py masks --images 60"
+MAKE_KEYPOINTS = "tests/benchmarks/generate_shapes.py keypoints --images 60"
 
 DETECTION = Topic(
     name="detection",
     worker=worker.__file__,
     tools=worker.TOOLS,
     sets={
-        "street": Set("the sample set", ("street/instances", "street/model_a")),
+        "street": Set("the sample set", ("street/instances", "street/model_a"), sample=True),
         "45k": Set(
             "45,000 detections, 5,000 images, 80 categories, 35,000 annotations",
             ("5k/instances", "5k/detections_45000"),
@@ -33,8 +38,8 @@ DETECTION = Topic(
         ),
     },
     jobs={
-        "process": Job("two JSON files to twelve numbers, the whole process from the interpreter's start to its end", ".json"),
-        "warm": Job("two JSON files to twelve numbers in a warm process", ".json", inside=True),
+        "process": Job("two JSON files to the numbers, the whole process from the interpreter's start to its end", ".json"),
+        "warm": Job("two JSON files to the numbers in a warm process", ".json", inside=True),
         "loaded": Job("tables or objects already loaded, to complete metrics, in a warm process", ".json", inside=True),
     },
     bars=(
@@ -53,6 +58,73 @@ DETECTION = Topic(
     numbers=len(METRICS),
     numbers_are="the twelve numbers",
     tolerance=1e-12,
+    metrics=METRICS,
+)
+
+
+def of_shapes(set_: str, times: float) -> tuple[Bar, ...]:
+    """So many times as fast as pycocotools, and at most twice the time of the fastest tool there is."""
+    return tuple(bar for job in DETECTION.jobs for bar in (Bar(job, set_, 1 / times, peer="pycocotools"), Bar(job, set_, 2.0)))
+
+
+MASKS = replace(
+    DETECTION,
+    name="masks",
+    sets={
+        "masks_60": Set(
+            "1,200 masks, 60 images, 80 categories, 432 annotations",
+            ("masks/instances_60", "masks/results_60"),
+            MAKE_MASKS,
+            sample=True,
+        ),
+        "masks": Set(
+            "99,954 masks as run lengths, 5,000 images, 80 categories, 36,000 annotations with polygons of 30 points",
+            ("masks/instances_5000", "masks/results_5000"),
+            f"{MAKE_MASKS} --images 5000",
+        ),
+    },
+    bars=of_shapes("masks", 5),
+    iou_type="segm",
+)
+
+KEYPOINTS = replace(
+    DETECTION,
+    name="keypoints",
+    sets={
+        "persons_60": Set(
+            "889 persons found, 60 images, 244 annotations",
+            ("keypoints/instances_60", "keypoints/results_60"),
+            MAKE_KEYPOINTS,
+            sample=True,
+        ),
+        "persons": Set(
+            "40,000 persons found, 2,700 images, 11,000 annotations with 17 keypoints",
+            ("keypoints/instances_2700", "keypoints/results_2700"),
+            f"{MAKE_KEYPOINTS} --images 2700",
+        ),
+    },
+    bars=of_shapes("persons", 10),
+    numbers=len(KEYPOINT_METRICS),
+    numbers_are="the ten numbers",
+    metrics=KEYPOINT_METRICS,
+    iou_type="keypoints",
+)
+
+VOC = Topic(
+    name="voc",
+    worker=voc_worker.__file__,
+    tools=voc_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k")},
+    jobs={
+        "warm": Job("two JSON files to the average precision of each category, in a warm process", ".json", inside=True),
+        "loaded": Job("tables or objects already loaded, to the same, in a warm process", ".json", inside=True),
+    },
+    bars=(Bar("loaded", "45k", 1 / 20), Bar("loaded", "450k", 1 / 20)),
+    reference="loop",
+    numbers=2,
+    numbers_are="the mean and the weighted sum over all categories",
+    tolerance=1e-12,
+    unpackaged=("loop",),
 )
 
 SLICES = Topic(
@@ -114,6 +186,7 @@ RETRIEVAL = Topic(
             "the sample set; it has tied scores, which ranx leaves in another order than trec_eval",
             ("search/qrels", "search/run_lexical"),
             tools=tuple(tool for tool in retrieval_worker.TOOLS if tool != "ranx"),
+            sample=True,
         ),
         "5m": Set("5,000 queries × 1,000 documents, 20 relevant each", ("5000q/qrels", "5000q/run"), f"{MAKE_QUERIES} 5000"),
         "20m": Set(
@@ -147,4 +220,4 @@ RETRIEVAL = Topic(
     compiled=("ranx",),
 )
 
-TOPICS = {topic.name: topic for topic in (DETECTION, SLICES, RETRIEVAL)}
+TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL)}

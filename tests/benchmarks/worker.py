@@ -1,4 +1,4 @@
-"""One cell of the benchmark: `worker.py TOOL JOB GT DT` prints one JSON line.
+"""One cell of the benchmark: `worker.py TOOL JOB GT DT [IOU_TYPE]` prints one JSON line; boxes, segm or keypoints.
 
 Every tool is two steps, `read(gt, dt)` and `evaluate(truth, found)`, each the fastest way the tool documents. Only what
 the tool needs is imported, as its start is part of job "process".
@@ -16,33 +16,84 @@ from typing import Any
 
 TOOLS = ("apframe", "pycocotools", "faster-coco-eval", "hotcoco", "ultrafast-pycocotools", "vernier")
 STREET = os.path.join(os.path.dirname(os.path.abspath(__file__)), "..", "..", "data", "street")
+SAMPLE = ("instances_60", "results_60")  # of masks and of keypoints, beside the set that is measured
 
 
-def apframe_steps(job: str) -> Any:
+def apframe_steps(job: str, iou_type: str) -> Any:
     import apframe as apf
 
     def evaluate(truth: Any, found: Any) -> Any:
-        evaluation = apf.evaluate(truth, found)
+        evaluation = apf.evaluate(truth, found, apf.COCO, iou_type=iou_type)
         if job == "loaded":
             _ = evaluation.metrics  # lazy until asked for
         return evaluation.stats
 
-    return lambda gt, dt: (apf.read_coco(gt), apf.read_coco_results(dt)), evaluate
+    return lambda gt, dt: (apf.read_coco(gt, masks=iou_type == "segm"), apf.read_coco_results(dt)), evaluate
 
 
-def vernier_steps(job: str) -> Any:
+def vernier_steps(job: str, iou_type: str) -> Any:
     """Detections as the bytes of the file, or, where they count as loaded, as the matrix that it takes."""
-    from vernier.instance import Bbox, CocoDataset, Evaluator
+    from vernier.instance import Bbox, CocoDataset, Evaluator, Keypoints
+
+    threads = len(os.sched_getaffinity(0))
 
     def read(gt: str, dt: str) -> Any:
-        with open(gt, "rb") as truth, open(dt, "rb") as found:
-            return CocoDataset.from_json(truth.read()), read_matrix(dt) if job == "loaded" else found.read()
+        with open(gt, "rb") as file:
+            truth = CocoDataset.from_json(file.read())
+        if iou_type == "keypoints":
+            return truth, read_poses(dt)
+        if iou_type == "bbox" and job == "loaded":
+            return truth, read_matrix(dt)
+        with open(dt, "rb") as file:
+            return truth, file.read() if iou_type == "bbox" else with_boxes(file.read(), loaded=job == "loaded")
 
     def evaluate(truth: Any, found: Any) -> Any:
-        threads = len(os.sched_getaffinity(0))
-        return Evaluator(iou=Bbox(), parity_mode="strict").evaluate(truth, found, num_threads=threads).stats
+        iou = Keypoints() if iou_type == "keypoints" else Bbox()
+        return Evaluator(iou=iou, parity_mode="strict").evaluate(truth, found, num_threads=threads).stats
 
-    return read, evaluate
+    def evaluate_masks(truth: Any, found: Any) -> Any:
+        """The evaluator takes its area of a detection from the box; what is under it can take the mask's, as COCO does."""
+        from vernier._core import evaluate_segm_grid
+
+        grid = evaluate_segm_grid(
+            truth, found, parity_mode="strict", max_dets_per_image=100, use_cats=True, dt_area="mask", num_threads=threads
+        )
+        return grid.accumulate([1, 10, 100]).summarize([1, 10, 100]).stats
+
+    return read, evaluate_masks if iou_type == "segm" else evaluate
+
+
+def with_boxes(results: bytes, *, loaded: bool) -> Any:
+    """Each result of masks needs a box, which is then not looked at; as loaded objects, or still as bytes."""
+    import json
+
+    results = results.replace(b'"segmentation":', b'"bbox":[0,0,0,0],"segmentation":')
+    return json.loads(results) if loaded else results
+
+
+def read_poses(dt: str) -> Any:
+    """Arrays for each image, with the boxes around the points, whose area COCO takes."""
+    import json
+
+    import numpy as np
+
+    with open(dt) as file:
+        rows = json.load(file)
+    points = np.array([row["keypoints"] for row in rows], float).reshape(len(rows), -1, 3)
+    low, high = points[:, :, :2].min(axis=1), points[:, :, :2].max(axis=1)
+    boxes, scores = np.hstack([low, high - low]), np.array([row["score"] for row in rows], float)
+    image, label = (np.array([row[name] for row in rows]) for name in ("image_id", "category_id"))
+    order = np.argsort(image, kind="stable")
+    return [
+        {
+            "image_id": int(image[of_image[0]]),
+            "boxes": boxes[of_image],
+            "scores": scores[of_image],
+            "labels": label[of_image],
+            "keypoints": points[of_image],
+        }
+        for of_image in np.split(order, np.flatnonzero(np.diff(image[order])) + 1)
+    ]
 
 
 def read_matrix(dt: str) -> Any:
@@ -58,7 +109,7 @@ def read_matrix(dt: str) -> Any:
     return np.frombuffer(flat).reshape(-1, 7)
 
 
-def coco_steps(tool: str) -> Any:
+def coco_steps(tool: str, iou_type: str) -> Any:
     """The tools that keep the names of pycocotools."""
     if tool == "pycocotools":
         from pycocotools.coco import COCO
@@ -76,7 +127,7 @@ def coco_steps(tool: str) -> Any:
         return truth, truth.loadRes(dt)
 
     def evaluate(truth: Any, found: Any) -> Any:
-        evaluation = COCOeval(truth, found, "bbox")
+        evaluation = COCOeval(truth, found, iou_type)
         evaluation.evaluate()
         evaluation.accumulate()
         evaluation.summarize()
@@ -90,11 +141,18 @@ def cpu_seconds() -> float:
     return usage.ru_utime + usage.ru_stime
 
 
-def main(tool: str, job: str, gt: str, dt: str) -> None:
+def sample_beside(gt: str, iou_type: str) -> list[str]:
+    """What a process evaluates before it counts as warm."""
+    if iou_type == "bbox":
+        return [os.path.join(STREET, "instances.json"), os.path.join(STREET, "model_a.json")]
+    return [os.path.join(os.path.dirname(gt), f"{name}.json") for name in SAMPLE]
+
+
+def main(tool: str, job: str, gt: str, dt: str, iou_type: str = "bbox") -> None:
     own = {"apframe": apframe_steps, "vernier": vernier_steps}
-    read, evaluate = own[tool](job) if tool in own else coco_steps(tool)
+    read, evaluate = own[tool](job, iou_type) if tool in own else coco_steps(tool, iou_type)
     if job != "process":
-        evaluate(*read(os.path.join(STREET, "instances.json"), os.path.join(STREET, "model_a.json")))
+        evaluate(*read(*sample_beside(gt, iou_type)))
     loaded = read(gt, dt) if job == "loaded" else None
     wall, cpu = time.perf_counter(), cpu_seconds()
     stats = evaluate(*(loaded or read(gt, dt)))

@@ -27,7 +27,7 @@ def test_tour_runs_from_top_to_bottom(
     for block in blocks:
         exec(block, namespace)
     printed = capsys.readouterr().out
-    assert printed.count("@[ IoU=") == 24  # of all images, and of a subset
+    assert printed.count("@[ IoU=") == 29  # of all images, of a subset, by other protocols
     assert "hybrid: 60 of 60 judged queries evaluated" in printed
     assert (tmp_path / "runs" / "model_a" / "metrics.parquet").is_file()
     assert (tmp_path / "runs" / "search" / "per_query.parquet").is_file()

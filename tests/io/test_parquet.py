@@ -81,7 +81,7 @@ def test_files_are_plain_parquet_and_counted_in_the_manifest(tmp_path: Path) -> 
     evaluation = street()
     evaluation.write_parquet(tmp_path / "run")
     manifest = json.loads((tmp_path / "run" / "manifest.json").read_text())
-    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 3)
+    assert (manifest["format"], manifest["schema_version"]) == ("apframe evaluation", 4)
     for name in TABLES:
         assert pl.read_parquet(tmp_path / "run" / f"{name}.parquet").height == manifest["tables"][name]
     assert pl.read_parquet(tmp_path / "run" / "images.parquet")["weather"].null_count() == 0
@@ -194,11 +194,11 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
     "earlier version": (
         lambda at: edit_manifest(at, schema_version=2),
-        "written with schema version 2, this apframe reads 3; evaluate again$",
+        "written with schema version 2, this apframe reads 4; evaluate again$",
     ),
     "later version": (
-        lambda at: edit_manifest(at, schema_version=4),
-        "written with schema version 4, this apframe reads 3; update apframe$",
+        lambda at: edit_manifest(at, schema_version=5),
+        "written with schema version 5, this apframe reads 4; update apframe$",
     ),
     "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is no object of names and numbers"),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
@@ -208,12 +208,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"detections\.parquet: cannot be read as Parquet",
     ),
     "manifest without tables": (
-        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 3}'),
+        lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation", "schema_version": 4}'),
         r"manifest\.json has no .*tables; evaluate again$",
     ),
     "manifest without version": (
         lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation"}'),
-        "written with schema version None, this apframe reads 3; evaluate again$",
+        "written with schema version None, this apframe reads 4; evaluate again$",
     ),
 }  # fmt: skip
 
@@ -247,7 +247,7 @@ def test_every_file_says_what_it_is(tmp_path: Path) -> None:
     for name in TABLES:
         footer = pl.read_parquet_metadata(tmp_path / "run" / f"{name}.parquet")
         said = {key: footer[f"apframe.{key}"] for key in ("table", "schema_version", "kind")}
-        assert said == {"table": name, "schema_version": "3", "kind": "detection"}
+        assert said == {"table": name, "schema_version": "4", "kind": "detection"}
         assert json.loads(footer["apframe.manifest"]) == manifest
 
 

@@ -1,0 +1,100 @@
+"""Matching by similarity: the most similar pair of all is taken first, whatever its score (Detectron's proposal recall)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.by_score import EVERY_SLICE, find_contested
+from apframe.matching.reached import count_reached
+
+
+def match_by_similarity(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign detections to annotations, for all thresholds and all slices of the objects at once.
+
+    In each slice, crowds and ignored annotations are left out before anything is paired, so that no detection is lost to
+    them. Then the most similar pair is taken, both leave, and so on; of equal pairs the earlier annotation comes first, then
+    the better ranked detection. Thresholds play no part: a pair is assigned at all those that it reaches. Pairs that reach
+    none come last and take nothing from the others, which is why they may be absent.
+
+    That order is the same seen from both sides of a pair, so a pair that is the first of both its detection and its
+    annotation can be taken at once, wherever it stands among the others: all such pairs of the data set leave in one round.
+    Where every rival for an annotation has no other candidate there is nothing to settle at all.
+
+    Parameters
+    ----------
+    pairs
+        columns `detection` (row numbers in the order of `order_detections`: lower is better ranked), `annotation` (row
+        numbers) and `similarity`. Which detections there are matters to the others, whatever their scores: a limit on
+        detections is to be applied before.
+    is_crowd
+        one flag per annotation
+    ignored
+        flags of shape (slices, annotations)
+    thresholds
+        ascending
+    strict
+        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
+
+    Returns
+    -------
+    `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and `last`
+    (the assignment holds at thresholds number first, first + 1, ... last - 1), `is_repeat` (never, here). In the order of
+    `detection`.
+
+    Source: `_evaluate_box_proposals` of detectron2.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0, 1], "annotation": [0, 1, 0], "similarity": [0.6, 0.7, 0.8]})
+    >>> match_by_similarity(pairs, np.array([False, False]), np.array([[False, False]]), np.array([0.5, 0.75]),
+    ...                     strict=False).select("detection", "annotation", "first", "last").rows()
+    [(0, 1, 0, 1), (1, 0, 0, 2)]
+    """
+    pairs = pairs.select("detection", "annotation", "similarity").with_columns(
+        last=pl.Series(count_reached(pairs["similarity"].to_numpy(), thresholds, strict=strict), dtype=pl.UInt16)
+    )
+    can_count: np.ndarray = ~(is_crowd | ignored.all(axis=0))
+    pairs = pairs.filter((pl.col("last") > 0) & can_count[pairs["annotation"].to_numpy()])
+    pairs = pairs.sort("similarity", "annotation", "detection", descending=[True, False, False])
+    detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
+    is_contested = find_contested(pairs, len(is_crowd))
+    contested = np.flatnonzero(is_contested)
+
+    simple = np.flatnonzero(~is_contested)
+    simple = simple[np.unique(annotation[simple], return_index=True)[1]]
+    in_all = ~ignored[:, annotation[simple]].any(axis=0)
+    some = simple[~in_all]
+    slices, at = np.nonzero(~ignored[:, annotation[some]])
+    contested_slices, place = np.nonzero(~ignored[:, annotation[contested]])
+    settled = _settle_in_rounds(contested_slices, detection[contested[place]], annotation[contested[place]])
+
+    row = np.concatenate([simple[in_all], some[at], contested[place[settled]]])
+    number = np.concatenate([np.full(in_all.sum(), EVERY_SLICE), slices, contested_slices[settled]])
+    assigned = pairs[row].select(
+        "detection", "annotation", "similarity", pl.Series("slice", number, dtype=pl.Int16),
+        pl.lit(0, pl.UInt16).alias("first"), "last", pl.lit(False).alias("is_repeat"),
+    )  # fmt: skip
+    return assigned.sort("detection", "slice")
+
+
+def _settle_in_rounds(slices: np.ndarray, detection: np.ndarray, annotation: np.ndarray) -> np.ndarray:
+    """Which rows are taken, when in each slice the first is, all others of its detection and annotation leave, and so on."""
+    taker, target = _number(slices, detection), _number(slices, annotation)
+    row, taken = np.arange(len(slices)), [np.arange(0)]
+    first_of_taker, first_of_target = np.empty_like(row), np.empty_like(row)
+    while len(row):
+        # the last value written stays, so the first row of each is written last
+        first_of_taker[taker[row[::-1]]] = row[::-1]
+        first_of_target[target[row[::-1]]] = row[::-1]
+        wins = row[(first_of_taker[taker[row]] == row) & (first_of_target[target[row]] == row)]
+        taken.append(wins)
+        is_gone = np.zeros((2, len(taker)), dtype=bool)
+        is_gone[0, taker[wins]] = is_gone[1, target[wins]] = True
+        row = row[~(is_gone[0, taker[row]] | is_gone[1, target[row]])]
+    return np.concatenate(taken)
+
+
+def _number(slices: np.ndarray, item: np.ndarray) -> np.ndarray:
+    """Dense numbers from 0 of the items of each slice."""
+    return np.unique(slices * (np.int64(item.max(initial=0)) + 1) + item, return_inverse=True)[1]

@@ -1,0 +1,83 @@
+"""A hierarchy of categories: an annotation is one of every category above its own too (Open Images)."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.exceptions import RowError
+
+
+def find_ancestors(categories: pl.DataFrame) -> pl.DataFrame:
+    """category_id and ancestor_id of every category and each one above it, by whatever way.
+
+    Parameters
+    ----------
+    categories
+        category_id and `parent_ids`, the categories right above it: several, one or none
+
+    Raises
+    ------
+    RowError
+        a category is above itself; the error names all of the cycle
+
+    >>> find_ancestors(pl.DataFrame({"category_id": [1, 2, 3], "parent_ids": [[], [1], [2]]})).sort(pl.all()).rows()
+    [(2, 1), (3, 1), (3, 2)]
+    """
+    up = categories.select("category_id", ancestor_id="parent_ids")
+    up = up.explode("ancestor_id", empty_as_null=False, keep_nulls=False).unique()
+    found = step = up
+    upwards = {"ancestor_id_right": "ancestor_id"}
+    for _ in range(categories.height):
+        # one level further up: what is above those that were found last
+        step = step.join(up, left_on="ancestor_id", right_on="category_id").drop("ancestor_id").rename(upwards).unique()
+        step = step.join(found, on=["category_id", "ancestor_id"], how="anti")
+        if step.is_empty():
+            break
+        found = pl.concat([found, step])
+    own = found.filter(pl.col("category_id") == pl.col("ancestor_id"))["category_id"].sort().to_list()
+    if own:
+        problem, remedy = "the hierarchy has a cycle: a category is above itself", "remove one of these parent_ids"
+        raise RowError("categories", problem, "category_id", own, remedy)
+    return found
+
+
+def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame) -> pl.DataFrame:
+    """The annotations, and after them a copy of each for every category above its own.
+
+    Copies have ids of their own: the next free numbers, or the id and the category where ids are strings. `expanded_from`
+    is the annotation that a copy is of. Source: Open Images, `oid_hierarchical_labels_expansion.py`.
+
+    >>> ancestors = pl.DataFrame({"category_id": [2], "ancestor_id": [1]})
+    >>> expand_annotations(pl.DataFrame({"annotation_id": [5], "category_id": [2]}), ancestors).rows()
+    [(5, 2, None), (6, 1, 5)]
+    """
+    ids = annotations["annotation_id"]
+    above = ancestors.sort("category_id", "ancestor_id")
+    copies = annotations.join(above, on="category_id", maintain_order="left_right").with_columns(expanded_from="annotation_id")
+    if ids.dtype == pl.String:
+        number = pl.concat_str("annotation_id", pl.lit("/"), pl.col("ancestor_id").cast(pl.String))
+    else:
+        number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
+    copies = copies.with_columns(number.alias("annotation_id"), category_id="ancestor_id").drop("ancestor_id")
+    return pl.concat([annotations.with_columns(expanded_from=pl.lit(None, ids.dtype)), copies])
+
+
+def expand_lists(images: pl.DataFrame, ancestors: pl.DataFrame) -> pl.DataFrame:
+    """The images, with all categories above those in `pos_category_ids`, and all below those in `neg_category_ids`.
+
+    What is there is there as every more general thing; what is not there is not there as any more special thing.
+
+    >>> images = pl.DataFrame({"image_id": [1], "pos_category_ids": [[2]], "neg_category_ids": [[1]]})
+    >>> expand_lists(images, pl.DataFrame({"category_id": [2], "ancestor_id": [1]})).rows()
+    [(1, [1, 2], [1, 2])]
+    """
+    for column, own, other in (
+        ("pos_category_ids", "category_id", "ancestor_id"), ("neg_category_ids", "ancestor_id", "category_id"),
+    ):  # fmt: skip
+        if column in images.columns:
+            listed = images.select("image_id", named=column).explode("named", empty_as_null=False, keep_nulls=False)
+            further = listed.join(ancestors, left_on="named", right_on=own).select("image_id", named=other)
+            lists = pl.concat([listed, further]).unique().group_by("image_id").agg(pl.col("named").sort())
+            lists = images.select("image_id").join(lists, on="image_id", how="left", maintain_order="left")
+            images = images.with_columns(lists["named"].fill_null([]).alias(column))
+    return images

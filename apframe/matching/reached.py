@@ -1,0 +1,34 @@
+"""Which thresholds a similarity reaches: all policies compare here, and only here."""
+
+from __future__ import annotations
+
+import numpy as np
+
+
+def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: bool) -> np.ndarray:
+    """How many of the ascending thresholds each similarity reaches: numbers 0, 1, ... one less than that.
+
+    A threshold t is reached by a similarity of at least `min(t, 1 - 1e-10)`, so that a box reaches 1 with itself although
+    its sides lose digits (source: `COCOeval.evaluateImg`). Strictly, the similarity must be greater than t itself.
+
+    >>> count_reached(np.array([0.4, 0.5, 0.8, 1.0]), np.array([0.5, 0.75, 1.0]), strict=False).tolist()
+    [0, 1, 2, 3]
+    >>> count_reached(np.array([0.4, 0.5, 0.8, 1.0]), np.array([0.5, 0.75, 1.0]), strict=True).tolist()
+    [0, 0, 2, 2]
+    """
+    if strict:
+        return np.searchsorted(thresholds, similarity, side="left")
+    return np.searchsorted(np.minimum(thresholds, 1 - 1e-10), similarity, side="right")
+
+
+def reached_before(group: np.ndarray, reach: np.ndarray) -> np.ndarray:
+    """How many thresholds the rows before each row of its group reach at most, 0 for the first; groups stand together.
+
+    >>> reached_before(np.array([4, 4, 4, 9]), np.array([2, 1, 5, 3])).tolist()
+    [0, 2, 2, 0]
+    """
+    step = int(reach.max(initial=0)) + 1
+    base = np.cumsum(np.diff(group, prepend=group[:1]) != 0) * step
+    running = np.maximum.accumulate(base + reach)
+    before = np.concatenate([[0], running[:-1]]) if len(running) else running
+    return np.maximum(before - base, 0)

@@ -1,0 +1,20 @@
+"""CrowdPose: keypoints of people in crowds."""
+
+from apframe.protocols.protocol import Part, Protocol
+from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
+
+CROWDPOSE = Protocol(
+    name="CROWDPOSE",
+    citation="Li et al., CrowdPose: Efficient Crowded Scenes Pose Estimation and A New Benchmark, CVPR 2019; crowdposetools",
+    iou_type="keypoints",
+    similarity=OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53),
+    ignores=("no_keypoints",),
+    max_detections=(20,),
+    parts=(
+        Part("_easy", "images", "crowdIndex", up_to=0.1),
+        Part("_medium", "images", "crowdIndex", above=0.1, up_to=0.8),
+        Part("_hard", "images", "crowdIndex", above=0.8),
+    ),
+    report=("AP", "AP50", "AP75", "AR", "AR50", "AR75", "AP{part}"),
+)
+"""Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images that are more and more crowded."""

@@ -1,0 +1,30 @@
+"""LVIS: large vocabularies, where not every category is judged on every image; as lvis-api 0.5.3 computes it."""
+
+from dataclasses import replace
+
+from apframe.protocols.coco import COCO_AREAS
+from apframe.protocols.protocol import Part, Protocol
+from apframe.similarity.boundary_iou import BoundaryIoU
+from apframe.similarity.mask_iou import MaskIoU
+
+_BOXES = Protocol(
+    name="LVIS",
+    citation="Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval",
+    crowds="ordinary",
+    ignores=("ignore",),
+    area_ranges=COCO_AREAS,
+    max_detections=(300,),
+    per_image=True,
+    judged_only=True,
+    parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
+    report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
+)
+
+LVIS = replace(
+    _BOXES,
+    variants=(
+        replace(_BOXES, iou_type="segm", similarity=MaskIoU()),
+        replace(_BOXES, iou_type="boundary", similarity=BoundaryIoU()),
+    ),
+)
+"""Boxes: as COCO, with 300 detections per image, verified categories only, and AP of rare, common and frequent ones."""

@@ -1,0 +1,59 @@
+"""All published protocols by name, and where an evaluation departs from one."""
+
+from __future__ import annotations
+
+from dataclasses import fields
+from typing import Any
+
+from apframe.exceptions import ParameterError, did_you_mean
+from apframe.protocols.activitynet import ACTIVITYNET
+from apframe.protocols.coco import COCO
+from apframe.protocols.crowdpose import CROWDPOSE
+from apframe.protocols.dota import DOTA
+from apframe.protocols.lvis import LVIS
+from apframe.protocols.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
+from apframe.protocols.proposals import PROPOSALS
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.voc import VOC2007, VOC2012
+
+PUBLISHED = {
+    protocol.name: protocol
+    for protocol in (
+        COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE,
+    )
+}  # fmt: skip
+
+
+def as_protocol(value: Any) -> Protocol:
+    """A protocol: one as it is, or a published one by its name in any case.
+
+    >>> as_protocol("voc2007").name
+    'VOC2007'
+    >>> as_protocol("voc2008")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no protocol 'voc2008'; did you mean voc2007, voc2012?
+    """
+    if isinstance(value, Protocol):
+        return value
+    if not isinstance(value, str):
+        raise ParameterError(f"protocol is a value such as apframe.COCO or its name, not {value!r}")
+    known = {name.lower(): protocol for name, protocol in PUBLISHED.items()}
+    found = known.get(value.strip().lower().replace("-", "_"))
+    if found is None:
+        hint = "; a similarity is named by iou_type=" if value in COCO.iou_types else ""
+        raise ParameterError(f"no protocol {value!r}{did_you_mean(value, list(known))}{hint}")
+    return found
+
+
+def departures(protocol: Protocol) -> list[str]:
+    """The parameters in which a protocol is not the published one of its name and iou_type; none for a user's own.
+
+    >>> departures(COCO.with_options(max_detections=[1, 10, 300]))
+    ['max_detections']
+    """
+    published = PUBLISHED.get(protocol.name)
+    if published is None or protocol.iou_type not in published.iou_types:
+        return []
+    published = published.variant(protocol.iou_type)
+    names = [each.name for each in fields(Protocol) if each.compare]
+    return [name for name in names if getattr(protocol, name) != getattr(published, name)]

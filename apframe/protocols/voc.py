@@ -1,0 +1,30 @@
+"""PASCAL VOC's detection challenge: up to 2009 by eleven points, from 2010 by the area under the envelope."""
+
+from dataclasses import replace
+
+from apframe.protocols.protocol import Protocol
+from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
+
+VOC2007 = Protocol(
+    name="VOC2007",
+    citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",
+    similarity=InclusiveBoxIoU(),
+    matching="best_overlap",
+    strict=True,
+    ignores=("ignore",),
+    iou_thresholds=(0.5,),
+    definition=Voc2007(),
+    max_detections=(None,),
+    report=("AP",),
+)
+"""Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""
+
+VOC2012 = replace(
+    VOC2007,
+    name="VOC2012",
+    citation="Everingham et al., The PASCAL Visual Object Classes Challenge: A Retrospective, IJCV 2015; "
+    "VOC2012 development kit",
+    definition=Interpolated(),
+)
+"""As `VOC2007`, with the area under the envelope of precision, as from 2010 on."""

@@ -1,0 +1,71 @@
+"""A protocol in plain words."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, MATCHINGS, Part, Protocol, short
+from apframe.protocols.published import departures
+from apframe.protocols.summary import headlines
+
+
+def describe(protocol: Protocol) -> str:
+    """The rules of a protocol, a line for each, with the citation.
+
+    >>> from apframe.protocols.voc import VOC2007
+    >>> print("\\n".join(describe(VOC2007).splitlines()[2:5]))
+    compares    bbox: intersection over union of boxes, one pixel added to widths and heights
+    matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+    thresholds  similarity above 0.5
+    """
+    others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
+    above = "above" if protocol.strict else "of at least"
+    areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
+    lines = [
+        ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
+        ("matching", MATCHINGS[protocol.matching]),
+        ("thresholds", f"similarity {above} {_few(protocol.iou_thresholds)}"),
+        ("precision", f"AP by the definition {protocol.definition}: {protocol.definition.formula}"),
+        ("detections", _limits(protocol)),
+        ("crowds", CROWDS[protocol.crowds]),
+        ("ignored", _ignored(protocol)),
+        ("categories", _categories(protocol)),
+        ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
+        ("parts", "; ".join(_part(part) for part in protocol.parts)),
+        ("summary", " ".join(line.metric for line in headlines(protocol, with_parts=True))),
+        ("departs", f"from {protocol.name} as published in {', '.join(departures(protocol))}" if departures(protocol) else ""),
+    ]
+    return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
+
+
+def _few(values: Sequence[float]) -> str:
+    return ", ".join(f"{value:g}" for value in values) if len(values) <= 4 else short(values)
+
+
+def _limits(protocol: Protocol) -> str:
+    limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
+    if limits == ["all"]:
+        return "all of them"
+    of = "image" if protocol.per_image or protocol.agnostic else "image and category"
+    images = "; images without any are left out" if protocol.detected_images_only else ""
+    return f"at most {', '.join(limits)} per {of}, by score{images}"
+
+
+def _ignored(protocol: Protocol) -> str:
+    flags = ["outside the area range", *(IGNORES[name] for name in protocol.ignores)]
+    return f"annotations {' or '.join(flags)}, and what is matched to them"
+
+
+def _categories(protocol: Protocol) -> str:
+    words = ["pooled" if protocol.agnostic else "each on its own, then the mean over those with annotations"]
+    if protocol.expands_hierarchy:
+        words.append("annotations count for the parents of their category too")
+    if protocol.judged_only:
+        words.append("judged only on images where they are annotated or verified")
+    return "; ".join(words)
+
+
+def _part(part: Part) -> str:
+    low = "" if part.above == float("-inf") else f" above {part.above:g}"
+    high = "" if part.up_to == float("inf") else f" up to {part.up_to:g}"
+    return f"{part.name}: {part.table} with {part.column} {part.equals if part.equals is not None else (low + high).strip()}"

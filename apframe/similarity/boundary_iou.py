@@ -1,0 +1,69 @@
+"""Boundary IoU: how well the outlines of two masks agree, whatever their size (Cheng et al. 2021)."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError
+from apframe.similarity.mask_iou import pair_masks
+from apframe.similarity.pairs import Similarity
+
+
+@dataclass(frozen=True)
+class BoundaryIoU(Similarity):
+    """The smaller one of mask IoU and of the IoU of the boundaries; for crowds mask IoU alone.
+
+    The boundary of a mask is its pixels that are at most `dilation` × the image's diagonal, rounded to whole pixels and at
+    least one, away from a pixel outside, in x and in y; what is beyond the image's border is outside.
+
+    Parameters
+    ----------
+    dilation
+        width of the boundary, as a share of the image's diagonal
+
+    Raises
+    ------
+    ParameterError
+        `dilation` is not a positive number
+
+    Source: `mask_to_boundary` and `COCOeval.computeBoundaryIoU` of boundary-iou-api.
+
+    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [5, 20]}'})
+    >>> truth = pl.DataFrame({"annotation_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [5, 5], "counts": [0, 25]}',
+    ...     "is_crowd": False})
+    >>> BoundaryIoU().pair(found, truth, least=0.5)["similarity"].to_list()  # 11 of 19 pixels
+    [0.5789473684210527]
+    """
+
+    dilation: float = 0.02
+
+    name: ClassVar[str] = "boundary_iou"
+    needs: ClassVar[tuple[str, ...]] = ("mask",)
+    uses_images: ClassVar[bool] = True
+
+    def __post_init__(self) -> None:
+        if not (self.dilation > 0 and math.isfinite(self.dilation)):
+            raise ParameterError(f"dilation={self.dilation!r}: a positive number expected, such as 0.02")
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return f"the smaller of mask IoU and boundary IoU, the boundary {self.dilation:g} of the image's diagonal wide"
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """See `Similarity.pair`."""
+        from apframe.similarity.boundaries import boundary_iou
+        from apframe.similarity.mask_columns import read_both
+
+        found, expected = read_both(detections, annotations)
+        pairs = pair_masks(found, expected, detections, annotations, least)
+        is_crowd = annotations["is_crowd"].gather(pairs["annotation"])
+        objects = pairs.filter(~is_crowd)
+        detection, annotation, shared = (objects[name].to_numpy() for name in ("detection", "annotation", "shared"))
+        iou = pl.Series("iou", boundary_iou(found, expected, detection, annotation, shared, self.dilation))
+        objects = objects.with_columns(similarity=pl.min_horizontal("similarity", iou))
+        return pl.concat([pairs.filter(is_crowd), objects.filter(pl.col("similarity") >= least)]).drop("shared")

@@ -1,0 +1,62 @@
+"""Intersection over union of boxes whose last pixel belongs to them (PASCAL VOC)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.similarity.box_iou import BOX
+from apframe.similarity.pairs import Similarity, pair_by
+
+
+@dataclass(frozen=True)
+class InclusiveBoxIoU(Similarity):
+    """IoU of boxes from their first pixel to their last, both included; see `inclusive_box_iou`.
+
+    >>> boxes = pl.DataFrame({"cell": [7], "x": [1.0], "y": [1.0], "width": [3.0], "height": [1.0]})
+    >>> found = boxes.with_columns(width=pl.Series([2.0]))
+    >>> InclusiveBoxIoU().pair(found, boxes.with_columns(is_crowd=False), least=0.5).rows()
+    [(0, 0, 0.75)]
+    """
+
+    name: ClassVar[str] = "inclusive_box_iou"
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return "intersection over union of boxes, one pixel added to widths and heights"
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """See `Similarity.pair`."""
+        return pair_by(inclusive_box_iou(), detections, annotations, BOX, least)
+
+
+def inclusive_box_iou() -> pl.Expr:
+    """IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
+
+    `width` is xmax - xmin, as everywhere; a box covers width + 1 pixels. The intersection is `min(xmax) - max(xmin) + 1`
+    times the same in y, and none where one of them is not positive: boxes side by side share no pixel, boxes that share an edge
+    share a line of them. Where `is_crowd` holds, the union is the left box alone. No box is without area.
+
+    Source: `VOCevaldet.m` of the VOC development kit; the order of the operations is kept.
+
+    >>> pl.DataFrame({
+    ...     "x": [1.0, 1.0], "y": [1.0, 1.0], "width": [1.0, 1.0], "height": [1.0, 1.0],
+    ...     "x_right": [2.0, 3.0], "y_right": [1.0, 1.0], "width_right": [1.0, 1.0], "height_right": [1.0, 1.0],
+    ...     "is_crowd": [False, False],
+    ... }).select(iou=inclusive_box_iou())["iou"].to_list()
+    [0.3333333333333333, None]
+    """
+    width, height = _overlap("x", "width"), _overlap("y", "height")
+    intersection = width * height
+    detected = (pl.col("width") + 1) * (pl.col("height") + 1)
+    annotated = (pl.col("width_right") + 1) * (pl.col("height_right") + 1)
+    union = pl.when("is_crowd").then(detected).otherwise(detected + annotated - intersection)
+    return pl.when((width > 0) & (height > 0)).then(intersection / union)
+
+
+def _overlap(start: str, length: str) -> pl.Expr:
+    last = pl.min_horizontal(pl.col(start) + pl.col(length), pl.col(f"{start}_right") + pl.col(f"{length}_right"))
+    return last - pl.max_horizontal(start, f"{start}_right") + 1

@@ -1,0 +1,83 @@
+"""Intersection over union of stretches of time (ActivityNet)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.similarity.keypoints import refuse_rows
+from apframe.similarity.pairs import Similarity, pair_by, require
+
+INTERVAL = ["start_time", "end_time"]
+
+
+@dataclass(frozen=True)
+class IntervalIoU(Similarity):
+    """IoU of intervals; see `interval_iou`.
+
+    >>> actions = pl.DataFrame({"cell": [7], "start_time": [2.0], "end_time": [6.0], "is_crowd": [False]})
+    >>> found = pl.DataFrame({"cell": [7, 7], "start_time": [3.0, 6.0], "end_time": [6.0, 9.0]})
+    >>> IntervalIoU().pair(found, actions, least=0.5).rows()
+    [(0, 0, 0.75)]
+    """
+
+    name: ClassVar[str] = "interval_iou"
+    needs: ClassVar[tuple[str, ...]] = tuple(INTERVAL)
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return "intersection over union of intervals of time"
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """See `Similarity.pair`."""
+        require(self, detections, annotations)
+        _check("detections", detections)
+        _check("annotations", annotations)
+        return pair_by(interval_iou(), detections, annotations, INTERVAL, least)
+
+
+def interval_iou() -> pl.Expr:
+    """IoU of the intervals of a row: `start_time, end_time` against `start_time_right, end_time_right`.
+
+    The intersection is `min(end) - max(start)`; the union is the sum of both lengths less the intersection. Where `is_crowd`
+    holds, the union is the left interval alone. Intervals that only touch, and those of no length, have no IoU (null).
+
+    Source: `segment_iou` of ActivityNet's evaluation; the order of the operations is kept.
+
+    >>> pl.DataFrame({
+    ...     "start_time": [0.0, 0.0], "end_time": [2.0, 2.0], "start_time_right": [1.0, 1.0], "end_time_right": [3.0, 3.0],
+    ...     "is_crowd": [False, True],
+    ... }).select(iou=interval_iou())["iou"].to_list()
+    [0.3333333333333333, 0.5]
+    """
+    first = pl.max_horizontal("start_time", "start_time_right")
+    intersection = pl.min_horizontal("end_time", "end_time_right") - first
+    detected = pl.col("end_time") - pl.col("start_time")
+    annotated = pl.col("end_time_right") - pl.col("start_time_right")
+    union = pl.when("is_crowd").then(detected).otherwise(annotated + detected - intersection)
+    return pl.when(intersection > 0).then(intersection / union)
+
+
+def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of intervals: x = start_time, y = 0, width = end_time - start_time, height = 1, area = width.
+
+    Rows stay in their order. Raises `RowError` as `IntervalIoU` does; `table` is the name that its message uses.
+
+    >>> interval_extents("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).rows()
+    [(2.0, 0.0, 4.0, 1.0, 4.0)]
+    """
+    _check(table, frame)
+    length = pl.col("end_time") - pl.col("start_time")
+    return frame.select(x="start_time", y=pl.lit(0.0), width=length, height=pl.lit(1.0), area=length)
+
+
+def _check(table: str, frame: pl.DataFrame) -> None:
+    for name in INTERVAL:
+        broken = ~frame[name].is_finite().fill_null(False)
+        problem = f"{name} is missing or not a finite number"
+        refuse_rows(table, frame, broken, problem, "intervals go from start_time to end_time, in seconds")
+    broken = frame["end_time"] < frame["start_time"]
+    refuse_rows(table, frame, broken, "end_time is before start_time", "exchange the two, or remove these rows")

@@ -1,0 +1,296 @@
+"""The column `mask` of a canonical table as runs: JSON text, encodings, polygons or bitmaps, and what is wrong with them."""
+
+from __future__ import annotations
+
+import json
+import math
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ColumnError, RowError
+from apframe.similarity.polygons import rasterise
+from apframe.similarity.run_lengths import Fault, from_counts, from_text
+from apframe.similarity.runs import MOST_PIXELS, Runs, concatenate, from_bitmaps
+
+_POLYGONS = pl.List(pl.List(pl.Float64))
+_TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
+_COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
+_PLAIN = r'"counts"\s*:\s*\['
+_SIZE = ["image_height", "image_width"]
+
+
+def mask_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box and the number of pixels of each mask, as the COCO mask API computes them.
+
+    Parameters
+    ----------
+    table
+        "annotations" or "detections", for errors
+    frame
+        canonical: the ids, `mask`, `image_height`, `image_width` (null where unknown)
+
+    Returns
+    -------
+    `x, y, width, height, area` of each row; zeros where a mask has no pixels
+
+    Raises
+    ------
+    ColumnError, RowError
+        see `read_masks`
+
+    >>> square = '{"size": [4, 5], "counts": [5, 2, 2, 2, 9]}'
+    >>> mask_extents("detections", pl.DataFrame({"detection_id": [1], "mask": [square]})).row(0)
+    (1.0, 1.0, 2.0, 2.0, 4.0)
+    """
+    masks = read_masks(table, frame)
+    left, top, right, bottom = masks.box.astype(np.float64).T
+    return pl.DataFrame(
+        {"x": left, "y": top, "width": right - left, "height": bottom - top, "area": masks.area.astype(np.float64)}
+    )
+
+
+def read_masks(table: str, frame: pl.DataFrame) -> Runs:
+    """The masks of all rows.
+
+    Parameters
+    ----------
+    table
+        "annotations" or "detections", for errors
+    frame
+        canonical: the ids, `mask`, `image_height`, `image_width` (null where unknown). `mask` is COCO's JSON text, in which
+        rows may differ (polygons `[[x, y, ...], ...]`, or `{"size": [height, width], "counts": ...}` with run lengths as
+        numbers or as COCO's text), a struct of `size` and `counts`, lists of polygons (lists of floats), or bitmaps (lists of
+        rows of integers or Booleans)
+
+    Raises
+    ------
+    ColumnError
+        the column holds something else
+    RowError
+        masks that are missing or cannot be right; naming the ids
+
+    >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
+    [3]
+    """
+    masks = frame["mask"]
+    if masks.dtype == pl.Null and not len(masks):
+        masks = masks.cast(pl.String)
+    _refuse(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
+    sizes = [
+        frame[name].cast(pl.Int64)
+        if name in frame.columns
+        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
+        for name in _SIZE
+    ]
+    rows = frame.select(_key(table)).hstack([*sizes, masks])
+    if masks.dtype == pl.String:
+        return _from_json(table, rows)
+    if isinstance(masks.dtype, pl.Array):
+        rows = rows.with_columns(pl.col("mask").arr.to_list())
+    dtype = rows["mask"].dtype
+    if isinstance(dtype, pl.Struct):
+        return _from_encodings(table, rows)
+    if isinstance(dtype, pl.List):
+        if isinstance(dtype.inner, pl.Array):
+            rows = rows.with_columns(pl.col("mask").list.eval(pl.element().arr.to_list()))
+            dtype = rows["mask"].dtype
+        inner = getattr(getattr(dtype, "inner", None), "inner", None)
+        if inner is not None and inner.is_float():
+            return _from_polygons(table, rows)
+        if inner is not None and (inner.is_integer() or inner == pl.Boolean):
+            return _from_bitmaps(table, rows)
+    raise ColumnError(
+        f"{table}.mask: {masks.dtype} is no kind of mask; give COCO's JSON text, structs of size and counts, lists of polygons "
+        "(lists of floats), or bitmaps (lists of rows of integers or Booleans)"
+    )
+
+
+def read_both(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[Runs, Runs]:
+    """The masks of both tables, which are of one size where they are of one image.
+
+    >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
+    >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
+    >>> len(found), len(expected)
+    (1, 1)
+    """
+    with ThreadPoolExecutor(1) as other_thread:
+        expecting = other_thread.submit(read_masks, "annotations", annotations)
+        found = read_masks("detections", detections)
+        expected = expecting.result()
+    _check_sizes(detections, annotations, found, expected)
+    return found, expected
+
+
+def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
+    """An error where masks of one image, whose size is not known, are of different sizes."""
+    parts = [("annotations", annotations, expected), ("detections", detections, found)]
+    if all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE):
+        return
+    sizes = [
+        frame.select("image_id").with_columns(height=masks.height, width=masks.width, table=pl.lit(table))
+        for table, frame, masks in parts
+    ]
+    first = [pl.col(name).first().over("image_id") != pl.col(name) for name in ("height", "width")]
+    differs = pl.concat(sizes).select(first[0] | first[1]).to_series()
+    for table, frame, part in (
+        ("annotations", annotations, differs[: annotations.height]),
+        ("detections", detections, differs[annotations.height :]),
+    ):
+        remedy = "correct the sizes, or give the images' image_height and image_width"
+        _refuse(table, frame, part, "size of the mask is not that of the image's other masks", remedy)
+
+
+def _from_json(table: str, rows: pl.DataFrame) -> Runs:
+    """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
+    text = pl.col("mask").str.strip_chars_start()
+    is_polygons, is_encoding, is_plain = (
+        rows.lazy()
+        .select(
+            polygons=text.str.starts_with("["), encoding=text.str.starts_with("{"), plain=pl.col("mask").str.contains(_PLAIN)
+        )
+        .collect(engine="streaming")
+    )
+    is_plain &= is_encoding
+    neither = "mask is neither polygons nor run lengths"
+    remedy = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
+    _refuse(table, rows, ~(is_polygons | is_encoding), neither, remedy)
+    kinds = (is_polygons, _POLYGONS), (is_encoding & ~is_plain, _TEXT), (is_plain, _COUNTS)
+    parts, places = [], []
+    for which, dtype in kinds:
+        if which.any() or (dtype is _POLYGONS and not len(which)):
+            part = rows if which.all() else rows.filter(which)
+            part = part.with_columns(mask=_parsed(table, part, dtype, neither, remedy))
+            places.append(which.arg_true().to_numpy())
+            parts.append(_from_polygons(table, part) if dtype is _POLYGONS else _from_encodings(table, part))
+    if len(parts) == 1:
+        return parts[0]
+    return concatenate(parts).take(np.argsort(np.concatenate(places), kind="stable"))
+
+
+def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
+    try:
+        parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
+        if len(parsed) == rows.height:
+            return parsed
+    except pl.exceptions.PolarsError:
+        pass
+    values = [_loaded(text, dtype is _POLYGONS) for text in rows["mask"]]
+    _refuse(table, rows, pl.Series([value is None for value in values], dtype=pl.Boolean), problem, remedy)
+    return pl.Series(values, dtype=dtype, strict=False)
+
+
+def _loaded(text: str, is_polygons: bool) -> Any:
+    """One mask that the fast reader did not take, to find out whether it is at fault; None if it is no mask."""
+    try:
+        value = json.loads(text)
+    except ValueError:
+        return None
+    if not is_polygons:
+        return value if isinstance(value.get("size"), list) and isinstance(value.get("counts"), (str, list)) else None
+    is_flat = all(isinstance(part, list) and all(isinstance(number, (int, float)) for number in part) for part in value)
+    return value if is_flat else None
+
+
+def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
+    polygons = rows["mask"]
+    unknown = rows["image_height"].is_null() | rows["image_width"].is_null()
+    problem = "polygons are given, but not the size of the image"
+    _refuse(table, rows, unknown, problem, "give the images' image_height and image_width")
+    _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
+    n_polygons = polygons.list.len()
+    _refuse(table, rows, n_polygons == 0, "mask has no polygon", "give one, or remove the rows")
+    parts = polygons.explode(empty_as_null=False)
+    n_numbers = parts.list.len()
+    owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
+    wrong = n_numbers.is_null() | (n_numbers < 6) | (n_numbers % 2 == 1)
+    problem = "a polygon has an odd number of coordinates, or fewer than 6"
+    _refuse_parts(table, rows, owner, wrong, problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
+    numbers = parts.explode(empty_as_null=False).cast(pl.Float64)
+    if numbers.null_count() or not math.isfinite(numbers.sum()):
+        broken = (~numbers.is_finite()).fill_null(True)
+        of_number = owner.gather(np.repeat(np.arange(len(parts)), n_numbers.to_numpy()))
+        problem = "a polygon has a coordinate that is not a finite number"
+        _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
+    n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
+    return rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+
+
+def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
+    fields = rows["mask"].struct.unnest()
+    if not {"size", "counts"} <= set(fields.columns):
+        raise ColumnError(f"{table}.mask: structs of size and counts expected, got {rows['mask'].dtype}")
+    size, counts = fields["size"], fields["counts"]
+    if isinstance(size.dtype, pl.Array):
+        size = size.arr.to_list()
+    unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
+    _refuse(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
+    height, width = (size.list.get(k).cast(pl.Int64) for k in (0, 1))
+    _check_positive(table, rows, height, width, "size of the run lengths")
+    other = ((height != rows["image_height"]) | (width != rows["image_width"])).fill_null(False)
+    problem = "size of the run lengths is not that of the image"
+    _refuse(table, rows, other, problem, "size is [height, width]; correct one of them")
+    tall, wide = height.to_numpy(), width.to_numpy()
+    found: Runs | Fault
+    if counts.dtype in (pl.String, pl.Binary):
+        buffers = counts.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
+        _, offsets, data = buffers.buffers()
+        at = np.frombuffer(offsets, dtype=np.int64)[buffers.offset : buffers.offset + len(counts) + 1]
+        text = np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
+        found = from_text(text, np.diff(at), tall, wide)
+    else:
+        numbers = counts.explode(empty_as_null=False).cast(pl.Int64)
+        n_counts = counts.list.len().to_numpy().astype(np.int64)
+        if numbers.null_count():
+            owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
+            _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
+        found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
+    if not isinstance(found, Runs):
+        raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), "encode these masks again")
+    return found
+
+
+def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
+    bitmaps = rows["mask"]
+    n_lines = bitmaps.list.len()
+    _refuse(table, rows, n_lines == 0, "bitmap has no rows", "give as many as the image has")
+    lines = bitmaps.explode(empty_as_null=False)
+    n_pixels = lines.list.len()
+    height = n_lines.to_numpy().astype(np.int64)
+    first = n_pixels.gather(np.cumsum(height) - height)
+    owner = pl.Series(np.repeat(np.arange(len(bitmaps)), height))
+    wrong = n_pixels.is_null() | (n_pixels != first.gather(owner)) | (n_pixels == 0)
+    problem = "bitmap has rows of different lengths, or without pixels"
+    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, "every row has a value for each pixel")
+    other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
+    _refuse(table, rows, other, "bitmap has another size than the image", "bitmaps have a list for each row of the image")
+    _check_positive(table, rows, n_lines, first, "size of the bitmap")
+    pixels = lines.explode(empty_as_null=False)
+    if pixels.null_count():
+        of_pixel = owner.gather(np.repeat(np.arange(len(lines)), n_pixels.to_numpy()))
+        _refuse_parts(table, rows, of_pixel, pixels.is_null(), "bitmap has pixels without a value", "0 is outside, 1 inside")
+    flags = pixels if pixels.dtype == pl.Boolean else pixels != 0
+    return from_bitmaps(flags.to_numpy(), height, first.to_numpy().astype(np.int64))
+
+
+def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
+    wrong = ((height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)).fill_null(True)
+    _refuse(table, rows, wrong, f"{what} is not positive, or more than 2**30 pixels", "correct it")
+
+
+def _key(table: str) -> str:
+    return f"{table.removesuffix('s')}_id"
+
+
+def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+    if broken.any():
+        raise RowError(table, problem, _key(table), frame[_key(table)].filter(broken).to_list(), remedy)
+
+
+def _refuse_parts(table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str) -> None:
+    """An error where a part of a row's mask is broken."""
+    if broken.any():
+        bad = owner.filter(broken).unique(maintain_order=True)
+        raise RowError(table, problem, _key(table), rows[_key(table)].gather(bad).to_list(), remedy)

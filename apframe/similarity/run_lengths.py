@@ -1,0 +1,132 @@
+"""COCO's run-length encodings as runs: counts of pixels outside and inside in turn, down the columns, plain or as text.
+
+Source: `rleFrString` of the COCO mask API, which is lenient: here, what is no valid encoding is a fault.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+
+from apframe.similarity.runs import BLOCK, MOST_PIXELS, Runs, concatenate, in_blocks, split_at_columns
+
+_OFFSET, _MORE = 48, 32  # of a character: its zero, and the flag that the number goes on
+_MOST_DIGITS = 7  # 32 bits
+Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+NOT_TEXT = "the run lengths are not COCO's text"
+CUT_OFF = "the run lengths are cut off"
+NEGATIVE = "run lengths are negative"
+NOT_WHOLE = "the run lengths do not add up to height × width"
+
+
+def from_text(characters: np.ndarray, n_characters: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+    """Masks from COCO's compressed counts, the texts of all one after the other.
+
+    Each character holds five bits, from 48 on, lowest bits first, and a flag that more follow; the last one's highest bit is
+    the sign. From the fourth on, a number is the difference to the one before the last.
+
+    >>> text = np.frombuffer(b"13", dtype=np.uint8)  # one pixel outside, three inside
+    >>> masks = from_text(text, np.array([2]), np.array([2]), np.array([2]))
+    >>> masks.column.tolist(), masks.top.tolist(), masks.bottom.tolist()
+    ([0, 1], [1, 0], [2, 2])
+    """
+    stop = np.cumsum(n_characters)
+
+    def of_block(first: int, last: int) -> Runs | Fault:
+        begin = int(stop[first - 1]) if first else 0
+        text = characters[begin : int(stop[last - 1]) if last else 0] - np.uint8(_OFFSET)
+        found = _decoded(text, stop[first:last] - begin, height[first:last], width[first:last])
+        return found if isinstance(found, Runs) else (found[0], found[1] + first)
+
+    return _together(in_blocks(of_block, _weights(n_characters, height, width)))
+
+
+def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+    """Masks from plain counts, those of all one after the other.
+
+    >>> from_counts(np.array([1, 3]), np.array([2]), np.array([2]), np.array([2])).area.tolist()
+    [3]
+    """
+    stop = np.cumsum(n_counts)
+
+    def of_block(first: int, last: int) -> Runs | Fault:
+        begin = int(stop[first - 1]) if first else 0
+        block = slice(first, last)
+        found = _runs_of(counts[begin : int(stop[last - 1]) if last else 0], n_counts[block], height[block], width[block])
+        return found if isinstance(found, Runs) else (found[0], found[1] + first)
+
+    return _together(in_blocks(of_block, _weights(n_counts, height, width)))
+
+
+def _weights(n: np.ndarray, height: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """So that neither the numbers nor the pixels of a block are too many."""
+    return n + height * width * BLOCK // MOST_PIXELS
+
+
+def _together(parts: list[Runs | Fault]) -> Runs | Fault:
+    """The masks of all blocks; or the first fault there is, with its masks in all blocks."""
+    faults = [part for part in parts if not isinstance(part, Runs)]
+    if not faults:
+        return concatenate([part for part in parts if isinstance(part, Runs)])
+    return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
+
+
+def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+    """The masks of a block from their characters, less 48."""
+    n_characters = np.diff(stop, prepend=0)
+    if text.max(initial=0) >= 64:
+        return NOT_TEXT, np.unique(np.searchsorted(stop, np.flatnonzero(text >= 64), side="right"))
+    is_cut = n_characters > 0
+    is_cut[is_cut] = text[stop[is_cut] - 1] >= _MORE
+    if is_cut.any():
+        return CUT_OFF, np.flatnonzero(is_cut)
+    counts = (text[np.flatnonzero(text < _MORE)] ^ 16).astype(np.int32) - 16  # the last digit of each number has its sign
+    digit = np.flatnonzero(text >= _MORE)  # all others, lowest first
+    bounds = stop - np.searchsorted(digit, stop)
+    number = digit - np.arange(len(digit))
+    value = text[digit] & 31
+    row = np.flatnonzero(np.concatenate([number[1:] != number[:-1], [True]])[: len(number)])
+    for _ in range(_MOST_DIGITS - 1):
+        of = number[row]
+        counts[of] = (counts[of] << 5) | value[row]
+        row = row[1:][number[row[1:] - 1] == of[1:]] - 1 if len(row) and row[0] == 0 else row[number[row - 1] == of] - 1
+    if len(row):
+        return NOT_TEXT, np.unique(np.searchsorted(bounds, number[row], side="right"))
+    n_counts = np.diff(bounds, prepend=0)
+    _sum_up(counts, bounds - n_counts, bounds)
+    return _runs_of(counts, n_counts, height, width)
+
+
+def _sum_up(counts: np.ndarray, start: np.ndarray, stop: np.ndarray) -> None:
+    """Counts in place of differences: every other number of a mask is summed up, but for its first."""
+    third = start[stop - start > 2]
+    counts[third + 2] -= counts[third]
+    for odd in (0, 1):  # the numbers in odd places of the block, whosever they are, and those in even ones
+        chain = counts[odd::2]
+        begin, end = (start + 1 - odd) // 2, (stop + 1 - odd) // 2
+        begin = begin[begin < end]
+        if len(begin):
+            chain[begin[1:]] -= np.add.reduceat(chain, begin)[:-1]
+            np.cumsum(chain, out=chain)
+
+
+def _runs_of(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+    """The masks of a block from their counts."""
+    stop, n_pixels = np.cumsum(n_counts), height * width
+    if counts.min(initial=0) < 0:
+        return NEGATIVE, np.unique(np.searchsorted(stop, np.flatnonzero(counts < 0), side="right"))
+    if counts.max(initial=0) > MOST_PIXELS:
+        return NOT_WHOLE, np.unique(np.searchsorted(stop, np.flatnonzero(counts > MOST_PIXELS), side="right"))
+    # into every other place of an array: NumPy sums up five times as fast where numbers do not stand side by side
+    position = np.cumsum(counts, out=np.empty((len(counts), 2), dtype=counts.dtype)[:, 0])
+    total = np.zeros(len(stop), dtype=np.int64)
+    total[stop > 0] = position[stop[stop > 0] - 1]
+    if position.min(initial=0) < 0 or (total != np.cumsum(n_pixels)).any():
+        sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
+        return NOT_WHOLE, np.flatnonzero(sums[stop] - sums[stop - n_counts] != n_pixels)
+    is_open = n_counts % 2 == 1  # ends outside: that count closes no run
+    inside = np.ones(len(position), dtype=bool)
+    inside[stop[is_open] - 1] = False
+    edges = position[inside]
+    n_runs = n_counts // 2
+    before = np.repeat((np.cumsum(n_pixels) - n_pixels).astype(np.int32), n_runs)
+    return split_at_columns(height, width, n_runs, edges[::2] - before, edges[1::2] - before)

@@ -1,0 +1,133 @@
+"""A similarity that the user writes: any function of the columns of two objects."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Any, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, ParameterError, RowError, first_line
+from apframe.similarity.pairs import Similarity, join_on_cell
+
+_ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
+_BLOCK = 1 << 20  # pairs at a time
+
+
+@dataclass(frozen=True, eq=False)
+class UserSimilarity(Similarity):
+    """A function of your own as a similarity.
+
+    Attributes
+    ----------
+    function
+        takes a Polars frame of pairs, and gives one value for each of its rows: a Polars expression over its columns, a
+        Series, a NumPy array or anything like one. The frame has the detection's columns by their names, the annotation's
+        with `_right` after them, except `annotation_id` and `is_crowd`, which keep theirs; both have `image_width` and
+        `image_height`. Values lie in [0, 1]; null is no pair. A value must not depend on other rows: many pairs come in
+        several frames. A function cannot be stored: it is None in an evaluation that was read back.
+    label
+        what it is called where the protocol is printed
+
+    Two are equal if they hold the same function object and label.
+
+    >>> nearness = UserSimilarity(lambda pairs: 1 / (1 + (pl.col("x") - pl.col("x_right")).abs()), "nearness")
+    >>> found = pl.DataFrame({"detection_id": [1], "cell": [7], "x": [3.0]})
+    >>> boxes = pl.DataFrame({"annotation_id": [4, 5], "cell": [7, 7], "x": [6.0, 9.0], "is_crowd": [False, False]})
+    >>> nearness.pair(found, boxes, least=0.2).rows()
+    [(0, 0, 0.25)]
+    """
+
+    name: ClassVar[str] = "user"
+    uses_images: ClassVar[bool] = True
+
+    function: Callable[[pl.DataFrame], Any] | None = None
+    label: str = "a function of your own"
+
+    def __post_init__(self) -> None:
+        if self.function is not None and not callable(self.function):
+            raise ParameterError(f"function: {self.function!r} cannot be called; give a function of a frame of pairs")
+        if not isinstance(self.label, str):
+            raise ParameterError(f"label: {self.label!r} is no text")
+
+    def __eq__(self, other: object) -> bool:
+        return isinstance(other, UserSimilarity) and self.function is other.function and self.label == other.label
+
+    def __hash__(self) -> int:
+        return hash((id(self.function), self.label))
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return self.label
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """See `Similarity.pair`; `ParameterError` where the function gives something else than one number per row."""
+        if self.function is None:
+            raise ParameterError(
+                f"{self.label}: the function of this similarity was not stored with the evaluation; "
+                "evaluate again with apframe.UserSimilarity(function)"
+            )
+        parts = [block.with_columns(self._values(frame)) for block, frame in _blocks(detections, annotations)]
+        schema = {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}
+        return pl.concat([pl.DataFrame(schema=schema), *parts]).filter(pl.col("similarity") >= least)
+
+    def _values(self, pairs: pl.DataFrame) -> pl.Series:
+        """What the function gives for a frame of pairs, as Float64 in [0, 1] or null."""
+        assert self.function is not None
+        values = self._as_series(self.function(pairs), pairs)
+        if len(values) != pairs.height:
+            raise ParameterError(f"{self.label}: one value per row is needed, {pairs.height} in all; it gives {len(values)}")
+        if not (values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)):
+            raise ParameterError(f"{self.label}: numbers in [0, 1] are needed; it gives {values.dtype}")
+        values = values.cast(pl.Float64).alias("similarity")
+        outside = (values.is_nan() | (values < 0) | (values > 1)).fill_null(False)
+        if outside.any():
+            ids = pairs.filter(outside).select("detection_id", "annotation_id").rows()
+            key = "(detection_id, annotation_id)"
+            raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, "give null where two cannot be a pair")
+        return values
+
+    def _as_series(self, given: Any, pairs: pl.DataFrame) -> pl.Series:
+        if isinstance(given, pl.Series):
+            return given
+        if isinstance(given, pl.Expr):
+            try:
+                return pairs.select(similarity=given)["similarity"]
+            except pl.exceptions.PolarsError as error:
+                columns = ", ".join(pairs.columns)
+                problem = f"{self.label}: the expression fails: {first_line(error)}; the columns are {columns}"
+                raise ParameterError(problem) from error
+        return self._from_array(given)
+
+    def _from_array(self, given: Any) -> pl.Series:
+        import numpy as np
+
+        try:
+            if isinstance(given, (list, tuple)) or hasattr(given, "__arrow_c_array__"):
+                return pl.Series(given)
+            array = np.asarray(given)
+        except (TypeError, ValueError, RuntimeError, pl.exceptions.PolarsError) as error:
+            raise ParameterError(
+                f"{self.label}: a {type(given).__name__} is no column of numbers: {first_line(error)}"
+            ) from error
+        if array.ndim != 1 or array.dtype.kind not in "biuf":
+            shape = f"a {type(given).__name__} of shape {array.shape} and type {array.dtype}"
+            raise ParameterError(f"{self.label}: one number per row is needed; it gives {shape}")
+        return pl.Series(array)
+
+
+def _blocks(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterator[tuple[pl.DataFrame, pl.DataFrame]]:
+    """Pairs as row numbers, and as the frame that the function sees, some at a time."""
+    left = detections.drop("cell")
+    right = annotations.drop("cell").select(pl.col(*_own(annotations)), pl.exclude(_ANNOTATIONS_OWN).name.suffix("_right"))
+    if doubled := [name for name in right.columns if name in left.columns]:
+        raise ColumnError(f"detections: a column {', '.join(doubled)} stands for the annotation's; rename it")
+    numbers = join_on_cell(detections, annotations, []).select("detection", "annotation").collect(engine="streaming")
+    for block in numbers.iter_slices(_BLOCK):
+        yield block, left[block["detection"]].hstack(right[block["annotation"]])
+
+
+def _own(annotations: pl.DataFrame) -> list[str]:
+    return [name for name in _ANNOTATIONS_OWN if name in annotations.columns]

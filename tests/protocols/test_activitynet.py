@@ -1,0 +1,134 @@
+"""ActivityNet: every number is that of loops over its rule for temporal localisation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+
+import apframe as apf
+from tests.parity.reference import close
+from tests.protocols.generated import area_under_envelope, half_as_often, mean, sets
+
+pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+
+Row = dict[str, Any]
+THRESHOLDS = np.linspace(0.5, 0.95, 10).tolist()
+ACTIVITIES = ["jump", "run", "swim"]
+
+
+def interval_iou(one: Row, other: Row) -> float:
+    shared = max(0.0, min(one["end_time"], other["end_time"]) - max(one["start_time"], other["start_time"]))
+    return shared / (one["end_time"] - one["start_time"] + other["end_time"] - other["start_time"] - shared)
+
+
+def judge(truth: list[Row], results: list[Row], threshold: float) -> list[bool]:
+    """Which predictions of an activity are true, best score first: each takes the best of the intervals that are free."""
+    outcomes = []
+    locked = set[int]()
+    for row in sorted(results, key=lambda row: -row["score"]):
+        here = [number for number, other in enumerate(truth) if other["image_id"] == row["image_id"]]
+        # the last of equal ones comes first, as the reference turns a sorted list round
+        for number in sorted(here, key=lambda number: (interval_iou(row, truth[number]), number), reverse=True):
+            if interval_iou(row, truth[number]) < threshold:
+                outcomes.append(False)
+                break
+            if number not in locked:
+                locked.add(number)
+                outcomes.append(True)
+                break
+        else:
+            outcomes.append(False)
+    return outcomes
+
+
+def videos(random: np.random.Generator, n_images: int) -> tuple[dict[str, list[Row]], list[Row]]:
+    """Intervals of whole seconds, many of which overlap equally; predictions near them and elsewhere, in any order."""
+    annotations: list[Row] = []
+    results: list[Row] = []
+    names = [f"video {key}" for key in range(n_images)]
+    for name in names:
+        for _ in range(random.integers(0, 6)):
+            start, length = random.integers(0, 30), random.choice([2, 5, 10, 20])
+            cell = {"image_id": name, "category_id": str(random.choice(ACTIVITIES))}
+            annotations.append(cell | {"start_time": float(start), "end_time": float(start + length)})
+            for _ in range(random.integers(0, 4)):
+                moved = start + random.integers(-2, 3)
+                longer = max(1, length + random.integers(-3, 4))
+                results.append(cell | {"start_time": float(moved), "end_time": float(moved + longer)})
+    results = [results[place] for place in random.permutation(len(results))]
+    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
+    truth = {"images": [{"image_id": name} for name in names], "annotations": annotations}
+    return truth, [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
+
+
+def evaluate(truth: dict[str, list[Row]], results: list[Row]) -> apf.Evaluation:
+    dataset = apf.Dataset(pl.DataFrame(truth["images"]), {"category_id": ACTIVITIES}, pl.DataFrame(truth["annotations"]))
+    return apf.evaluate(dataset, pl.DataFrame(results), apf.ACTIVITYNET)
+
+
+@given(sets(videos))
+def test_average_precision_equals_loops(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
+    truth, results = data
+    evaluation = evaluate(truth, results)
+    expected: dict[tuple[str, float], float | None] = {}
+    for activity in ACTIVITIES:
+        of_activity = [[row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results)]
+        for threshold in THRESHOLDS:
+            n_positives = len(of_activity[0])
+            value = area_under_envelope(judge(*of_activity, threshold), n_positives) if n_positives else None
+            expected[activity, round(threshold, 10)] = value
+    metrics = evaluation.metrics.sort("category_id", "iou_threshold")
+    assert metrics.select("category_id", "iou_threshold").rows() == list(expected)
+    assert metrics["ap"].to_list() == close(expected.values())
+    summary = {"AP": mean(expected.values())}
+    for place in (0.5, 0.75, 0.95):
+        summary[f"AP{place * 100:.0f}"] = mean(value for (_, threshold), value in expected.items() if threshold == place)
+    assert evaluation.summary.rows() == list(zip(summary, close(summary.values()), strict=True))
+
+
+@half_as_often
+@given(sets(videos))
+def test_outcomes_by_rank_equal_loops(data: tuple[dict[str, list[Row]], list[Row]]) -> None:
+    truth, results = data
+    evaluation = evaluate(truth, results)
+    for threshold in (0.5, 0.75):
+        matches = evaluation.matches(threshold).drop_nulls("detection_id").sort("rank")
+        for activity in ACTIVITIES:
+            of_activity = [[row for row in rows if row["category_id"] == activity] for rows in (truth["annotations"], results)]
+            found = matches.filter(category_id=activity)["outcome"].to_list()
+            assert found == ["tp" if is_true else "fp" for is_true in judge(*of_activity, threshold)]
+
+
+def one_video(annotations: list[tuple[float, float]], predictions: list[tuple[float, float]]) -> apf.Evaluation:
+    cell = {"image_id": "v", "category_id": "run"}
+    truth = [cell | {"start_time": start, "end_time": end} for start, end in annotations]
+    found = [cell | {"start_time": start, "end_time": end, "score": 0.9 - k / 10} for k, (start, end) in enumerate(predictions)]
+    return evaluate({"images": [{"image_id": "v"}], "annotations": truth}, found)
+
+
+RULES: dict[str, tuple[list[tuple[float, float]], list[tuple[float, float]], list[tuple[int | None, int | None, str]]]] = {
+    "an overlap of exactly .5 is enough": ([(0, 10)], [(0, 5)], [(1, 1, "tp")]),
+    # unlike in VOC: the second prediction has the same best interval, which is taken, and takes the other
+    "the best of those that are free": ([(0, 10), (2, 12)], [(0, 10), (0, 10)], [(1, 1, "tp"), (2, 2, "tp")]),
+    "a third one finds nothing": (
+        [(0, 10), (2, 12)], [(0, 10), (0, 10), (1, 11)], [(1, 1, "tp"), (2, 2, "tp"), (3, None, "fp")],
+    ),
+    "the later of equal ones": ([(0, 10), (2, 12)], [(1, 11)], [(1, 2, "tp"), (None, 1, "fn")]),
+    "intervals that touch share nothing": ([(0, 10)], [(10, 20)], [(1, None, "fp"), (None, 1, "fn")]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("annotations", "predictions", "expected"), RULES.values(), ids=RULES)
+def test_rules_one_by_one(annotations: list[Any], predictions: list[Any], expected: list[Any]) -> None:
+    matches = one_video(annotations, predictions).matches()
+    assert matches.select("detection_id", "annotation_id", "outcome").rows() == expected
+
+
+def test_nothing_found() -> None:
+    truth = {"image_id": ["v"], "category_id": ["run"], "start_time": [0.0], "end_time": [10.0]}
+    dataset = apf.Dataset({"image_id": ["v"]}, {"category_id": ["run"]}, truth)
+    assert apf.evaluate(dataset, [], apf.ACTIVITYNET).stats.tolist() == [0, 0, 0, 0]

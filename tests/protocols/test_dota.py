@@ -1,0 +1,170 @@
+"""DOTA: every number is that of plain loops over shapely's polygons."""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apframe as apf
+from tests.parity.reference import close
+from tests.parity.voc_reference import average_precision
+from tests.protocols.generated import BOX, half_as_often, mean, sets
+
+shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+
+pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+
+Row = dict[str, Any]
+CATEGORIES = [1, 2]
+
+
+def corners(row: Row) -> list[float]:
+    """Around the box, turned counter-clockwise about its centre as one sees it: y points down, so its right end goes up."""
+    x, y = row["x"] + row["width"] / 2, row["y"] + row["height"] / 2
+    cos, sin = math.cos(row["angle"]), math.sin(row["angle"])
+    places = []
+    for right, down in ((-1, -1), (1, -1), (1, 1), (-1, 1)):
+        dx, dy = right * row["width"] / 2, down * row["height"] / 2
+        places += [x + dx * cos + dy * sin, y - dx * sin + dy * cos]
+    return places
+
+
+def overlap(one: Row, other: Row) -> float:
+    mine, theirs = (shapely.Polygon(np.reshape(corners(row), (4, 2))) for row in (one, other))
+    shared = mine.intersection(theirs).area
+    return shared / (mine.area + theirs.area - shared)
+
+
+def rotated(random: np.random.Generator, n_images: int) -> tuple[Any, Any]:
+    """Rotated boxes, some difficult, some alike; results near them, all of different score."""
+    annotations: list[Row] = []
+    results: list[Row] = []
+    for image_id in range(1, n_images + 1):
+        for _ in range(random.integers(0, 5)):
+            row = {"image_id": image_id, "category_id": int(random.choice(CATEGORIES))}
+            row |= dict(zip(BOX, [*random.uniform(0, 60, 2), *random.uniform(5, 60, 2)], strict=True))
+            row["angle"] = float(random.choice([0, math.pi / 2, random.uniform(-4, 4)]))
+            copies = 1 + int(random.random() < 0.2)
+            annotations += [row | {"ignore": bool(random.random() < 0.2)} for _ in range(copies)]
+            for _ in range(random.integers(0, 4)):
+                moves = {name: row[name] + random.normal(0, 3) for name in ("x", "y")}
+                moves["angle"] = row["angle"] + float(random.choice([0, math.pi, random.normal(0, 0.2)]))
+                results.append(row | moves)
+    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
+    results = [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
+    return {"images": list(range(1, n_images + 1)), "annotations": annotations}, results
+
+
+def judge(truth: Any, results: list[Row], category: int) -> list[bool | None]:
+    """What became of each detection, best score first: true, false, or None where it is ignored."""
+    outcomes: list[bool | None] = []
+    taken = set[int]()
+    for row in sorted((row for row in results if row["category_id"] == category), key=lambda row: -row["score"]):
+        here = [
+            (overlap(row, other), -number)
+            for number, other in enumerate(truth["annotations"])
+            if (other["image_id"], other["category_id"]) == (row["image_id"], category)
+        ]
+        best, number = max(here, default=(0.0, 0))
+        if best <= 0.5:
+            outcomes.append(False)
+        elif truth["annotations"][-number]["ignore"]:
+            outcomes.append(None)
+        else:
+            outcomes.append(-number not in taken)
+            taken.add(-number)
+    return outcomes
+
+
+def dataset(truth: Any, annotations: pl.DataFrame) -> apf.Dataset:
+    return apf.Dataset({"image_id": truth["images"]}, {"category_id": CATEGORIES}, annotations)
+
+
+def by_angle(rows: list[Row]) -> pl.DataFrame:
+    return pl.DataFrame(rows)
+
+
+def by_corners(rows: list[Row]) -> pl.DataFrame:
+    return by_angle(rows).drop(*BOX, "angle").with_columns(corners=pl.Series([corners(row) for row in rows]))
+
+
+@given(sets(rotated))
+def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
+    truth, results = data
+    evaluation = apf.evaluate(dataset(truth, by_angle(truth["annotations"])), by_angle(results), apf.DOTA)
+    expected = {}
+    for category in CATEGORIES:
+        outcomes = judge(truth, results, category)
+        found = evaluation.matches().filter(category_id=category).drop_nulls("detection_id").sort("rank")["outcome"].to_list()
+        assert found == [{True: "tp", False: "fp", None: "ignored"}[outcome] for outcome in outcomes]
+        n_positives = sum(row["category_id"] == category and not row["ignore"] for row in truth["annotations"])
+        expected[category] = average_precision(outcomes, n_positives, 2007)
+    assert evaluation.metrics.sort("category_id")["ap"].to_list() == close(expected.values())
+    assert evaluation.summary.rows() == [("AP", *close([mean(expected.values())]))]
+
+
+@half_as_often
+@given(sets(rotated), st.sampled_from([(by_angle, by_corners), (by_corners, by_angle), (by_corners, by_corners)]))
+def test_corners_and_angles_give_the_same_numbers(data: tuple[Any, list[Row]], forms: tuple[Any, Any]) -> None:
+    truth, results = data
+    evaluations = [
+        apf.evaluate(dataset(truth, of_truth(truth["annotations"])), of_results(results), apf.DOTA)
+        for of_truth, of_results in ((by_angle, by_angle), forms)
+    ]
+    first, other = evaluations
+    assert other.metrics.equals(first.metrics)
+    one, two = (evaluation.matches() for evaluation in evaluations)
+    assert two.drop("similarity").equals(one.drop("similarity"))
+    assert two["similarity"].to_list() == close(one["similarity"])
+
+
+# a box of 20 x 10 about (10, 10), and the same turned by 45 degrees: its right end goes up, to a smaller y
+LEVEL = {"x": 0.0, "y": 5.0, "width": 20.0, "height": 10.0}
+RIGHT_END_UP = [6.464466094, 20.606601718, -0.606601718, 13.535533906, 13.535533906, -0.606601718, 20.606601718, 6.464466094]
+
+
+@pytest.mark.parametrize(("angle", "outcome"), [(math.pi / 4, "tp"), (-math.pi / 4, "fp"), (math.pi / 4 - math.pi, "tp")])
+def test_angles_turn_counter_clockwise_as_one_sees_them(angle: float, outcome: str) -> None:
+    cell = {"image_id": [1], "category_id": [1]}
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, cell | {"corners": [RIGHT_END_UP]})
+    found = pl.DataFrame(cell | {"score": [0.9], "angle": [angle]} | {name: [value] for name, value in LEVEL.items()})
+    assert apf.evaluate(truth, found, apf.DOTA).matches().drop_nulls("detection_id")["outcome"].to_list() == [outcome]
+
+
+def upright(rows: list[tuple[float, float]], **columns: list[Any]) -> pl.DataFrame:
+    """Boxes that are 10 wide, from their top to their bottom edge."""
+    shapes = [[0.0, top, 10.0, top, 10.0, bottom, 0.0, bottom] for top, bottom in rows]
+    return pl.DataFrame({"image_id": [1] * len(rows), "category_id": [1] * len(rows), "corners": shapes} | columns)
+
+
+RULES: dict[str, tuple[pl.DataFrame, list[tuple[float, float]], list[tuple[int | None, int | None, str]]]] = {
+    "an overlap of .5 is not above .5": (upright([(0, 10)], ignore=[False]), [(0, 5)], [(1, None, "fp"), (None, 1, "fn")]),
+    "difficult ones are ignored": (
+        upright([(0, 10)], ignore=[True]),
+        [(0, 10), (0, 9)],
+        [(1, 1, "ignored"), (2, 1, "ignored")],
+    ),
+    "another annotation is not tried": (
+        upright([(0, 10), (1, 11)], ignore=[False, False]),
+        [(0, 10), (0, 10)],
+        [(1, 1, "tp"), (2, None, "fp"), (None, 2, "fn")],
+    ),
+}
+
+
+@pytest.mark.parametrize(("annotations", "found", "expected"), RULES.values(), ids=RULES)
+def test_rules_one_by_one(annotations: pl.DataFrame, found: list[tuple[float, float]], expected: list[Any]) -> None:
+    detections = upright(found, score=[0.9 - k / 10 for k in range(len(found))])
+    matches = apf.evaluate(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, annotations), detections, apf.DOTA).matches()
+    assert matches.select("detection_id", "annotation_id", "outcome").rows() == expected
+
+
+def test_nothing_found() -> None:
+    truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, upright([(0, 10)]))
+    assert apf.evaluate(truth, [], apf.DOTA).summary.rows() == [("AP", 0.0)]

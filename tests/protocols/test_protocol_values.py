@@ -1,0 +1,727 @@
+"""Protocols as values: what they say of themselves, what they are stored as; and tiny data for each with numbers by hand."""
+
+from __future__ import annotations
+
+import json
+import math
+from dataclasses import FrozenInstanceError, fields
+from pathlib import Path
+from typing import Any
+
+import duckdb
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.exceptions import MissingColumnWarning, NoAnnotationsWarning, ParameterError
+from apframe.protocols.protocol import CROWDS, IGNORES, MATCHINGS
+from apframe.protocols.published import departures
+from apframe.protocols.summary import headlines
+from apframe.ranking.definitions import Interpolated, Voc2007
+
+Json = dict[str, Any]
+SQUARE = [0, 0, 40, 40]
+ELSEWHERE = [50, 50, 40, 40]
+OUTLINE = [[0, 0, 40, 0, 40, 40, 0, 40]]  # of SQUARE
+PART = [[0, 0, 40, 0, 40, 25, 0, 25]]  # five eighths of it
+IMAGES = [{"id": 1, "width": 100, "height": 100, "weather": "fog"}, {"id": 2, "width": 100, "height": 100, "weather": "clear"}]
+CATEGORIES = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+
+
+def truth_of(annotations: list[Json], images: list[Json] = IMAGES, categories: list[Json] = CATEGORIES) -> Json:
+    """Ground truth, its annotations numbered from 11."""
+    numbered = [{"id": number} | row for number, row in enumerate(annotations, 11)]
+    return {"images": images, "categories": categories, "annotations": numbered}
+
+
+def at(image: int, category: int, **shape: Any) -> Json:
+    return {"image_id": image, "category_id": category} | shape
+
+
+def found(image: int, category: int, score: float, **shape: Any) -> Json:
+    return at(image, category, score=score, **shape)
+
+
+def points(number: int, shift: float = 0) -> list[float]:
+    """Keypoints on a slant, all visible."""
+    return [value for k in range(number) for value in (k + shift, 2 * k + shift, 2)]
+
+
+# One hit, one miss, and what the protocol treats in a way of its own.
+ONE_OF_TWO = truth_of([at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600)])
+ONE_HIT = [found(1, 1, 0.9, bbox=SQUARE), found(2, 2, 0.8, bbox=ELSEWHERE)]
+DIFFICULT = truth_of([at(1, 1, bbox=SQUARE), at(2, 2, bbox=SQUARE), at(2, 2, bbox=ELSEWHERE, ignore=1)])
+MASKS = truth_of(
+    [at(1, 1, bbox=SQUARE, segmentation=OUTLINE, area=1600), at(2, 2, bbox=SQUARE, segmentation=OUTLINE, area=1600)]
+)
+MASKS_FOUND = [found(1, 1, 0.9, segmentation=OUTLINE), found(2, 2, 0.8, segmentation=PART)]
+PEOPLE = truth_of([
+    at(1, 1, bbox=[0, 0, 40, 60], area=1600, keypoints=points(17), num_keypoints=17),
+    at(2, 1, bbox=[0, 0, 40, 60], area=1600, keypoints=points(17), num_keypoints=17),
+    at(2, 1, bbox=[0, 0, 40, 60], area=1600, keypoints=[0] * 51, num_keypoints=0),
+], categories=CATEGORIES[:1])  # fmt: skip
+LVIS_TRUTH = truth_of(
+    [at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600), at(2, 3, bbox=SQUARE, area=1600),
+     at(2, 3, bbox=ELSEWHERE, area=1600, ignore=1)],
+    [IMAGES[0] | {"neg_category_ids": [3], "not_exhaustive_category_ids": []},
+     IMAGES[1] | {"neg_category_ids": [], "not_exhaustive_category_ids": [2]}],
+    [{"id": 1, "name": "cat", "frequency": "r"}, {"id": 2, "name": "dog", "frequency": "c"},
+     {"id": 3, "name": "bird", "frequency": "f"}],
+)  # fmt: skip
+LVIS_FOUND = [
+    found(1, 1, 0.9, bbox=SQUARE),
+    found(2, 2, 0.95, bbox=ELSEWHERE),  # the dogs of image 2 are not all annotated: ignored
+    found(2, 2, 0.8, bbox=SQUARE),
+    found(1, 2, 0.99, bbox=SQUARE),  # nobody has looked for dogs on image 1: left out
+    found(1, 3, 0.9, bbox=SQUARE),  # it was verified that there is no bird: false
+    found(2, 3, 0.8, bbox=SQUARE),
+    found(2, 3, 0.7, bbox=ELSEWHERE),  # its annotation is ignored
+]
+ANIMALS = truth_of(
+    [at(1, 2, bbox=SQUARE), at(1, 2, bbox=ELSEWHERE, iscrowd=1), at(2, 3, bbox=SQUARE)],
+    categories=[{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1]}, {"id": 3, "name": "car"}],
+)
+ANIMALS_FOUND = [
+    found(1, 2, 0.9, bbox=SQUARE),
+    found(1, 2, 0.8, bbox=[60, 60, 10, 10]),  # in the group of cats
+    found(1, 1, 0.7, bbox=SQUARE),  # a cat is an animal
+    found(1, 3, 0.9, bbox=SQUARE),  # nobody has looked for cars on image 1
+    found(2, 3, 0.8, bbox=SQUARE),
+]
+DIAMOND = [20, 0, 40, 20, 20, 40, 0, 20]
+TURNED = {"bbox": [20 - 200**0.5, 20 - 200**0.5, 800**0.5, 800**0.5], "angle": math.pi / 4}  # the same
+CROWDED = [
+    {"id": number, "weather": weather, "crowdIndex": index}
+    for number, weather, index in ((1, "fog", 0.1), (2, "fog", 0.8), (3, "fog", 0.9), (4, "clear", 0.0))
+]
+
+# name -> protocol, options, ground truth, results, some of the numbers by hand
+TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
+    "coco": ("coco", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.5, "AP50": 0.5, "APs": None, "APm": 0.5, "AR1": 0.5}),
+    # 1000 of 1600 pixels: three of ten thresholds
+    "coco segm": ("coco", {"iou_type": "segm"}, MASKS, MASKS_FOUND, {"AP": 0.65, "AP50": 1.0, "AP75": 0.5, "APm": 0.65}),
+    "coco boundary": ("coco", {"iou_type": "boundary"}, MASKS, MASKS_FOUND[:1], {"AP": 0.5, "AR100": 0.5}),
+    # half of two: precision 1 at 51 of 101 levels
+    "coco keypoints": (
+        "coco", {"iou_type": "keypoints"}, PEOPLE, [found(1, 1, 0.9, keypoints=points(17))],
+        {"AP": 51 / 101, "AP50": 51 / 101, "AR": 0.5, "AR75": 0.5, "APl": None},
+    ),
+    "voc2007": ("voc2007", {}, DIFFICULT, ONE_HIT, {"AP": 0.5}),
+    "voc2012": ("voc2012", {}, DIFFICULT, ONE_HIT, {"AP": 0.5}),
+    "lvis": (
+        "lvis", {}, LVIS_TRUTH, LVIS_FOUND,
+        {"AP": 2.5 / 3, "AP50": 2.5 / 3, "APr": 1.0, "APc": 1.0, "APf": 0.5, "APm": 2.5 / 3, "AR300": 1.0},
+    ),
+    "open_images": ("open_images", {}, ANIMALS, ANIMALS_FOUND, {"AP": 2.5 / 3}),  # cars: one false before one true
+    # the group counts: 2 of 2 cats, 1 of 2 animals; the car on image 1 is not judged
+    "open_images_challenge": ("open_images_challenge", {}, ANIMALS, ANIMALS_FOUND, {"AP": (1 + 0.5 + 1) / 3}),
+    "proposals": (
+        "proposals", {}, ONE_OF_TWO, ONE_HIT,
+        {"AR100": 0.5, "AR1000": 0.5, "ARs": None, "ARm": 0.5, "AR_96-128": None},
+    ),
+    "dota": (
+        "dota", {}, truth_of([at(1, 1, corners=DIAMOND), at(2, 2, corners=DIAMOND), at(2, 2, corners=DIAMOND, ignore=1)]),
+        [found(1, 1, 0.9, **TURNED), found(2, 2, 0.8, bbox=ELSEWHERE, angle=0.0)], {"AP": 0.5},
+    ),
+    # 13 of 16 seconds: seven of ten thresholds
+    "activitynet": (
+        "activitynet", {}, truth_of([at(1, 1, start_time=0, end_time=16)]),
+        [found(1, 1, 0.9, start_time=0, end_time=13)], {"AP": 0.7, "AP50": 1.0, "AP75": 1.0, "AP95": 0.0},
+    ),
+    # two of three: precision 1 at 67 of 101 levels
+    "crowdpose": (
+        "crowdpose", {}, truth_of([at(k, 1, bbox=[0, 0, 40, 60], keypoints=points(14), num_keypoints=14) for k in (1, 2, 3)],
+                                  CROWDED, CATEGORIES[:1]),
+        [found(1, 1, 0.9, keypoints=points(14)), found(2, 1, 0.8, keypoints=points(14))],
+        {"AP": 67 / 101, "AR": 2 / 3, "AP_easy": 1.0, "AP_medium": 1.0, "AP_hard": 0.0},
+    ),
+}  # fmt: skip
+each_protocol = pytest.mark.parametrize("name", TINY)
+VALUES = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
+each_value = pytest.mark.parametrize("protocol", VALUES, ids=lambda p: f"{p.name}-{p.iou_type}")
+
+
+def tiny(name: str, **options: Any) -> apf.Evaluation:
+    protocol, own, truth, results, _ = TINY[name]
+    return apf.evaluate(truth, results, protocol, **(own | options))
+
+
+def test_the_published_ones() -> None:
+    assert {name: protocol.iou_types for name, protocol in apf.PUBLISHED.items()} == {
+        "COCO": ("bbox", "segm", "keypoints", "boundary"), "VOC2007": ("bbox",), "VOC2012": ("bbox",),
+        "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
+        "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
+    }  # fmt: skip
+    assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
+
+
+@each_value
+def test_stored_and_made_again(protocol: apf.Protocol) -> None:
+    assert apf.Protocol.from_dict(protocol.as_dict()) == protocol
+    again = apf.Protocol.from_dict(json.loads(json.dumps(protocol.as_dict())))
+    assert again == protocol and hash(again) == hash(protocol)
+    assert set(protocol.as_dict()) == {each.name for each in fields(protocol)} - {"variants"}
+    assert departures(again) == []
+
+
+@each_value
+def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
+    changed = protocol.with_options(
+        iou_thresholds=[0.3, 1.0], area_ranges={"tiny": (0, 9)}, max_detections=[7], agnostic=True, matching="optimal",
+        similarity=apf.BoundaryIoU(dilation=0.1),
+    )  # fmt: skip
+    again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
+    assert again == changed != protocol
+    assert again.similarity == apf.BoundaryIoU(dilation=0.1)
+
+
+@each_value
+def test_text_says_each_rule(protocol: apf.Protocol) -> None:
+    name, citation, *rules = str(protocol).splitlines()
+    assert (name, citation) == (protocol.name, protocol.citation)
+    said = {line[:12].strip(): line[12:] for line in rules}
+    assert {"compares", "matching", "thresholds", "precision", "detections", "crowds", "ignored", "categories"} <= set(said)
+    assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
+    assert said["matching"] == MATCHINGS[protocol.matching]
+    assert ("above" if protocol.strict else "at least") in said["thresholds"]
+    assert str(protocol.definition) in said["precision"]
+    assert all(IGNORES[flag] in said["ignored"] for flag in protocol.ignores)
+    assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
+    assert ("all of them" in said["detections"]) == (protocol.max_detections == (None,))
+    assert said["summary"].split() == [line.metric for line in headlines(protocol, with_parts=True)]
+    assert "departs" not in said
+    assert not any(word in str(protocol) for word in ("None", "(0.5,)", "Protocol("))
+
+
+def test_crowds_are_told_where_they_have_a_rule() -> None:
+    for name in ("COCO", "VOC2007", "OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE", "LVIS", "ACTIVITYNET"):
+        assert CROWDS[apf.PUBLISHED[name].crowds] in str(apf.PUBLISHED[name])
+    # they are removed, with all that is outside the range: nothing is matched to them
+    assert "may match a crowd" not in str(apf.PROPOSALS)
+    assert "what is matched to them" not in str(apf.PROPOSALS)
+
+
+TEXTS = {
+    "VOC2007": """\
+VOC2007
+Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit
+compares    bbox: intersection over union of boxes, one pixel added to widths and heights
+matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+thresholds  similarity above 0.5
+precision   AP by the definition voc2007: mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)
+detections  all of them
+crowds      any number of detections may match a crowd (a group of objects); they are ignored
+ignored     annotations outside the area range or flagged ignore, and what is matched to them
+categories  each on its own, then the mean over those with annotations
+summary     AP""",
+    "LVIS": """\
+LVIS
+Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval
+compares    bbox: intersection over union of boxes (also segm, boundary)
+matching    each detection, best score first, takes the most similar annotation that is still free
+thresholds  similarity of at least 0.5 to 0.95 in 10 steps
+precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
+recall >= level, else 0
+detections  at most 300 per image, by score
+crowds      crowds are annotations like any other
+ignored     annotations outside the area range or flagged ignore, and what is matched to them
+categories  each on its own, then the mean over those with annotations; judged only on images \
+where they are annotated or verified
+areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10 square pixels
+parts       r: categories with frequency r; c: categories with frequency c; f: categories with frequency f
+summary     AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl""",
+    "OPEN_IMAGES_CHALLENGE": """\
+OPEN_IMAGES_CHALLENGE
+Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator
+compares    bbox: intersection over union of boxes
+matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+thresholds  similarity of at least 0.5
+precision   AP by the definition interpolated: sum over k of P_k (r_k - r_(k-1))
+detections  all of them
+crowds      a group of objects counts once, for the best of the detections inside it; the others are ignored
+ignored     annotations outside the area range, and what is matched to them
+categories  each on its own, then the mean over those with annotations; annotations count for the parents of their category \
+too; judged only on images where they are annotated or verified
+summary     AP""",
+    "PROPOSALS": """\
+PROPOSALS
+Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectron2, _evaluate_box_proposals
+compares    bbox: intersection over union of boxes
+matching    the most similar pair of all is taken first, whatever the scores, then the next
+thresholds  similarity of at least 0.5 to 0.95 in 10 steps
+precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
+recall >= level, else 0
+detections  at most 100, 1000 per image, by score
+categories  pooled
+areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10, 96-128 9216 to 16384, 128-256 16384 to \
+65536, 256-512 65536 to 262144, 512-inf 262144 to 1e+10 square pixels
+summary     AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf""",
+}
+
+
+@pytest.mark.parametrize("name", TEXTS)
+def test_text_whole(name: str) -> None:
+    of_proposals = name == "PROPOSALS"  # whose words on these two are the matter of the test above
+    lines = [
+        line for line in str(apf.PUBLISHED[name]).splitlines() if not (of_proposals and line.startswith(("crowds", "ignored")))
+    ]
+    assert lines == TEXTS[name].splitlines()
+
+
+HEADLINES = {
+    ("COCO", "bbox"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("COCO", "segm"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("COCO", "boundary"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("COCO", "keypoints"): "AP AP50 AP75 APm APl AR AR50 AR75 ARm ARl",
+    ("VOC2007", "bbox"): "AP",
+    ("VOC2012", "bbox"): "AP",
+    ("LVIS", "bbox"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
+    ("LVIS", "segm"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
+    ("LVIS", "boundary"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
+    ("OPEN_IMAGES", "bbox"): "AP",
+    ("OPEN_IMAGES_CHALLENGE", "bbox"): "AP",
+    ("PROPOSALS", "bbox"): "AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf",
+    ("DOTA", "rotated"): "AP",
+    ("ACTIVITYNET", "interval"): "AP AP50 AP75 AP95",
+    ("CROWDPOSE", "keypoints"): "AP AP50 AP75 AR AR50 AR75 AP_easy AP_medium AP_hard",
+}
+
+
+def test_headlines() -> None:
+    names = {(p.name, p.iou_type): " ".join(line.metric for line in headlines(p, with_parts=True)) for p in VALUES}
+    assert names == HEADLINES
+    assert [line.metric for line in headlines(apf.LVIS)] == [m for m in HEADLINES["LVIS", "bbox"].split() if m[-1] not in "rcf"]
+
+
+@each_protocol
+def test_numbers_by_hand(name: str) -> None:
+    evaluation = tiny(name)
+    values = dict(evaluation.summary.rows())
+    assert " ".join(values) == HEADLINES[evaluation.protocol.name, evaluation.protocol.iou_type]
+    expected = TINY[name][-1]
+    assert {metric: values[metric] for metric in expected} == pytest.approx(expected, abs=1e-12)
+    assert len(str(evaluation).splitlines()) == len(values)  # and none about departures
+
+
+@each_protocol
+def test_a_perfect_list_has_1(name: str) -> None:
+    evaluation = tiny(name)
+    truth, protocol = TINY[name][2], evaluation.protocol
+    shapes = ("bbox", "segmentation", "keypoints", "corners", "start_time", "end_time")
+    results = [
+        {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
+        for row in truth["annotations"]
+        if not (row.get("iscrowd") or row.get("ignore") or row.get("num_keypoints") == 0)
+    ]
+    if protocol.expands_hierarchy:
+        results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
+        truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
+    values = apf.evaluate(truth, results, protocol).summary["value"].drop_nulls().to_list()
+    assert values == pytest.approx([1.0] * len(values), abs=1e-12) and values
+
+
+@pytest.mark.parametrize("kind", ["memory", "file", "frame"])
+@each_protocol
+def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> None:
+    protocol, options, truth, _, _ = TINY[name]
+    (tmp_path / "results.json").write_text("[]")
+    nothing: dict[str, Any] = {"memory": [], "file": tmp_path / "results.json", "frame": pl.DataFrame()}
+    evaluation = apf.evaluate(truth, nothing[kind], protocol, **options)
+    some = dict(tiny(name).summary.rows())
+    expected = {metric: None if value is None else 0.0 for metric, value in some.items()}
+    assert dict(evaluation.summary.rows()) == expected
+    assert set(evaluation.matches()["outcome"]) == {"fn"}
+
+
+@each_protocol
+def test_without_annotations_all_is_null(name: str) -> None:
+    protocol, options, truth, results, _ = TINY[name]
+    for some in (results, []):
+        with pytest.warns(NoAnnotationsWarning):
+            evaluation = apf.evaluate(truth | {"annotations": []}, some, protocol, **options)
+        assert set(evaluation.summary["value"]) == {None}
+        assert "tp" not in set(evaluation.matches()["outcome"])
+
+
+@pytest.mark.parametrize("name", [name for name in TINY if name != "crowdpose"])
+def test_one_category_alone_is_as_among_others(name: str) -> None:
+    protocol, options, truth, results, _ = TINY[name]
+    whole = tiny(name).metrics.filter(pl.lit(protocol == "proposals") | (pl.col("category_id") == 1))
+    alone = apf.evaluate(truth, results, protocol, categories=[1], **options)
+    assert alone.summary.height == tiny(name).summary.height
+    if protocol != "proposals":  # which pools the categories
+        assert_frame_equal(alone.metrics, whole, check_exact=True)
+
+
+def test_other_iou_types() -> None:
+    for protocol in apf.PUBLISHED.values():
+        assert protocol.variant(None) is protocol is protocol.variant(protocol.iou_type)
+        for variant in protocol.variants:
+            assert protocol.variant(variant.iou_type) == variant != protocol
+        with pytest.raises(ParameterError) as caught:
+            protocol.variant("lines")
+        assert str(caught.value) == f"{protocol.name} has no iou_type 'lines'; it has {', '.join(protocol.iou_types)}"
+
+
+def test_values_are_frozen() -> None:
+    with pytest.raises(FrozenInstanceError):
+        apf.COCO.strict = True  # type: ignore[misc]
+    assert apf.COCO.with_options() == apf.COCO and hash(apf.COCO) == hash(apf.COCO.with_options())
+    assert len(set(VALUES)) == len(VALUES)
+
+
+def test_names_in_any_case() -> None:
+    for name, protocol in apf.PUBLISHED.items():
+        for spelled in (name, name.lower(), name.replace("_", "-"), f" {name.title()} "):
+            assert apf.evaluate(ONE_OF_TWO, ONE_HIT, spelled).protocol == protocol if protocol.iou_type == "bbox" else True
+    with pytest.raises(ParameterError, match=r"^no protocol 'lviss'; did you mean lvis\?$"):
+        apf.evaluate(ONE_OF_TWO, ONE_HIT, "lviss")
+    with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*a similarity is named by iou_type=$"):
+        apf.evaluate(ONE_OF_TWO, ONE_HIT, "segm")
+    with pytest.raises(ParameterError, match=r"^protocol is a value such as apframe.COCO or its name, not 3$"):
+        apf.evaluate(ONE_OF_TWO, ONE_HIT, 3)  # type: ignore[arg-type]
+
+
+# options -> the fields that differ
+OPTIONS: dict[str, tuple[Json, list[str]]] = {
+    "none": ({}, []),
+    "the published ones": ({"max_detections": [1, 10, 100], "matching": "score", "similarity": apf.BoxIoU()}, []),
+    "thresholds": ({"iou_thresholds": 0.5}, ["iou_thresholds"]),
+    "levels": ({"recall_levels": [0, 0.5, 1]}, ["definition"]),
+    "areas": ({"area_ranges": {"tiny": (0, 9)}}, ["area_ranges"]),
+    "limits": ({"max_detections": [300, 1]}, ["max_detections"]),
+    "pooled": ({"agnostic": True}, ["agnostic"]),
+    "matching": ({"matching": "optimal"}, ["matching"]),
+    "similarity": ({"similarity": apf.InclusiveBoxIoU()}, ["similarity"]),
+    "several": ({"similarity": apf.InclusiveBoxIoU(), "matching": "best_overlap"}, ["similarity", "matching"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("options", "names"), OPTIONS.values(), ids=OPTIONS)
+def test_departures(options: Json, names: list[str]) -> None:
+    protocol = apf.COCO.with_options(**options)
+    assert departures(protocol) == names
+    evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, **options)
+    assert evaluation.protocol == protocol
+    last = str(evaluation).splitlines()[-1]
+    if names:
+        assert last == f" not COCO as published: other {', '.join(names)}"
+        assert str(protocol).splitlines()[-1] == f"departs     from COCO as published in {', '.join(names)}"
+    else:
+        assert last.startswith(" Average Recall     (AR) @[ IoU=0.50:0.95 | area= large | maxDets=100 ]")
+
+
+def test_options_that_a_protocol_cannot_take() -> None:
+    with pytest.raises(ParameterError, match=r"^LVIS limits the detections of an image: max_detections is one number, got \("):
+        apf.LVIS.with_options(max_detections=[100, 300])
+    with pytest.raises(ParameterError, match=r"^recall_levels: the definition interpolated has none$"):
+        apf.VOC2012.with_options(recall_levels=[0, 1])
+    with pytest.raises(ParameterError, match=r"^matching is one of score, best_overlap, similarity, optimal, not 'hungarian'$"):
+        apf.COCO.with_options(matching="hungarian")
+    with pytest.raises(ParameterError, match=r"^similarity: 'box_iou' is none; take one such as apframe.BoxIoU\(\) or "):
+        apf.COCO.with_options(similarity="box_iou")
+
+
+# choices of a protocol that cannot be -> the message
+WRONG: dict[str, tuple[Json, str]] = {
+    "matching": ({"matching": "greedy"}, r"^matching is one of score, .*, not 'greedy'$"),
+    "crowds": ({"crowds": "removed"}, r"^crowds is one of ignored, counted, ordinary, not 'removed'$"),
+    "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints$"),
+    "similarity": ({"similarity": "iou"}, r"^similarity: 'iou' is none; take one such as apframe.BoxIoU\(\)$"),
+    "definition": ({"definition": "voc2007"}, r"^definition: 'voc2007' is not a weighted sum, see apframe.definitions\(\)$"),
+    "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
+    "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
+    "no limits": ({"max_detections": ()}, r"^max_detections must be 1 or more, each once, got \(\)$"),
+    "limit 0": ({"max_detections": (0,)}, r"^max_detections must be 1 or more"),
+    "None before another": ({"max_detections": (None, 10)}, r"^max_detections must be 1 or more, each once, got \(None, 10\)$"),
+    "no areas": ({"area_ranges": ()}, r"^area_ranges must have at least one name"),
+    "area twice": ({"area_ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*different ones, got \["),
+    "area backwards": ({"area_ranges": (("all", 9.0, 1.0),)}, r"^area range 'all' must have 0 <= low <= high, got 9.0, 1.0$"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("choices", "message"), WRONG.values(), ids=WRONG)
+def test_protocols_that_cannot_be(choices: Json, message: str) -> None:
+    with pytest.raises(ParameterError, match=message):
+        apf.Protocol("MINE", "", **choices)
+
+
+def test_a_report_that_cannot_be_read() -> None:
+    protocol = apf.Protocol("MINE", "", report=("AP", "mAP"))
+    with pytest.raises(
+        ParameterError, match=r"^report: 'mAP' is no AP or AR, with a threshold or one of \{area\} \{limit\} \{"
+    ):
+        apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol).summary  # noqa: B018
+
+
+MINE = apf.Protocol(
+    name="MINE",
+    citation="this test",
+    similarity=apf.InclusiveBoxIoU(),
+    matching="best_overlap",
+    strict=True,
+    ignores=("ignore",),
+    iou_thresholds=(0.4, 0.5),
+    definition=Voc2007(),
+    area_ranges=(("every", 0.0, 1e10), ("small", 0.0, 2000.0)),
+    max_detections=(5, None),
+    parts=(apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_low", "categories", "level", up_to=1)),
+    report=("AP", "AP50", "AP{area}", "AR{limit}", "AP{part}"),
+)
+LEVELS = DIFFICULT | {"categories": [CATEGORIES[0] | {"level": 1}, CATEGORIES[1] | {"level": 2}]}
+
+
+def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
+    evaluation = apf.evaluate(LEVELS, ONE_HIT, MINE)
+    expected = {"AP": 0.5, "AP50": 0.5, "APs": 0.5, "AR5": 0.5, "AR": 0.5, "AP_fog": 1.0, "AP_low": 1.0}
+    values = dict(evaluation.summary.rows())
+    assert list(values) == list(expected) and values == pytest.approx(expected, abs=1e-12)
+    assert str(evaluation).splitlines()[-3:] == [
+        " Average Recall     (AR) @[ IoU=0.40:0.50 | area= every | maxDets=all ] = 0.500",
+        " Average Precision  (AP) @[ IoU=0.40:0.50 | area= every | maxDets=all | weather=fog ] = 1.000",
+        " Average Precision  (AP) @[ IoU=0.40:0.50 | area= every | maxDets=all | level=low ] = 1.000",
+    ]
+    said = str(MINE).splitlines()
+    assert said[:2] == ["MINE", "this test"]
+    assert "thresholds  similarity above 0.4, 0.5" in said
+    assert "parts       _fog: images with weather fog; _low: categories with level up to 1" in said
+    assert departures(MINE) == []
+    evaluation.write_parquet(tmp_path / "mine")
+    again = apf.read_evaluation(tmp_path / "mine")
+    assert again.protocol == MINE
+    assert_same(again, evaluation)
+
+
+def test_missing_columns_of_parts_are_told() -> None:
+    with pytest.warns(MissingColumnWarning) as caught:
+        values = dict(apf.evaluate(ONE_OF_TWO, ONE_HIT, "lvis").summary.rows())
+    said = [str(warning.message) for warning in caught]
+    assert all(f"LVIS: the categories have no column 'frequency', so that AP{name} is null" in said for name in "rcf")
+    assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
+
+
+def test_parts_without_any_image_or_category_are_null() -> None:
+    one = DIFFICULT | {"images": [image | {"weather": "clear"} for image in IMAGES]}
+    parts = (apf.Part("_fog", "images", "weather", equals="fog"), apf.Part("_clear", "images", "weather", equals="clear"))
+    protocol = apf.Protocol("MINE", "", parts=parts, report=("AP", "AP{part}"))
+    values = dict(apf.evaluate(one, ONE_HIT, protocol).summary.rows())
+    assert values["AP_fog"] is None and values["AP_clear"] == values["AP"]
+    frequent = LVIS_TRUTH | {"categories": [row | {"frequency": "f"} for row in LVIS_TRUTH["categories"]]}
+    values = dict(apf.evaluate(frequent, LVIS_FOUND, "lvis").summary.rows())
+    assert values["APr"] is values["APc"] is None and values["APf"] == pytest.approx(values["AP"])
+
+
+def test_parts_that_a_subset_does_not_have_are_null() -> None:
+    values = dict(tiny("crowdpose").where([1]).summary.rows())
+    assert values["AP_easy"] == pytest.approx(1.0) and values["AP_medium"] is values["AP_hard"] is None
+
+
+def test_parts_of_pooled_categories_are_null() -> None:
+    values = dict(apf.evaluate(LVIS_TRUTH, LVIS_FOUND, "lvis", agnostic=True).summary.rows())
+    assert [values[f"AP{name}"] for name in "rcf"] == [None] * 3
+    assert values["AP"] is not None
+
+
+def test_all_detections() -> None:
+    for name in ("voc2007", "voc2012", "open_images", "open_images_challenge", "dota", "activitynet"):
+        evaluation = tiny(name)
+        assert evaluation.metrics["max_detections"].to_list() == [None] * evaluation.metrics.height
+        assert evaluation.metrics.schema["max_detections"] == pl.Int64
+        assert all("maxDets=all" in line for line in str(evaluation).splitlines())
+        limited = tiny(name, max_detections=[3])
+        assert set(limited.metrics["max_detections"]) == {3}
+        assert str(limited).splitlines()[-1] == f" not {evaluation.protocol.name} as published: other max_detections"
+
+
+def test_more_than_any_limit() -> None:
+    """Where there is no limit, a hit after 400 others counts; with COCO's it does not."""
+    others = [found(1, 1, 0.9, bbox=ELSEWHERE)] * 400
+    for name in ("voc2007", "voc2012", "open_images"):
+        values = apf.evaluate(ONE_OF_TWO, [*others, found(1, 1, 0.1, bbox=SQUARE)], name).metrics
+        assert values["recall"].to_list() == [1.0, 0.0]
+    assert apf.evaluate(ONE_OF_TWO, [*others, found(1, 1, 0.1, bbox=SQUARE)]).metrics["recall"].sum() == 0
+
+
+# ---- written and read back
+
+
+def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
+    """Everything that is shown of both is equal."""
+    protocol = right.protocol
+    assert left.protocol == protocol and str(left) == str(right)
+    for table in ("images", "categories", "annotations"):
+        assert_frame_equal(getattr(left.dataset, table), getattr(right.dataset, table), check_exact=True)
+    assert_frame_equal(left.detections, right.detections, check_exact=True)
+    for table in ("summary", "metrics", "pairs", "assignments"):
+        assert_frame_equal(getattr(left, table), getattr(right, table), check_exact=True)
+    assert_frame_equal(left.by("weather"), right.by("weather"), check_exact=True)
+    for threshold in protocol.iou_thresholds:
+        for area, *_ in protocol.area_ranges:
+            assert_frame_equal(left.matches(threshold, area), right.matches(threshold, area), check_exact=True)
+    for side in (left, right):  # computed, not read
+        assert_frame_equal(side._pipeline.metrics(), right.metrics, check_exact=True)
+    parts = [each.where(pl.col("weather") == "fog") for each in (left, right)]
+    assert_frame_equal(parts[0].summary, parts[1].summary, check_exact=True)
+    assert_frame_equal(parts[0].matches(), parts[1].matches(), check_exact=True)
+
+
+@each_protocol
+def test_round_trip(name: str, tmp_path: Path) -> None:
+    evaluation = tiny(name)
+    evaluation.write_parquet(tmp_path / "run")
+    again = apf.read_evaluation(tmp_path / "run")
+    assert_same(again, evaluation)
+    again.write_parquet(tmp_path / "again")
+    assert_same(apf.read_evaluation(tmp_path / "again"), evaluation)
+    for table in ("images", "categories", "annotations", "detections", "summary", "metrics"):
+        texts = [pl.read_parquet(tmp_path / folder / f"{table}.parquet") for folder in ("run", "again")]
+        assert_frame_equal(*texts, check_exact=True)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+@each_protocol
+def test_slices_are_made_of_the_whole(name: str, tmp_path: Path) -> None:
+    """A slice is the evaluation of its images alone."""
+    evaluation = tiny(name)
+    evaluation.write_parquet(tmp_path / "run")
+    table = apf.read_evaluation(tmp_path / "run").by("weather")
+    for weather in ("fog", "clear"):
+        row = table.row(by_predicate=pl.col("weather") == weather, named=True)
+        part = dict(evaluation.where(pl.col("weather") == weather).summary.rows())
+        plain = [line.metric for line in headlines(evaluation.protocol)]
+        assert {metric: row[metric] for metric in plain} == pytest.approx({m: part[m] for m in plain}, abs=1e-12)
+
+
+QUERY = "SELECT outcome, count(*) AS n FROM matches WHERE area_range = 'all' AND iou_threshold = 0.5 GROUP BY ALL ORDER BY ALL"
+# at a similarity of .5, all areas
+COUNTS = {
+    "coco": {"tp": 1, "fp": 1, "fn": 1},
+    "coco segm": {"tp": 2},
+    "coco keypoints": {"tp": 1, "fn": 1},
+    "voc2007": {"tp": 1, "fn": 1, "ignored": 1},
+    "voc2012": {"tp": 1, "fn": 1, "ignored": 1},
+    "lvis": {"tp": 3, "fp": 1, "ignored": 2},
+    "open_images": {"tp": 3, "fp": 1, "ignored": 1},
+    "open_images_challenge": {"tp": 4, "fn": 1},
+    "proposals": {"tp": 1, "fp": 1, "fn": 1},
+    "dota": {"tp": 1, "fp": 1, "fn": 1},
+    "activitynet": {"tp": 1},
+    "crowdpose": {"tp": 2, "fn": 1},
+}
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_sql(name: str, tmp_path: Path) -> None:
+    evaluation = tiny(name)
+    evaluation.write_parquet(tmp_path / "run")
+    for each in (evaluation, apf.read_evaluation(tmp_path / "run")):
+        assert dict(each.sql(QUERY).rows()) == COUNTS[name]
+        assert each.sql("SELECT count(*) FROM matches").item() > 0
+        assert each.sql("SELECT count(*) FROM annotations").item() == evaluation.dataset.annotations.height
+    at_half = evaluation.matches(0.5)
+    assert dict(at_half["outcome"].cast(pl.String).value_counts().rows()) == COUNTS[name]
+
+
+@pytest.mark.parametrize("name", ["coco segm", "voc2007", "lvis", "open_images", "activitynet"])
+def test_database(name: str, tmp_path: Path) -> None:
+    evaluation = tiny(name)
+    evaluation.write_duckdb(tmp_path / "run.duckdb")
+    with duckdb.connect(str(tmp_path / "run.duckdb")) as connection:
+        counts = connection.sql(QUERY).fetchall()
+        assert connection.sql("FROM summary").fetchall() == evaluation.summary.rows()
+        limits = connection.sql("SELECT DISTINCT max_detections FROM metrics ORDER BY ALL").fetchall()
+    assert dict(counts) == dict(evaluation.sql(QUERY).rows())
+    assert limits == [(limit,) for limit in evaluation.protocol.max_detections]
+
+
+@each_protocol
+def test_html_and_other_tables(name: str) -> None:
+    evaluation = tiny(name)
+    html = evaluation._repr_html_()
+    assert all(metric in html for metric in evaluation.summary["metric"])
+    assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
+    curves = evaluation.curves(0.5)
+    outcomes = evaluation.matches(0.5).filter(pl.col("outcome").is_in(["tp", "fp"]))
+    assert curves.height == outcomes.height
+    per_image = evaluation.per_image(0.5)
+    assert per_image["image_id"].sort().to_list() == [image["id"] for image in TINY[name][2]["images"]]
+    assert per_image.select(pl.col("tp", "fp").sum()).row(0) == tuple(
+        (outcomes["outcome"] == which).sum() for which in ("tp", "fp")
+    )
+
+
+def test_what_is_not_judged_is_not_there(tmp_path: Path) -> None:
+    evaluation = tiny("lvis")
+    evaluation.write_parquet(tmp_path / "run")
+    for each in (evaluation, apf.read_evaluation(tmp_path / "run")):
+        assert each.detections["detection_id"].to_list() == [1, 2, 3, 5, 6, 7]
+        assert each.detections.filter("ignore")["detection_id"].to_list() == [2, 3]  # where they are not matched
+        assert each.dataset.images["not_exhaustive_category_ids"].to_list() == [[], [2]]
+        outcomes = each.matches(0.5).drop_nulls("detection_id").select("detection_id", "outcome").sort("detection_id").rows()
+        assert outcomes == [(1, "tp"), (2, "ignored"), (3, "tp"), (5, "fp"), (6, "tp"), (7, "ignored")]
+
+
+def test_annotations_are_expanded_once(tmp_path: Path) -> None:
+    evaluation = tiny("open_images")
+    rows = [(11, 2, None), (12, 2, None), (13, 3, None), (14, 1, 11), (15, 1, 12)]
+    evaluation.write_parquet(tmp_path / "run")
+    again = apf.read_evaluation(tmp_path / "run")
+    again.write_parquet(tmp_path / "again")
+    for each in (evaluation, again, apf.read_evaluation(tmp_path / "again")):
+        shown = each.dataset.annotations.select("annotation_id", "category_id", "expanded_from")
+        assert shown.rows() == rows
+        assert each.dataset.categories["parent_ids"].to_list() == [[], [1], []]
+    assert evaluation.where([1]).dataset.annotations["annotation_id"].to_list() == [11, 12, 14, 15]
+
+
+# name -> boxes and areas of the annotations and the detections, by hand
+MADE = {
+    "coco segm": ([(0, 0, 40, 40, 1600)] * 2, [(0, 0, 40, 40, 1600), (0, 0, 40, 25, 1000)]),
+    "coco keypoints": ([(0, 0, 40, 60, 1600)] * 3, [(0, 0, 16, 32, 512)]),
+    "dota": ([(0, 0, 40, 40, 800)] * 3, [(20 - 200**0.5, 20 - 200**0.5, 800**0.5, 800**0.5, 800), (50, 50, 40, 40, 1600)]),
+    "activitynet": ([(0, 0, 16, 1, 16)], [(0, 0, 13, 1, 13)]),
+    "crowdpose": ([(0, 0, 40, 60, 2400)] * 3, [(0, 0, 13, 26, 338)] * 2),
+}
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_boxes_that_were_made_stay_with_their_areas(name: str, tmp_path: Path) -> None:
+    evaluation = tiny(name)
+    evaluation.write_parquet(tmp_path / "run")
+    columns = ["x", "y", "width", "height", "area"]
+    for each in (evaluation, apf.read_evaluation(tmp_path / "run")):
+        for table, expected in zip((each.dataset.annotations, each.detections), MADE[name], strict=True):
+            assert [value for row in table.select(columns).rows() for value in row] == pytest.approx(
+                [value for row in expected for value in row]
+            )
+
+
+# ---- a similarity of one's own
+
+
+def nearness(_: pl.DataFrame) -> pl.Expr:
+    return 1 / (1 + (pl.col("x") - pl.col("x_right")).abs())
+
+
+def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
+    similarity = apf.UserSimilarity(nearness, "nearness")
+    evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, similarity=similarity)
+    assert evaluation.protocol.similarity == similarity
+    assert str(evaluation).splitlines()[-1] == " not COCO as published: other similarity"
+    assert "compares    bbox: nearness" in str(evaluation.protocol)
+    evaluation.write_parquet(tmp_path / "run")
+    again = apf.read_evaluation(tmp_path / "run")
+    for table in ("summary", "metrics", "pairs", "assignments"):
+        assert_frame_equal(getattr(again, table), getattr(evaluation, table), check_exact=True)
+    assert str(again) == str(evaluation)
+    assert "compares    bbox: nearness" in str(again.protocol)
+    assert again.sql("SELECT value FROM summary WHERE metric = 'AP'").item() == evaluation.summary["value"][0]
+    for compute in (again.matches, lambda: again.by("weather"), lambda: again.where([1]).summary, again.arrays):
+        with pytest.raises(ParameterError, match=r"^nearness: the function of this similarity was not stored with the evaluat"):
+            compute()
+
+
+def test_interpolated_is_stored_by_name() -> None:
+    assert apf.VOC2012.as_dict()["definition"] == {"name": "interpolated"}
+    assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()

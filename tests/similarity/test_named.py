@@ -1,0 +1,109 @@
+"""Similarities by name: as they are stored with a protocol, and what else may stand for one."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import sys
+from dataclasses import fields
+from importlib import import_module
+from pkgutil import iter_modules
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+import apframe.similarity
+from apframe.exceptions import ParameterError
+from apframe.similarity.keypoints import CROWDPOSE_SIGMAS
+from apframe.similarity.named import as_choices, as_similarity
+from apframe.similarity.pairs import Similarity
+
+VALUES = [
+    apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.BoundaryIoU(),
+    apf.BoundaryIoU(dilation=0.1), apf.OKS(), apf.OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), apf.OKS(sigmas=(0.1,)),
+    apf.RotatedIoU(), apf.IntervalIoU(), apf.UserSimilarity(label="mine"),
+]  # fmt: skip
+
+
+@pytest.mark.parametrize("similarity", VALUES, ids=repr)
+def test_stored_and_made_again(similarity: Similarity) -> None:
+    choices = as_choices(similarity)
+    again = as_similarity(json.loads(json.dumps(choices)))
+    assert again == similarity and type(again) is type(similarity)
+    assert choices["name"] == similarity.name
+    assert hash(again) == hash(similarity)
+    kept = {each.name for each in fields(similarity)} - {"function"}
+    assert kept <= set(choices)
+
+
+def test_all_there_are() -> None:
+    """Every similarity of the room can be stored, each under a name of its own."""
+    for module in iter_modules(apframe.similarity.__path__):
+        import_module(f"apframe.similarity.{module.name}")
+    kinds = set(Similarity.__subclasses__())
+    own = {kind for kind in kinds if kind.__module__.startswith("apframe.")}
+    assert own == {type(value) for value in VALUES}
+    assert len({kind.name for kind in own}) == len(own)
+
+
+@pytest.mark.parametrize("similarity", VALUES, ids=repr)
+def test_a_value_stands_for_itself(similarity: Similarity) -> None:
+    assert as_similarity(similarity) is similarity
+    assert isinstance(similarity.words, str) and similarity.words and "\n" not in similarity.words
+
+
+def mine(_: pl.DataFrame) -> pl.Expr:
+    return pl.lit(1.0)
+
+
+class Callable:
+    def __call__(self, pairs: pl.DataFrame) -> np.ndarray:
+        return np.ones(pairs.height)
+
+
+@pytest.mark.parametrize("function", [mine, lambda pairs: [1.0] * pairs.height, Callable(), np.vectorize(float)])
+def test_functions_stand_for_similarities(function: Any) -> None:
+    similarity = as_similarity(function)
+    assert isinstance(similarity, apf.UserSimilarity) and similarity.function is function
+    assert json.loads(json.dumps(as_choices(similarity))) == {"name": "user", "label": "a function of your own"}
+    assert as_similarity(as_choices(similarity)) == apf.UserSimilarity()  # without the function
+
+
+@pytest.mark.parametrize("value", [None, 3, 0.5, "box_iou", apf.BoxIoU, apf.OKS, float, [apf.BoxIoU()]])
+def test_what_is_none(value: Any) -> None:
+    with pytest.raises(
+        ParameterError, match=r"^similarity: .* is none; take one such as apframe.BoxIoU\(\) or apframe.OKS\(sigmas="
+    ):
+        as_similarity(value)
+
+
+def test_sigmas_that_came_as_an_array() -> None:
+    similarity = apf.OKS(sigmas=np.array([0.1, 0.2]))  # type: ignore[arg-type]
+    assert similarity == apf.OKS(sigmas=(0.1, 0.2)) and hash(similarity) == hash(apf.OKS(sigmas=(0.1, 0.2)))
+    assert json.loads(json.dumps(as_choices(similarity)))["sigmas"] == [0.1, 0.2]
+
+
+def test_parameters_that_were_stored_wrongly() -> None:
+    with pytest.raises(ParameterError, match="dilation=-1"):
+        as_similarity({"name": "boundary_iou", "dilation": -1})
+    with pytest.raises(LookupError):
+        as_similarity({"name": "nothing"})
+    with pytest.raises(TypeError):
+        as_similarity({"name": "box_iou", "dilation": 1})
+
+
+def test_naming_one_brings_in_nothing_heavy() -> None:
+    code = (
+        "import sys\n"
+        "from apframe.similarity.named import as_choices, as_similarity\n"
+        "import apframe as apf\n"
+        "for kind in (apf.BoxIoU, apf.MaskIoU, apf.BoundaryIoU, apf.OKS, apf.RotatedIoU, apf.IntervalIoU):\n"
+        "    as_similarity(as_choices(kind()))\n"
+        "apf.PUBLISHED\n"
+        "print({'numpy', 'shapely', 'scipy', 'duckdb', 'altair'} & set(sys.modules))\n"
+    )
+    done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"

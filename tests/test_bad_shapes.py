@@ -1,0 +1,459 @@
+"""Every way in which masks, keypoints, rotated boxes, intervals and the lists of protocols can be wrong, as a user meets it."""
+
+from __future__ import annotations
+
+import copy
+import json
+from collections.abc import Callable
+from math import inf, nan
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ApframeError, ColumnError, IdTypeError, InputError, ParameterError, RowError, UnknownIdError
+
+Json = dict[str, Any]
+GONE = object()  # in the place of a value: the field is not there
+
+OUTLINE = [[0, 0, 40, 0, 40, 40, 0, 40]]
+LENGTHS = {"size": [100, 100], "counts": [0, 40, 9960]}
+POINTS = [10.0, 10.0, 2] * 17
+CORNERS = [0, 0, 40, 0, 40, 40, 0, 40]
+TRUTH: Json = {
+    "images": [{"id": 1, "width": 100, "height": 100}, {"id": 2, "width": 100, "height": 100}],
+    "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    "annotations": [
+        {"id": 11, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 40], "area": 1600},
+        {"id": 12, "image_id": 2, "category_id": 2, "bbox": [0, 0, 40, 40], "area": 1600},
+    ],
+}
+RESULTS: list[Json] = [
+    {"image_id": 1, "category_id": 1, "score": 0.9, "bbox": [0, 0, 40, 40]},
+    {"image_id": 2, "category_id": 2, "score": 0.8, "bbox": [0, 0, 40, 40]},
+]
+
+
+def with_shape(shape: Json, truth: Json = TRUTH, results: list[Json] = RESULTS) -> tuple[Json, list[Json]]:
+    """The data with a good shape in every row; a value GONE takes a field away."""
+    truth, results = copy.deepcopy(truth), copy.deepcopy(results)
+    for row in [*truth["annotations"], *results]:
+        row |= {name: value for name, value in shape.items() if value is not GONE}
+        for name in [name for name, value in shape.items() if value is GONE]:
+            row.pop(name, None)
+    return truth, results
+
+
+def change(row: Json, fields: Json) -> None:
+    row |= {name: value for name, value in fields.items() if value is not GONE}
+    for name in [name for name, value in fields.items() if value is GONE]:
+        del row[name]
+
+
+def summary(truth: Any, results: Any, kind: str = "memory", folder: Path | None = None, **options: Any) -> dict[str, Any]:
+    if kind == "file":
+        assert folder is not None
+        for name, data in (("truth", truth), ("results", results)):
+            (folder / f"{name}.json").write_text(json.dumps(data))
+        truth, results = folder / "truth.json", folder / "results.json"
+    return dict(apf.evaluate(truth, results, **options).summary.rows())
+
+
+def one_line(error: BaseException) -> str:
+    text = str(error)
+    assert "\n" not in text
+    return text
+
+
+in_memory_and_as_files = pytest.mark.parametrize("kind", ["memory", "file"])
+
+# what is compared, and a good shape
+SHAPES: dict[str, tuple[Json, Json]] = {
+    "segm": ({"iou_type": "segm"}, {"segmentation": OUTLINE}),
+    "boundary": ({"iou_type": "boundary"}, {"segmentation": OUTLINE}),
+    "keypoints": ({"iou_type": "keypoints"}, {"keypoints": POINTS, "num_keypoints": 17}),
+    "dota": ({"protocol": "dota"}, {"corners": CORNERS}),
+    "angle": ({"protocol": "dota"}, {"angle": 0.5}),
+    "activitynet": ({"protocol": "activitynet"}, {"start_time": 1, "end_time": 5}),
+}
+
+# (what is compared, name) -> fields of one row, and what the message says before and after it names the row
+AGAIN = "encode these masks again"
+BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
+    ("segm", "RLE of another size"): (
+        {"segmentation": {"size": [100, 90], "counts": [0, 40, 8960]}},
+        "size of the run lengths is not that of the image", r"size is \[height, width\]; correct one of them",
+    ),
+    ("segm", "counts that fall short"): (
+        {"segmentation": {"size": [100, 100], "counts": [0, 40, 60]}}, "the run lengths do not add up to height × width", AGAIN,
+    ),
+    ("segm", "counts that go beyond"): (
+        {"segmentation": {"size": [100, 100], "counts": [0, 10_001]}}, "the run lengths do not add up to height × width", AGAIN,
+    ),
+    ("segm", "packed counts that fall short"): (
+        {"segmentation": {"size": [100, 100], "counts": "0X1"}}, "the run lengths do not add up to height × width", AGAIN,
+    ),
+    ("segm", "counts in no alphabet of COCO's"): (
+        {"segmentation": {"size": [100, 100], "counts": "~~~"}}, "the run lengths are not COCO's text", AGAIN,
+    ),
+    ("segm", "negative counts"): (
+        {"segmentation": {"size": [100, 100], "counts": [-1, 10_001]}}, "run lengths are negative", AGAIN,
+    ),
+    ("segm", "no size"): (
+        {"segmentation": {"counts": [0, 10_000]}}, "run lengths have no size or no counts", r"give both: size is \[height, wid",
+    ),
+    ("segm", "size of one number"): (
+        {"segmentation": {"size": [100], "counts": [0, 10_000]}}, "run lengths have no size or no counts", "give both: ",
+    ),
+    ("segm", "no counts"): ({"segmentation": {"size": [100, 100]}}, "run lengths have no size or no counts", "give both: "),
+    ("segm", "negative size"): (
+        {"segmentation": {"size": [-1, 100], "counts": [1]}}, "size of the run lengths is not positive, or more", "correct",
+    ),
+    ("segm", "odd polygon"): (
+        {"segmentation": [[0, 0, 40, 0, 40, 40, 0]]}, "a polygon has an odd number of coordinates, or fewer than 6",
+        r"polygons are \[x1, y1, x2, y2, x3, y3, ...\]",
+    ),
+    ("segm", "polygon of two points"): (
+        {"segmentation": [[0, 0, 40, 0]]}, "a polygon has an odd number of coordinates, or fewer than 6", "polygons are ",
+    ),
+    ("segm", "second polygon of none"): (
+        {"segmentation": [*OUTLINE, []]}, "a polygon has an odd number of coordinates, or fewer than 6", "polygons are ",
+    ),
+    ("segm", "no polygon"): ({"segmentation": []}, "mask has no polygon", "give one, or remove the rows"),
+    ("segm", "polygon with NaN"): (
+        {"segmentation": [[0, 0, nan, 0, 40, 40]]}, "a polygon has a coordinate that is not a finite number", "correct these",
+    ),
+    ("segm", "polygon with infinity"): (
+        {"segmentation": [[0, 0, inf, 0, 40, 40]]}, "a polygon has a coordinate that is not a finite number", "correct these",
+    ),
+    ("segm", "words in a polygon"): (
+        {"segmentation": [["a", 0, 4, 0, 4, 4]]}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ...\]",
+    ),
+    ("segm", "a word"): ({"segmentation": "all"}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ...\]"),
+    ("segm", "null"): ({"segmentation": None}, "mask is missing", "give it, or remove the rows"),
+    ("segm", "not there"): ({"segmentation": GONE}, "mask is missing", "give it, or remove the rows"),
+    ("boundary", "counts that fall short"): (
+        {"segmentation": {"size": [100, 100], "counts": [5]}}, "the run lengths do not add up to height × width", AGAIN,
+    ),
+    ("keypoints", "too few"): (
+        {"keypoints": POINTS[:-3]}, "keypoints is not a list of 51 numbers, x, y, visibility for each of 17 sigmas,",
+        r"correct these rows, or give other sigmas to OKS\(sigmas=...\)",
+    ),
+    ("keypoints", "one number too many"): ({"keypoints": [*POINTS, 1]}, "keypoints is not a list of 51 numbers", "correct"),
+    ("keypoints", "none"): ({"keypoints": []}, "keypoints is not a list of 51 numbers", "correct these rows"),
+    ("keypoints", "null"): ({"keypoints": None}, "keypoints is not a list of 51 numbers", "correct these rows"),
+    ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is not a list of 51 numbers", "correct these rows"),
+    ("keypoints", "NaN"): (
+        {"keypoints": [nan, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
+    ),
+    ("dota", "crossing sides"): (
+        {"corners": [0, 0, 40, 40, 40, 0, 0, 40]}, "corners do not go around a convex shape", "give the four corners in",
+    ),
+    ("dota", "not convex"): (
+        {"corners": [0, 0, 40, 0, 10, 10, 0, 40]}, "corners do not go around a convex shape", "give the four corners in",
+    ),
+    ("dota", "three corners"): (
+        {"corners": CORNERS[:6]}, "corners is not a list of 8 numbers", "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape",
+    ),
+    ("dota", "NaN"): ({"corners": [*CORNERS[:7], nan]}, "corners holds a number that is missing or not finite", "correct or"),
+    ("dota", "null"): ({"corners": None}, "corners is missing", "give it, or a column angle"),
+    ("angle", "null"): ({"angle": None}, "angle is missing or not a finite number", "give it in radians; upright boxes have 0"),
+    ("angle", "infinite"): ({"angle": inf}, "angle is not a finite number", "correct or remove them"),
+    ("activitynet", "ends before it starts"): (
+        {"start_time": 9, "end_time": 3}, "end_time is before start_time", "exchange the two, or remove these rows",
+    ),
+    ("activitynet", "NaN"): ({"start_time": nan}, "start_time is not a finite number", "correct or remove them"),
+    ("activitynet", "no end"): (
+        {"end_time": None}, "end_time is missing or not a finite number", "intervals go from start_time to end_time",
+    ),
+    ("activitynet", "end not there"): ({"end_time": GONE}, "end_time is missing or not a finite number", "intervals go from"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@in_memory_and_as_files
+@pytest.mark.parametrize(("case", "bad"), BAD.items(), ids=[" ".join(case) for case in BAD])
+def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str, table: str, tmp_path: Path) -> None:
+    options, shape = SHAPES[case[0]]
+    fields, problem, remedy = bad
+    truth, results = with_shape(shape)
+    change(truth["annotations"][1] if table == "annotations" else results[1], fields)
+    row = "annotation_id is 12" if table == "annotations" else "detection_id is 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem}.* where {row}; {remedy}") as caught:
+        summary(truth, results, kind, tmp_path, **options)
+    one_line(caught.value)
+    assert (caught.value.table, caught.value.rows) == (table, [12] if table == "annotations" else [2])
+
+
+# the same where there are no boxes, which are made of the shapes
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@in_memory_and_as_files
+@pytest.mark.parametrize("case", [
+    ("segm", "RLE of another size"), ("segm", "odd polygon"), ("keypoints", "NaN"), ("dota", "crossing sides"),
+    ("activitynet", "ends before it starts"),
+], ids=" ".join)  # fmt: skip
+def test_bad_shapes_without_boxes(case: tuple[str, str], kind: str, table: str, tmp_path: Path) -> None:
+    options, shape = SHAPES[case[0]]
+    fields, problem, remedy = BAD[case]
+    truth, results = with_shape(shape | {"bbox": GONE, "area": GONE})
+    change(truth["annotations"][1] if table == "annotations" else results[1], fields)
+    row = "annotation_id is 12" if table == "annotations" else "detection_id is 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem}.* where {row}; {remedy}"):
+        summary(truth, results, kind, tmp_path, **options)
+
+
+# of another type than the field has: told by the place in the file
+OF_OTHER_TYPES: dict[str, tuple[str, Json, str]] = {
+    "keypoints a word": ("keypoints", {"keypoints": "nose"}, "keypoints is not a list of numbers"),
+    "keypoints nested": ("keypoints", {"keypoints": [[1, 2, 2]] * 17}, "keypoints is not a list of numbers"),
+    "corners a word": ("dota", {"corners": "all"}, "corners is not a list of numbers"),
+    "corners in pairs": ("dota", {"corners": [[0, 0], [1, 0], [1, 1], [0, 1]]}, "corners is not a list of numbers"),
+    "angle a word": ("angle", {"angle": "left"}, "angle is not a number"),
+    "angle a list": ("angle", {"angle": [0.5]}, "angle is not a number"),
+    "start a clock": ("activitynet", {"start_time": "00:01"}, "start_time is not a number"),
+}
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@in_memory_and_as_files
+@pytest.mark.parametrize(("shape", "fields", "problem"), OF_OTHER_TYPES.values(), ids=OF_OTHER_TYPES)
+def test_shapes_of_other_types(shape: str, fields: Json, problem: str, kind: str, table: str, tmp_path: Path) -> None:
+    options, good = SHAPES[shape]
+    truth, results = with_shape(good)
+    change(truth["annotations"][1] if table == "annotations" else results[1], fields)
+    with pytest.raises(RowError, match=rf"^{table}: {problem} where row is 2; correct these rows of the file$"):
+        summary(truth, results, kind, tmp_path, **options)
+
+
+def test_the_good_shapes_are_good(tmp_path: Path) -> None:
+    for options, shape in SHAPES.values():
+        for kind in ("memory", "file"):
+            assert summary(*with_shape(shape), kind, tmp_path, **options)["AP"] == pytest.approx(1.0)
+    for kind in ("memory", "file"):
+        data = with_shape({"segmentation": LENGTHS})
+        assert summary(*data, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
+
+
+@pytest.mark.parametrize("side", ["annotations", "detections", "both"])
+@in_memory_and_as_files
+@pytest.mark.parametrize(("shape", "columns"), [
+    ("segm", "mask"), ("boundary", "mask"), ("keypoints", "keypoints"), ("activitynet", "start_time, end_time"),
+])  # fmt: skip
+def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_path: Path) -> None:
+    options, good = SHAPES[shape]
+    truth, results = with_shape(good)
+    truth = truth if side == "detections" else TRUTH
+    results = results if side == "annotations" else RESULTS
+    first = "annotations" if side == "annotations" else "detections"
+    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, which .+ compares") as caught:
+        summary(truth, results, kind, tmp_path, **options)
+    one_line(caught.value)
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@pytest.mark.parametrize("with_boxes", [True, False])
+@in_memory_and_as_files
+def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_path: Path) -> None:
+    truth, results = with_shape(SHAPES["activitynet"][1] | ({} if with_boxes else {"bbox": GONE, "area": GONE}))
+    for row in truth["annotations"] if table == "annotations" else results:
+        del row["end_time"]
+    with pytest.raises(InputError, match=f"^{table}: no column end_time"):
+        summary(truth, results, kind, tmp_path, protocol="activitynet")
+
+
+@pytest.mark.parametrize("side", ["annotations", "detections"])
+@in_memory_and_as_files
+def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape(SHAPES["dota"][1])
+    data = (TRUTH, results) if side == "annotations" else (truth, RESULTS)
+    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners; rotated boxes have one of them$"):
+        summary(*data, kind, tmp_path, protocol="dota")
+
+
+@in_memory_and_as_files
+def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape({"segmentation": OUTLINE})
+    del truth["images"][1]["width"]
+    with pytest.raises(
+        RowError,
+        match=r"polygons are given, but not the size of the image where (detection_id is 2|annotation_id is 12); give th",
+    ):
+        summary(truth, results, kind, tmp_path, iou_type="segm")
+
+
+def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
+    truth, results = with_shape({"segmentation": LENGTHS})
+    truth["images"] = [{"id": 1}, {"id": 2}]
+    assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
+    results[1]["segmentation"] = {"size": [10, 10], "counts": [0, 100]}
+    message = (
+        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; correct the sizes, or"
+    )
+    with pytest.raises(RowError, match=message):
+        summary(truth, results, iou_type="segm")
+
+
+@pytest.mark.parametrize("place", [0, 1])
+@in_memory_and_as_files
+def test_only_some_results_have_boxes(place: int, kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape({"segmentation": OUTLINE})
+    del results[place]["bbox"]
+    if place == 0 and kind == "file":  # the first row of a file decides that there are none
+        assert summary(truth, results, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
+        return
+    with pytest.raises(
+        RowError, match=rf"^detections: bbox is missing or not four numbers where row is {place + 1}; boxes are \["
+    ):
+        summary(truth, results, kind, tmp_path, iou_type="segm")
+
+
+@in_memory_and_as_files
+def test_only_some_annotations_have_boxes(kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape({"segmentation": OUTLINE})
+    del truth["annotations"][1]["bbox"]
+    with pytest.raises(RowError, match=r"^annotations: bbox is missing or not four numbers where row is 2; boxes are \["):
+        summary(truth, results, kind, tmp_path, iou_type="segm")
+
+
+# ---- lists of categories
+
+
+# what stands in the list -> error, and what the message says; {0} is the column
+BAD_LISTS: dict[str, tuple[Any, type[ApframeError], str]] = {
+    "unknown": (
+        [9],
+        UnknownIdError,
+        "{1}: {0} has ids that are not among the categories where {2} is 2; unknown: 9; add them to ",
+    ),
+    "several unknown": ([9, 1, 8], UnknownIdError, "{1}: {0} has ids that are not among .* where {2} is 2; unknown: 9, 8; "),
+    "a number": (1, RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "a name": ("cat", RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "an object": ({"a": 1}, RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "names": (["cat"], IdTypeError, "{1}.{0} holds strings, categories.category_id integers; cast one of them"),
+    "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number where row is 2; correct these rows"),
+    "a list in the list": ([[1]], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "null in the list": ([None], RowError, "{1}: {0} .* where (row|{2}) is 2; "),
+    "a truth value": ([True], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+}
+LISTS = {
+    "neg_category_ids": ("lvis", "images", "image_id"),
+    "pos_category_ids": ("open_images_challenge", "images", "image_id"),
+    "not_exhaustive_category_ids": ("lvis", "images", "image_id"),
+    "parent_ids": ("open_images", "categories", "category_id"),
+}
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
+@pytest.mark.parametrize("column", LISTS)
+@in_memory_and_as_files
+@pytest.mark.parametrize(("value", "error", "message"), BAD_LISTS.values(), ids=BAD_LISTS)
+def test_bad_lists(value: Any, error: type[ApframeError], message: str, kind: str, column: str, tmp_path: Path) -> None:
+    protocol, table, key = LISTS[column]
+    truth = copy.deepcopy(TRUTH)
+    truth[table][0][column] = []
+    truth[table][1][column] = value
+    with pytest.raises(error, match=message.format(column, table, key)) as caught:
+        summary(truth, RESULTS, kind, tmp_path, protocol=protocol)
+    one_line(caught.value)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning")
+@pytest.mark.parametrize("column", LISTS)
+def test_lists_of_a_frame_that_are_none(column: str) -> None:
+    protocol, table, _ = LISTS[column]
+    frames = {name: getattr(apf.read_coco(TRUTH), name) for name in ("images", "categories", "annotations")}
+    frames[table] = frames[table].with_columns(pl.lit(1).alias(column))
+    with pytest.raises(ColumnError, match=rf"^{table}.{column}: lists of ids expected, got Int32$"):
+        apf.evaluate(apf.Dataset(**frames), RESULTS, protocol)
+
+
+CYCLES: dict[str, tuple[list[list[int]], str]] = {
+    "of one": ([[1], []], "1"),
+    "of two": ([[2], [1]], "1, 2"),
+    "beside a tree": ([[2], [1], [1], []], "1, 2"),
+    "of three": ([[2], [3], [1]], "1, 2, 3"),
+}
+
+
+@in_memory_and_as_files
+@pytest.mark.parametrize(("parents", "named"), CYCLES.values(), ids=CYCLES)
+def test_hierarchy_with_a_cycle(parents: list[list[int]], named: str, kind: str, tmp_path: Path) -> None:
+    categories = [{"id": number, "parent_ids": above} for number, above in enumerate(parents, 1)]
+    message = rf"^categories: the hierarchy has a cycle: .* where category_id is {named}; remove one of these parent_ids$"
+    with pytest.raises(RowError, match=message):
+        summary(TRUTH | {"categories": categories}, RESULTS, kind, tmp_path, protocol="open_images")
+    other = {"protocol": "voc2012"}  # which looks at no hierarchy
+    assert summary(TRUTH | {"categories": categories}, RESULTS, kind, tmp_path, **other)["AP"] == pytest.approx(1.0)
+
+
+# ---- options
+
+
+@in_memory_and_as_files
+@pytest.mark.parametrize(("name", "iou_type", "there_are"), [
+    ("coco", "seg", "bbox, segm, keypoints, boundary"), ("voc2007", "segm", "bbox"),
+    ("lvis", "keypoints", "bbox, segm, boundary"),
+    ("dota", "bbox", "rotated"), ("crowdpose", "segm", "keypoints"), ("activitynet", "bbox", "interval"),
+])  # fmt: skip
+def test_variants_that_a_protocol_has_not(name: str, iou_type: str, there_are: str, kind: str, tmp_path: Path) -> None:
+    message = f"^{name.upper()} has no iou_type '{iou_type}'; it has {there_are}$"
+    with pytest.raises(ParameterError, match=message):
+        summary(TRUTH, RESULTS, kind, tmp_path, protocol=name, iou_type=iou_type)
+
+
+def test_lvis_with_two_limits() -> None:
+    message = r"^LVIS limits the detections of an image: max_detections is one number, got \(100, 300\)$"
+    with pytest.raises(ParameterError, match=message):
+        summary(TRUTH, RESULTS, protocol="lvis", max_detections=[300, 100])
+
+
+SIGMAS: dict[str, tuple[Any, str]] = {
+    "too few": (
+        (0.1,) * 5,
+        r"^all objects have 17 keypoints, but there are 5 sigmas; give OKS\(sigmas=...\) 17 of them, one for",
+    ),
+    "too many": ((0.1,) * 18, r"^all objects have 17 keypoints, but there are 18 sigmas; give OKS\(sigmas=...\) 17 of them"),
+    "none": ((), r"^sigmas must be positive numbers, one for each keypoint, got \(\)$"),
+    "negative": ((0.1, -1), r"^sigmas must be positive numbers, one for each keypoint, got \(0.1, -1.0\)$"),
+    "NaN": ((nan,), r"^sigmas must be positive numbers"),
+    "words": (("x",), r"^sigmas are numbers, one for each keypoint, "),
+    "a number": (0.1, r"^sigmas are numbers, one for each keypoint, "),
+}
+
+
+@pytest.mark.parametrize(("sigmas", "message"), SIGMAS.values(), ids=SIGMAS)
+def test_sigmas(sigmas: Any, message: str) -> None:
+    truth, results = with_shape(SHAPES["keypoints"][1])
+    with pytest.raises(ParameterError, match=message):
+        summary(truth, results, iou_type="keypoints", similarity=apf.OKS(sigmas=sigmas))
+
+
+# functions of a user -> error and message; there are three pairs, of the detections 1, 2, 3
+FUNCTIONS: dict[str, tuple[Callable[[pl.DataFrame], Any], type[ApframeError], str]] = {
+    "one value": (lambda _: [0.5], ParameterError, "one value per row is needed, 3 in all; it gives 1$"),
+    "one too many": (lambda pairs: [0.5] * (pairs.height + 1), ParameterError, "one value per row is .*; it gives 4$"),
+    "a number": (lambda _: 0.5, ParameterError, "one number per row is needed; it gives a float "),
+    "nothing": (lambda _: None, ParameterError, "one number per row is needed; it gives a NoneType "),
+    "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "numbers in .* are needed; it gives String$"),
+    "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression fails: unable to find column "nope"'),
+    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(1, 11\), \(2, 12\), \(3, 11\); "),
+    "above 1": (lambda _: [0.5, 1.5, 1], RowError, r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); "),
+    "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] where .* is \(3, 11\); give null where two"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("function", "error", "message"), FUNCTIONS.values(), ids=FUNCTIONS)
+def test_functions(function: Callable[[pl.DataFrame], Any], error: type[ApframeError], message: str) -> None:
+    results = [*RESULTS, RESULTS[0] | {"score": 0.1, "bbox": [1, 1, 5, 5]}]
+    with pytest.raises(error, match=f"^(pairs: )?a function of your own:? {message}") as caught:
+        summary(TRUTH, results, similarity=function)
+    one_line(caught.value)
+
+
+@pytest.mark.parametrize("similarity", [3, "box_iou", apf.BoxIoU, [0.5], {"name": "nothing"}])
+def test_what_is_no_similarity(similarity: Any) -> None:
+    with pytest.raises(ParameterError, match=r"^similarity: .* is none; take one such as apframe.BoxIoU\(\) or "):
+        summary(TRUTH, RESULTS, similarity=similarity)
