@@ -197,13 +197,14 @@ class Evaluation:
         return pl.DataFrame({"metric": names, "value": pl.Series([values[name] for name in names], dtype=pl.Float64)})
 
     def _parts(self) -> Iterator[tuple[str, pl.Expr]]:
-        """The names of the protocol's parts of the images and categories, with their conditions; those of columns there are."""
-        tables = {"images": self.dataset.images, "categories": self.dataset.categories}
+        """The names of the protocol's parts of the images and categories, with their conditions; those that are there."""
+        tables = self._inputs.tables()
         for part in self.protocol.parts:
             if part.table == "categories" and self.protocol.agnostic:
                 continue  # they are one
             if part.column in tables[part.table].columns:
-                yield part.name, _condition(part)
+                if not tables[part.table].filter(_condition(part, pl.col(part.column))).is_empty():
+                    yield part.name, _condition(part, pl.col(f"{part.table}.{part.column}"))
             else:
                 message = (
                     f"{self.protocol.name}: the {part.table} have no column {part.column!r}, so that AP{part.name} is null"
@@ -593,13 +594,12 @@ def read_evaluation(folder: str | Path) -> Evaluation:
         dataset = Dataset(images, categories, annotations)
         dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
         category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
-        return check_inputs(dataset, detections, category_ids, agnostic=protocol.agnostic)
+        return check_inputs(dataset, detections, category_ids, by_category=protocol.by_category)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
 
 
-def _condition(part: Part) -> pl.Expr:
-    column = pl.col(f"{part.table}.{part.column}")
+def _condition(part: Part, column: pl.Expr) -> pl.Expr:
     return column == part.equals if part.equals is not None else (column > part.above) & (column <= part.up_to)
 
 

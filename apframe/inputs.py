@@ -22,7 +22,7 @@ class Inputs:
     """What is evaluated.
 
     `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
-    resolved: as they came, or by category where these are pooled. The ids are sorted. Attributes of the annotations may still
+    resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
     be unread; `tables` has them.
     """
 
@@ -31,7 +31,7 @@ class Inputs:
     detections: pl.DataFrame
     image_ids: pl.Series
     category_ids: pl.Series
-    agnostic: bool
+    by_category: bool
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""
@@ -41,7 +41,7 @@ class Inputs:
         return {
             "images": self.dataset.images.sort("image_id"),
             "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
-            "annotations": _in_order(annotations, self.agnostic),
+            "annotations": _in_order(annotations, self.by_category),
             "detections": self.detections,
         }
 
@@ -67,7 +67,7 @@ class Inputs:
             for column in ids:
                 tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
         dataset = self.dataset.part(tables["images"], tables["annotations"])
-        return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.agnostic)
+        return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category)
 
 
 def make_inputs(
@@ -85,12 +85,15 @@ def make_inputs(
     if protocol.per_image and protocol.max_detections[-1] is not None:
         found = limit_per_image(found, protocol.limits[-1])
     dataset = _prepared(dataset, protocol)
-    inputs = check_inputs(dataset, found, category_ids, agnostic=protocol.agnostic, drop_unknown_images=drop_unknown_images)
-    found = inputs.detections
+    inputs = check_inputs(
+        dataset, found, category_ids, by_category=protocol.by_category, drop_unknown_images=drop_unknown_images
+    )
+    found = with_boxes("detections", inputs.detections, dataset.images)
+    if protocol.with_area_only:
+        found = found.filter(pl.col("area") > 0)
     if protocol.judged_only:
         found = keep_judged(found, inputs.annotations, dataset.images)
         found = flag_not_exhaustive(found, dataset.images)
-    found = with_boxes("detections", found, dataset.images)
     inputs = replace(inputs, detections=found)
     if protocol.detected_images_only:
         inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
@@ -104,14 +107,22 @@ def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
     annotations = dataset.core("annotations")
     if annotations["x"].count() < annotations.height:
         dataset = dataset.part(dataset.images, with_boxes("annotations", dataset.annotations, dataset.images))
-    if protocol.expands_hierarchy and "parent_ids" in dataset.categories.columns:
+    if protocol.with_area_only and not (dataset.core("annotations")["area"] > 0).all():
+        dataset = dataset.part(dataset.images, dataset.annotations.filter(pl.col("area") > 0))
+    is_expanded = "expanded_from" in dataset.core("annotations").columns
+    if protocol.expands_hierarchy and "parent_ids" in dataset.categories.columns and not is_expanded:
         ancestors = find_ancestors(dataset.categories)
         dataset = dataset.part(expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors))
     return dataset
 
 
 def check_inputs(
-    dataset: Dataset, found: pl.DataFrame, category_ids: pl.Series | None, *, agnostic: bool, drop_unknown_images: bool = False
+    dataset: Dataset,
+    found: pl.DataFrame,
+    category_ids: pl.Series | None,
+    *,
+    by_category: bool,
+    drop_unknown_images: bool = False,
 ) -> Inputs:
     """The inputs, with errors and warnings for what cannot be evaluated; the tables are canonical."""
     image_ids = dataset.core("images")["image_id"].sort()
@@ -121,12 +132,12 @@ def check_inputs(
     annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
     if annotations.is_empty():
         warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 5)
-    return Inputs(dataset, _in_order(annotations, agnostic), _in_order(found, agnostic), image_ids, category_ids, agnostic)
+    annotations, found = _in_order(annotations, by_category), _in_order(found, by_category)
+    return Inputs(dataset, annotations, found, image_ids, category_ids, by_category)
 
 
-def _in_order(frame: pl.DataFrame, agnostic: bool) -> pl.DataFrame:
-    """Pooled categories are walked one after the other, which tells where scores or similarities are equal."""
-    return frame.sort("category_id", maintain_order=True) if agnostic else frame
+def _in_order(frame: pl.DataFrame, by_category: bool) -> pl.DataFrame:
+    return frame.sort("category_id", maintain_order=True) if by_category else frame
 
 
 def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:

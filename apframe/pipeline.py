@@ -74,7 +74,8 @@ class Pipeline:
         """The order of the detections, and the pairs, whose `detection` is a place in that order."""
         codes = self._detection_codes
         with ThreadPoolExecutor(1) as other_thread:
-            ordering = other_thread.submit(order_detections, codes.with_columns(self.detections["score"]))
+            to_order = codes.with_columns(self.detections["score"])
+            ordering = other_thread.submit(order_detections, to_order, by_image=self.protocol.ties == "image")
             pairs = self._pair(codes["cell"])
             order = ordering.result()
         place = np.empty(order.height, dtype=np.uint32)
@@ -82,6 +83,8 @@ class Pipeline:
         return order, pairs.with_columns(detection=place[pairs["detection"].to_numpy()])
 
     def _pair(self, cell: pl.Series) -> pl.DataFrame:
+        if self.detections.is_empty() or self.annotations.is_empty():  # which may lack columns that they never had values of
+            return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
         similarity = self.protocol.similarity
         detections = self.detections.with_columns(cell)
         annotations = self.annotations.with_columns(self._annotation_codes["cell"], is_crowd=self._is_crowd)
@@ -104,7 +107,7 @@ class Pipeline:
             ignored = ignored | self.annotations["is_crowd"]
         if "ignore" in self.protocol.ignores and "ignore" in self.annotations.columns:
             ignored = ignored | self.annotations["ignore"]
-        if "no_keypoints" in self.protocol.ignores:
+        if "no_keypoints" in self.protocol.ignores and "keypoints" in self.annotations.columns:
             ignored = ignored | (_count_labelled(self.annotations) == 0)
         return ignored
 

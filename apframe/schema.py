@@ -546,12 +546,25 @@ def _as_column(table: str, values: pl.Series, column: Column) -> pl.Series:
         return _as_dtype(table, values, column.dtype)
     if column.dtype == ID:
         return _as_id(table, values)
+    return _as_id_lists(table, values)
+
+
+def _as_id_lists(table: str, values: pl.Series) -> pl.Series:
     if values.dtype == pl.Null:
         return values.cast(pl.List(ID))
-    if not isinstance(values.dtype, pl.List):
+    inner = getattr(values.dtype, "inner", None)
+    is_text = inner in (pl.Categorical, pl.Enum, pl.String)
+    if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
         raise ColumnError(f"{table}.{values.name}: lists of ids expected, got {values.dtype}")
-    inner = _as_id(table, values.explode(empty_as_null=False, keep_nulls=False))
-    return values.cast(pl.List(inner.dtype))
+    is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
+    missing = values.list.eval(is_missing).list.any().fill_null(False)
+    if missing.any():
+        raise RowError(table, f"{values.name} lists an id that is missing", "row", row_numbers(missing), "correct these rows")
+    if inner.is_float():
+        broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
+        if broken.any():
+            raise RowError(table, f"{values.name} is not a whole number", "row", row_numbers(broken), "correct these rows")
+    return values.cast(pl.List(pl.String if is_text else ID))
 
 
 def _as_id(table: str, ids: pl.Series) -> pl.Series:
@@ -576,7 +589,9 @@ def _as_dtype(table: str, values: pl.Series, dtype: Any) -> pl.Series:
             raise RowError(table, f"{values.name} is not a whole number", "row", rows, "correct these rows")
     try:
         return values.cast(dtype, strict=True)
-    except pl.exceptions.PolarsError:
+    except pl.exceptions.PolarsError as error:
+        if pl.Series([], dtype=dtype).dtype.is_nested():
+            raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}") from error
         failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
         raise RowError(table, f"{values.name} is not {dtype}", "row", row_numbers(failed), "correct these rows") from None
 

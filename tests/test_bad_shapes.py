@@ -272,6 +272,65 @@ def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
         summary(*data, kind, tmp_path, protocol="dota")
 
 
+def frame_of(**shape: Any) -> Json:
+    """Detections as columns."""
+    boxes = {"x": [0.0, 0.0], "y": [0.0, 0.0], "width": [40.0, 40.0], "height": [40.0, 40.0]}
+    return {"image_id": [1, 2], "category_id": [1, 2], "score": [0.9, 0.8]} | boxes | shape
+
+
+# columns of a frame of another type -> what the message begins with
+OF_FRAMES: dict[str, tuple[str, Json, str]] = {
+    "keypoints in threes": ("keypoints", {"keypoints": [[[1.0, 1.0, 2.0]] * 17] * 2}, "detections.keypoints: "),
+    "keypoints of numbers": ("keypoints", {"keypoints": [1.0, 2.0]}, "detections.keypoints: "),
+    "keypoints as text": ("keypoints", {"keypoints": ["[1, 1, 2]"] * 2}, "detections.keypoints: "),
+    "corners in pairs": ("dota", {"corners": [[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]] * 2}, "detections.corners: "),
+    "angle in a list": ("angle", {"angle": [[0.5], [0.5]]}, "detections.angle: Float64 expected, got List"),
+    "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle: Float64 expected, got String"),
+    "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 is no kind of mask; give COCO's JSON text, "),
+    "masks of structs": ("segm", {"mask": [{"w": 1}] * 2}, "detections.mask: structs of size and counts expected, got Struct"),
+    "masks too deep": (
+        "segm",
+        {"mask": [[[[0.0]]]] * 2},
+        "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
+    ),
+}
+
+
+@pytest.mark.parametrize(("shape", "columns", "message"), OF_FRAMES.values(), ids=OF_FRAMES)
+def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None:
+    options, good = SHAPES[shape]
+    detections = pl.DataFrame(frame_of(**columns), strict=False)
+    with pytest.raises(ColumnError, match=f"^{message}") as caught:
+        summary(with_shape(good)[0], detections, **options)
+    one_line(caught.value)
+
+
+def test_rows_of_another_type_are_named() -> None:
+    truth, _ = with_shape(SHAPES["keypoints"][1])
+    words = pl.Series("keypoints", [[str(value) for value in POINTS], ["a"] * 51])
+    with pytest.raises(InputError, match=r"keypoints") as caught:
+        summary(truth, frame_of(keypoints=words), iou_type="keypoints")
+    assert "where row is ;" not in one_line(caught.value)
+
+
+BITMAPS: dict[str, tuple[Any, str]] = {
+    "rows of different lengths": ([[0, 1], [1]], "bitmap has rows of different lengths, or without pixels"),
+    "no rows": ([], "bitmap has no rows"),
+    "of another size": ([[0, 1], [1, 0]], "bitmap has another size than the image"),
+    "without a value": ([[1] * 100] * 99 + [[None] * 100], "bitmap has pixels without a value"),
+    "null": (None, "mask is missing"),
+}
+
+
+@pytest.mark.parametrize(("bitmap", "problem"), BITMAPS.values(), ids=BITMAPS)
+def test_bad_bitmaps(bitmap: Any, problem: str) -> None:
+    truth, _ = with_shape(SHAPES["segm"][1])
+    masks = pl.Series([[[1] * 100] * 100, bitmap], dtype=pl.List(pl.List(pl.Int64)))
+    with pytest.raises(RowError, match=f"^detections: {problem} where detection_id is 2; ") as caught:
+        summary(truth, frame_of(mask=masks), iou_type="segm")
+    one_line(caught.value)
+
+
 @in_memory_and_as_files
 def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": OUTLINE})
@@ -439,8 +498,11 @@ FUNCTIONS: dict[str, tuple[Callable[[pl.DataFrame], Any], type[ApframeError], st
     "nothing": (lambda _: None, ParameterError, "one number per row is needed; it gives a NoneType "),
     "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "numbers in .* are needed; it gives String$"),
     "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression fails: unable to find column "nope"'),
-    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(1, 11\), \(2, 12\), \(3, 11\); "),
-    "above 1": (lambda _: [0.5, 1.5, 1], RowError, r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); "),
+    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(.*\), \(.*\), \(.*\); give null"),
+    "above 1": (
+        lambda _: pl.when(pl.col("detection_id") == 2).then(1.5).otherwise(0.5), RowError,
+        r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); give null where two cannot be a pair",
+    ),
     "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] where .* is \(3, 11\); give null where two"),
 }  # fmt: skip
 
@@ -451,6 +513,14 @@ def test_functions(function: Callable[[pl.DataFrame], Any], error: type[ApframeE
     with pytest.raises(error, match=f"^(pairs: )?a function of your own:? {message}") as caught:
         summary(TRUTH, results, similarity=function)
     one_line(caught.value)
+
+
+def test_pairs_are_named_in_the_order_of_their_ids() -> None:
+    results = [RESULTS[number % 2] | {"score": number / 1000} for number in range(300)]
+    for _ in range(10):
+        with pytest.raises(RowError) as caught:
+            summary(TRUTH, results, similarity=lambda pairs: [nan] * pairs.height)
+        assert caught.value.rows == [(number, 12 - number % 2) for number in range(1, 301)]
 
 
 @pytest.mark.parametrize("similarity", [3, "box_iou", apf.BoxIoU, [0.5], {"name": "nothing"}])

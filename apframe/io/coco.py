@@ -194,6 +194,7 @@ def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
         first = _first_row(text, Path("annotations"))
     except FormatError:
         return None
+    masks = masks or "bbox" not in first  # boxes are made of them then
     kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if masks or kind != "json"}
     frame = _scan_list(text, kinds, first)
     if frame is None:
@@ -208,7 +209,7 @@ def _scan_results(text: bytes, first: dict[str, Any]) -> pl.DataFrame | None:
     kinds = {name: kind for name, kind in fields.items() if name not in _OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
     kinds.pop("area", None)
-    if "bbox" not in first and _SHAPES.keys() & first.keys():
+    if _lacks_box(first):
         del kinds["bbox"]
     mask = first.get("segmentation")
     if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
@@ -334,7 +335,13 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
     if not isinstance(rows, list):
         raise FormatError(f"{source}: not a list of objects, one for each detection; is it ground truth?")
     frame, _ = _frame("detections", rows)
-    return _canonical_names("detections", frame.drop("area", strict=False))
+    boxes_of_shapes = ["bbox"] if rows and _lacks_box(rows[0]) else []
+    return _canonical_names("detections", frame.drop("area", *boxes_of_shapes, strict=False))
+
+
+def _lacks_box(first: dict[str, Any]) -> bool:
+    """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
+    return not first.get("bbox") and bool(_SHAPES.keys() & first.keys())
 
 
 def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
@@ -363,10 +370,7 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
             if kind is None:
                 as_json.add(name)
     frame = pl.DataFrame(columns)
-    frame = frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()])
-    if "bbox" in frame.columns and not frame["bbox"].count() and _SHAPES.keys() & set(frame.columns):
-        frame = frame.drop("bbox")  # the box will be made of the other shape
-    return frame, as_json
+    return frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
 
 
 def _plain(value: Any) -> Any:
@@ -392,8 +396,7 @@ def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "ids":
-        is_list = [v is None or (isinstance(v, list) and len({isinstance(n, str) for n in v}) < 2) for v in values]
-        _refuse(table, [not ok for ok in is_list], f"{name} is not a list of ids")
+        _refuse(table, [v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
         is_text = any(isinstance(n, str) for v in values if v for n in v)
         return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
     if kind == "number":
@@ -403,6 +406,11 @@ def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
     is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
     _refuse(table, [not ok for ok in is_list], f"{name} is not a list of numbers")
     return pl.Series(name, values, pl.List(pl.Float64))
+
+
+def _are_ids(value: Any) -> bool:
+    types = {type(item) for item in value} if isinstance(value, list) else {list}
+    return types <= {str} or types <= {int, float, type(None)}
 
 
 def _refuse(table: str, wrong: list[bool], problem: str) -> None:
@@ -417,6 +425,8 @@ def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = _NAMES[table]
     clashes = {name for name in frame.columns if name in canonical_columns and name not in _FIELDS[table]}
     frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
+    if "bbox" in frame.columns and not frame["bbox"].count() and {"mask", *_SHAPES} & set(frame.columns):
+        return frame.drop("bbox")  # the boxes will be made of the other shape
     return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 

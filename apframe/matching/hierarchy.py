@@ -55,7 +55,10 @@ def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame) -> pl
     above = ancestors.sort("category_id", "ancestor_id")
     copies = annotations.join(above, on="category_id", maintain_order="left_right").with_columns(expanded_from="annotation_id")
     if ids.dtype == pl.String:
-        number = pl.concat_str("annotation_id", pl.lit("/"), pl.col("ancestor_id").cast(pl.String))
+        between = "/"
+        while ids.str.contains(between, literal=True).any():
+            between += "/"  # no id has so many
+        number = pl.concat_str("annotation_id", pl.lit(between), pl.col("ancestor_id").cast(pl.String))
     else:
         number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
     copies = copies.with_columns(number.alias("annotation_id"), category_id="ancestor_id").drop("ancestor_id")

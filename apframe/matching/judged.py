@@ -34,7 +34,8 @@ def keep_judged(detections: pl.DataFrame, annotations: pl.DataFrame, images: pl.
     ...     pl.DataFrame({"image_id": [1], "category_id": [5]}), images)["category_id"].to_list()
     [5, 7]
     """
-    judged = [annotations.select(_AT), *(named(images, f"{kind}_category_ids") for kind in ("pos", "neg"))]
+    ids = annotations.schema["category_id"]
+    judged = [annotations.select(_AT), *(named(images, f"{kind}_category_ids", ids) for kind in ("pos", "neg"))]
     return detections.join(pl.concat(judged).unique(), on=_AT, how="semi", maintain_order="left")
 
 
@@ -47,18 +48,18 @@ def flag_not_exhaustive(detections: pl.DataFrame, images: pl.DataFrame) -> pl.Da
     >>> flag_not_exhaustive(pl.DataFrame({"image_id": [1, 1], "category_id": [6, 7]}), images)["ignore"].to_list()
     [False, True]
     """
-    unsure = named(images, "not_exhaustive_category_ids").unique()
+    unsure = named(images, "not_exhaustive_category_ids", detections.schema["category_id"]).unique()
     given = pl.col("ignore") if "ignore" in detections.columns else pl.lit(False)
     flagged = detections.join(unsure.with_columns(is_unsure=pl.lit(True)), on=_AT, how="left", maintain_order="left")
     return flagged.with_columns(ignore=given | pl.col("is_unsure").is_not_null()).drop("is_unsure")
 
 
-def named(images: pl.DataFrame, column: str) -> pl.DataFrame:
-    """image_id and category_id of what a column of lists names; no rows where there is no such column.
+def named(images: pl.DataFrame, column: str, dtype: pl.DataType) -> pl.DataFrame:
+    """image_id and category_id (of that dtype) of what a column of lists names; no rows where there is no such column.
 
-    >>> named(pl.DataFrame({"image_id": [1, 2], "neg_category_ids": [[7, 8], []]}), "neg_category_ids").rows()
+    >>> named(pl.DataFrame({"image_id": [1, 2], "neg_category_ids": [[7, 8], []]}), "neg_category_ids", pl.Int64()).rows()
     [(1, 7), (1, 8)]
     """
     if column not in images.columns:
-        return images.select("image_id", category_id="image_id").clear()
+        return images.select("image_id", category_id=pl.lit(None, dtype)).clear()
     return images.select("image_id", category_id=column).explode("category_id", empty_as_null=False, keep_nulls=False)

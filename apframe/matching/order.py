@@ -6,14 +6,16 @@ import numpy as np
 import polars as pl
 
 
-def order_detections(detections: pl.DataFrame) -> pl.DataFrame:
-    """Put detections in the order of COCO: by category, then score descending, then image, then as they came.
+def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.DataFrame:
+    """Put detections in order: by category, then score descending, then image (COCO; left out otherwise), then as they came.
 
     Parameters
     ----------
     detections
         columns `image` and `category` (dense codes from 0, in the order of the ids), `cell` (one number for each pair
         of image and category) and `score`
+    by_image
+        whether of equal scores those of the first image come first, or those that came first
 
     Returns
     -------
@@ -28,7 +30,7 @@ def order_detections(detections: pl.DataFrame) -> pl.DataFrame:
     [(2, 0, 1), (1, 0, 2), (0, 0, 1)]
     """
     rows = detections.select("image", "category", "score").with_row_index("row")
-    if not rows["image"].is_sorted():
+    if by_image and not rows["image"].is_sorted():
         rows = rows.sort("image", maintain_order=True)
     walk = (
         rows.lazy()

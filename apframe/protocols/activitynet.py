@@ -10,6 +10,7 @@ ACTIVITYNET = Protocol(
     "ActivityNet evaluation, eval_detection.py",
     iou_type="interval",
     similarity=IntervalIoU(),
+    ties="input",
     crowds="ordinary",
     definition=Interpolated(),
     max_detections=(None,),

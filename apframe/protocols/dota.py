@@ -10,6 +10,7 @@ DOTA = Protocol(
     "dota_evaluation_task1",
     iou_type="rotated",
     similarity=RotatedIoU(),
+    ties="input",
     matching="best_overlap",
     strict=True,
     ignores=("ignore",),

@@ -16,6 +16,7 @@ _BOXES = Protocol(
     max_detections=(300,),
     per_image=True,
     judged_only=True,
+    with_area_only=True,
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
 )

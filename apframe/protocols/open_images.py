@@ -9,6 +9,7 @@ OPEN_IMAGES = Protocol(
     name="OPEN_IMAGES",
     citation="Kuznetsova et al., The Open Images Dataset V4, IJCV 2020; TensorFlow Object Detection API, "
     "OpenImagesDetectionEvaluator",
+    ties="input",
     matching="best_overlap",
     iou_thresholds=(0.5,),
     definition=Interpolated(),

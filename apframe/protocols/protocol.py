@@ -27,6 +27,10 @@ CROWDS = {
     "counted": "a group of objects counts once, for the best of the detections inside it; the others are ignored",
     "ordinary": "crowds are annotations like any other",
 }
+TIES = {
+    "image": "of equal scores, those of the first image come first",
+    "input": "equal scores stay in the order of the input",
+}
 IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
 
 
@@ -73,6 +77,8 @@ class Protocol:
         "score", "best_overlap", "similarity" or "optimal", see `MATCHINGS`
     strict
         a pair must be more similar than the threshold, not as similar
+    ties
+        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other) or "input"
     crowds
         what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`
     ignores
@@ -98,6 +104,8 @@ class Protocol:
         an annotation counts for the parents of its category too (`parent_ids` of the categories), and theirs
     detected_images_only
         images without any detection are left out
+    with_area_only
+        annotations and detections without area are left out
     parts
         parts of the images or categories that the summary has numbers of
     report
@@ -119,6 +127,7 @@ class Protocol:
     similarity: Similarity = BoxIoU()
     matching: str = "score"
     strict: bool = False
+    ties: str = "image"
     crowds: str = "ignored"
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
@@ -130,6 +139,7 @@ class Protocol:
     judged_only: bool = False
     expands_hierarchy: bool = False
     detected_images_only: bool = False
+    with_area_only: bool = False
     parts: tuple[Part, ...] = ()
     report: tuple[str, ...] = COCO_REPORT
     variants: tuple[Self, ...] = field(default=(), compare=False)
@@ -150,9 +160,9 @@ class Protocol:
 
     def __post_init__(self) -> None:
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
-        for option, value, known in (("matching", self.matching, MATCHINGS), ("crowds", self.crowds, CROWDS)):
-            if value not in known:
-                raise ParameterError(f"{option} is one of {', '.join(known)}, not {value!r}")
+        for option, known in (("matching", MATCHINGS), ("ties", TIES), ("crowds", CROWDS)):
+            if getattr(self, option) not in known:
+                raise ParameterError(f"{option} is one of {', '.join(known)}, not {getattr(self, option)!r}")
         if unknown := [name for name in self.ignores if name not in IGNORES]:
             raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
         if not isinstance(self.similarity, Similarity):
@@ -178,6 +188,11 @@ class Protocol:
     def limits(self) -> tuple[int, ...]:
         """`max_detections` as numbers: the largest there can be stands for all of them."""
         return tuple(_UNLIMITED if limit is None else limit for limit in self.max_detections)
+
+    @property
+    def by_category(self) -> bool:
+        """Whether pooled categories are walked one after the other, which tells where scores or similarities are equal."""
+        return self.agnostic and self.ties == "image"
 
     @property
     def iou_types(self) -> tuple[str, ...]:

@@ -10,6 +10,7 @@ VOC2007 = Protocol(
     name="VOC2007",
     citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",
     similarity=InclusiveBoxIoU(),
+    ties="input",
     matching="best_overlap",
     strict=True,
     ignores=("ignore",),

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, MATCHINGS, Part, Protocol, short
+from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, MATCHINGS, TIES, Part, Protocol, short
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
 
@@ -19,6 +19,7 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
+    removes = protocol.matching == "similarity"
     above = "above" if protocol.strict else "of at least"
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
     lines = [
@@ -27,7 +28,8 @@ def describe(protocol: Protocol) -> str:
         ("thresholds", f"similarity {above} {_few(protocol.iou_thresholds)}"),
         ("precision", f"AP by the definition {protocol.definition}: {protocol.definition.formula}"),
         ("detections", _limits(protocol)),
-        ("crowds", CROWDS[protocol.crowds]),
+        ("crowds", "left out" if removes else CROWDS[protocol.crowds]),
+        ("ties", TIES[protocol.ties]),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
@@ -44,16 +46,18 @@ def _few(values: Sequence[float]) -> str:
 
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
+    left_out = "; images without any are left out" if protocol.detected_images_only else ""
+    left_out += "; objects without area are left out" if protocol.with_area_only else ""
     if limits == ["all"]:
-        return "all of them"
+        return f"all of them{left_out}"
     of = "image" if protocol.per_image or protocol.agnostic else "image and category"
-    images = "; images without any are left out" if protocol.detected_images_only else ""
-    return f"at most {', '.join(limits)} per {of}, by score{images}"
+    return f"at most {', '.join(limits)} per {of}, by score{left_out}"
 
 
 def _ignored(protocol: Protocol) -> str:
     flags = ["outside the area range", *(IGNORES[name] for name in protocol.ignores)]
-    return f"annotations {' or '.join(flags)}, and what is matched to them"
+    removed = "left out, not ignored" if protocol.matching == "similarity" else "and what is matched to them"
+    return f"annotations {' or '.join(flags)}, {removed}"
 
 
 def _categories(protocol: Protocol) -> str:

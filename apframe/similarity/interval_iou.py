@@ -7,6 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
+from apframe.exceptions import ColumnError
 from apframe.similarity.keypoints import refuse_rows
 from apframe.similarity.pairs import Similarity, pair_by, require
 
@@ -75,6 +76,8 @@ def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _check(table: str, frame: pl.DataFrame) -> None:
+    if missing := [name for name in INTERVAL if name not in frame.columns]:
+        raise ColumnError(f"{table}: no column {missing[0]}; intervals go from start_time to end_time, in seconds")
     for name in INTERVAL:
         broken = ~frame[name].is_finite().fill_null(False)
         problem = f"{name} is missing or not a finite number"

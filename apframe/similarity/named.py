@@ -32,7 +32,7 @@ def as_similarity(value: Any) -> Similarity:
     """
     if isinstance(value, Similarity):
         return value
-    if isinstance(value, Mapping):
+    if isinstance(value, Mapping) and value.get("name") in _HOMES:
         module, kind_name = _HOMES[value["name"]]
         kind = getattr(import_module(f"apframe.similarity.{module}"), kind_name)
         parameters = {name: item for name, item in value.items() if name != "name"}

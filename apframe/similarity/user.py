@@ -84,7 +84,7 @@ class UserSimilarity(Similarity):
         values = values.cast(pl.Float64).alias("similarity")
         outside = (values.is_nan() | (values < 0) | (values > 1)).fill_null(False)
         if outside.any():
-            ids = pairs.filter(outside).select("detection_id", "annotation_id").rows()
+            ids = pairs.filter(outside).select("detection_id", "annotation_id").sort(pl.all()).rows()
             key = "(detection_id, annotation_id)"
             raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, "give null where two cannot be a pair")
         return values

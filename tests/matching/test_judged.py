@@ -150,12 +150,12 @@ def test_flags_with_string_ids() -> None:
 
 
 def test_named() -> None:
-    assert named(IMAGES, "neg_category_ids").rows() == [(2, 6), (2, 7)]
-    assert named(IMAGES, "pos_category_ids").rows() == [(1, 5)]
-    without = named(IMAGES.select("image_id"), "neg_category_ids")
-    assert (without.columns, without.height) == (AT, 0)
+    assert named(IMAGES, "neg_category_ids", pl.Int64()).rows() == [(2, 6), (2, 7)]
+    assert named(IMAGES, "pos_category_ids", pl.Int64()).rows() == [(1, 5)]
+    without = named(IMAGES.select("image_id"), "neg_category_ids", pl.String())
+    assert without.height == 0 and dict(without.schema) == {"image_id": pl.Int64, "category_id": pl.String}
     unknown = pl.DataFrame({"image_id": [1, 2], "neg_category_ids": [None, [7]]})
-    assert named(unknown, "neg_category_ids").rows() == [(2, 7)]
+    assert named(unknown, "neg_category_ids", pl.Int64()).rows() == [(2, 7)]
 
 
 def test_named_without_the_column_fits_to_ids_of_another_type() -> None:

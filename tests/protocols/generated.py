@@ -96,6 +96,20 @@ def boxes(random: np.random.Generator, n_images: int, n_categories: int = N_CATE
     return _shuffled(random, truth, results)
 
 
+def closer(data: tuple[Truth, list[Row]]) -> tuple[Truth, list[Row]]:
+    """The same boxes nearer to each other, and of more equal sizes: several detections overlap several annotations."""
+    truth, results = data
+    near = [
+        [
+            row | {"bbox": [x / 8, y / 8, 30 + width // 4, 30 + height // 4]}
+            for row in rows
+            for x, y, width, height in [row["bbox"]]
+        ]
+        for rows in (truth["annotations"], results)
+    ]
+    return truth | {"annotations": near[0]}, near[1]
+
+
 def masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
     """Masks: one or several polygons, some beyond the border, or run-lengths in both forms; results have compressed ones."""
     truth, results = framed(random, n_images), []

@@ -80,6 +80,20 @@ def test_summary_has_the_reference_s_ten_numbers_in_its_order() -> None:
     assert summary["value"].n_unique() == 10
 
 
+@pytest.mark.parametrize("box", [None, []], ids=["no box", "an empty list"])
+@pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
+def test_areas_are_those_of_the_keypoints_if_the_first_result_has_no_box(
+    box: list[float] | None, from_file: bool, tmp_path: Path
+) -> None:
+    truth, results = people(np.random.default_rng(2), 12)
+    without = {} if box is None else {"bbox": box}
+    results = [row | (without if place % 2 == 0 else {"bbox": [1.0, 1.0, 40.0, 40.0]}) for place, row in enumerate(results)]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(results))
+    evaluation = apf.evaluate(truth, path if from_file else results, iou_type="keypoints")
+    assert_equal(evaluation, by_pycocotools(truth, results, "keypoints"))
+
+
 @pytest.mark.parametrize("missing", ["results", "annotations", "both"])
 def test_nothing_found_or_nothing_there_equals_reference(missing: str) -> None:
     truth, results = people(np.random.default_rng(1), 3)

@@ -42,6 +42,7 @@ def test_real_sample_of_masks_evaluated_as_boxes_equals_reference() -> None:
         assert_equal(apf.evaluate(SAMPLE / "instances.json", source), by_pycocotools(truth, results, "bbox"))
 
 
+@half_as_often
 @given(mask_sets)
 def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]]) -> None:
     # the area of a detection is that of its mask
@@ -85,6 +86,20 @@ def test_files_equal_reference(boxes: str | None, iou_type: str, tmp_path: Path)
     for path, content in zip(paths, (truth, results), strict=True):
         path.write_text(json.dumps(content))
     assert_equal(apf.evaluate(*paths, iou_type=iou_type), by_pycocotools(truth, results, iou_type))
+
+
+@pytest.mark.parametrize("from_file", [False, True], ids=["in memory", "file"])
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+def test_areas_are_those_of_the_masks_if_the_first_result_has_no_box(iou_type: str, from_file: bool, tmp_path: Path) -> None:
+    # others may have boxes: these are compared as boxes, but give no area
+    random = np.random.default_rng(2)
+    truth, results = masks(random, 12)
+    boxed = with_boxes(random, results, as_polygons=False)
+    results = [row if place % 2 == 0 else boxed[place] for place, row in enumerate(results)]
+    path = tmp_path / "results.json"
+    path.write_text(json.dumps(results))
+    evaluation = apf.evaluate(truth, path if from_file else results, iou_type=iou_type)
+    assert_equal(evaluation, by_pycocotools(truth, results, iou_type))
 
 
 @pytest.mark.parametrize("missing", ["results", "annotations", "both"])

@@ -94,6 +94,7 @@ def by_corners(rows: list[Row]) -> pl.DataFrame:
     return by_angle(rows).drop(*BOX, "angle").with_columns(corners=pl.Series([corners(row) for row in rows]))
 
 
+@half_as_often
 @given(sets(rotated))
 def test_average_precision_equals_loops(data: tuple[Any, list[Row]]) -> None:
     truth, results = data

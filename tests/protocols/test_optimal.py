@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import apframe as apf
-from tests.protocols.generated import Row, Truth, box_iou, boxes, half_as_often, sets, tables
+from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, sets, tables
 
 optimize = pytest.importorskip("scipy.optimize", reason="the optimal assignment is SciPy's")
 
@@ -20,11 +20,9 @@ THRESHOLDS = [0.1, 0.3, 0.5, 0.75]
 
 
 def crowded(random: np.random.Generator, n_images: int) -> tuple[Truth, list[Row]]:
-    """Few categories, and boxes close to each other, so that detections compete."""
-    truth, results = boxes(random, n_images, 1)
-    annotations = [row | {"bbox": [row["bbox"][0] / 4, row["bbox"][1] / 4, *row["bbox"][2:]]} for row in truth["annotations"]]
-    results = [row | {"bbox": [row["bbox"][0] / 4, row["bbox"][1] / 4, *row["bbox"][2:]]} for row in results]
-    return truth | {"annotations": [row | {"is_crowd": bool(row["iscrowd"])} for row in annotations]}, results
+    """Boxes of one category that are close to each other, so that detections compete."""
+    truth, results = closer(boxes(random, n_images, 1))
+    return truth | {"annotations": [row | {"is_crowd": bool(row["iscrowd"])} for row in truth["annotations"]]}, results
 
 
 def total_similarity(evaluation: apf.Evaluation, threshold: float, area: str) -> float:

@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import Row, Truth, box_iou, boxes, half_as_often, mean, sets, tables
+from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, mean, sets, tables
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 
@@ -68,7 +68,7 @@ def expected_summary(truth: Truth, results: Sequence[Row], limits: Sequence[int]
 
 def proposals(random: np.random.Generator, n_images: int, n_categories: int = 1) -> tuple[Truth, list[Row]]:
     """Boxes with areas in and on the borders of all ranges, and images without any proposal."""
-    truth, results = boxes(random, n_images, n_categories)
+    truth, results = closer(boxes(random, n_images, n_categories))
     for row in truth["annotations"]:
         row["area"] = float(random.choice(SIDES)) ** 2
         row["is_crowd"] = bool(row["iscrowd"])
@@ -140,6 +140,8 @@ RULES: dict[str, tuple[list[Any], list[Any], float]] = {
     "then the largest of what is left": (
         [{"bbox": A}, {"bbox": [0, 2, 10, 16]}], [A, [0, 0, 10, 8]], (10 + 0) / 20,
     ),
+    # the largest total, .6 and .6, would find both; the largest overlap, 1, leaves the second with .33
+    "not the largest total": ([{"bbox": A}, {"bbox": [0, 2.5, 10, 10]}], [A, [0, -2.5, 10, 10]], 10 / 20),
     # in COCO it would be ignored, and the proposal with it
     "a crowd is not there": ([{"bbox": A}, {"bbox": A, "is_crowd": True}], [A], 1.0),
     "what is out of the area range takes no proposal": ([{"bbox": A}, {"bbox": A, "area": 1e12}], [A], 1.0),

@@ -138,7 +138,7 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
-VALUES = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
+VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
 each_value = pytest.mark.parametrize("protocol", VALUES, ids=lambda p: f"{p.name}-{p.iou_type}")
 
 
@@ -673,6 +673,25 @@ def test_annotations_are_expanded_once(tmp_path: Path) -> None:
         assert shown.rows() == rows
         assert each.dataset.categories["parent_ids"].to_list() == [[], [1], []]
     assert evaluation.where([1]).dataset.annotations["annotation_id"].to_list() == [11, 12, 14, 15]
+
+
+def test_what_was_expanded_is_not_expanded_again() -> None:
+    """The data of an evaluation is as good as that of the files."""
+    evaluation = tiny("open_images")
+    again = apf.evaluate(evaluation.dataset, evaluation.detections, "open_images")
+    assert again.summary.rows() == evaluation.summary.rows()
+    assert again.dataset.annotations.rows() == evaluation.dataset.annotations.rows()
+
+
+@each_protocol
+def test_one_data_set_for_several_evaluations(name: str) -> None:
+    protocol, options, truth, results, _ = TINY[name]
+    dataset, detections = apf.read_coco(truth), apf.read_coco_results(results)
+    before = {table: getattr(dataset, table).clone() for table in ("images", "categories", "annotations")}
+    for _ in range(2):
+        assert_frame_equal(apf.evaluate(dataset, detections, protocol, **options).summary, tiny(name).summary, check_exact=True)
+    for table, frame in before.items():
+        assert_frame_equal(getattr(dataset, table), frame, check_exact=True)
 
 
 # name -> boxes and areas of the annotations and the detections, by hand
