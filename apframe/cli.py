@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import sys
 import warnings
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -50,7 +50,8 @@ def evaluate_files(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
-        str | None, typer.Option(metavar="1,10,100", help="at most so many per image and category; the largest is that of AP")
+        str | None,
+        typer.Option(metavar="1,10,100", help="at most so many per image and category, or all; the largest is that of AP"),
     ] = None,
     iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     matching: Annotated[
@@ -80,8 +81,8 @@ def evaluate_files(
             results,
             chosen,
             matching=matching,
-            iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float),
-            max_detections=_numbers("--max-detections", max_detections, int),
+            iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
+            max_detections=_numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
             categories=None if categories is None else [name.strip() for name in categories.split(",")],
             agnostic=agnostic or None,
             unknown_images="drop" if drop_unknown_images else "error",
@@ -99,7 +100,8 @@ def evaluate_files(
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
-        kept = recalls[:1] if len(evaluation.protocol.max_detections) == 1 else [f"AR{evaluation.protocol.max_detections[-1]}"]
+        limits = evaluation.protocol.max_detections
+        kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
         slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
     _show(slices, as_json, as_csv, digits=3)
 
@@ -293,11 +295,14 @@ def _progress() -> Iterator[Any]:
         yield status.update
 
 
-def _numbers(option: str, text: str | None, kind: type) -> list[Any] | None:
+def _limit(item: str) -> int | None:
+    return None if item.strip() == "all" else int(item)
+
+
+def _numbers(option: str, text: str | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
     if text is None:
         return None
     try:
         return [kind(item) for item in text.split(",")]
     except ValueError:
-        what = "whole numbers" if kind is int else "numbers"
         raise ParameterError(f"{option} takes {what} with commas between them, got {text!r}") from None

@@ -14,12 +14,13 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
-from apframe.exceptions import FormatError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
+from apframe.analysis.parts import find_parts
+from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories, make_inputs
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
-from apframe.protocols.protocol import Part, Protocol
+from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
@@ -46,7 +47,7 @@ def evaluate(
     iou_thresholds: Sequence[float] | None = None,
     recall_levels: Sequence[float] | None = None,
     area_ranges: Mapping[str, tuple[float, float]] | None = None,
-    max_detections: Sequence[int] | None = None,
+    max_detections: Sequence[int | None] | None = None,
     categories: Sequence[int | str] | None = None,
     agnostic: bool | None = None,
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
@@ -67,7 +68,8 @@ def evaluate(
     iou_type
         which of the protocol's variants ("segm", "keypoints", ...); its first by default
     iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
-        depart from the protocol; see `Protocol.with_options`
+        depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
+        [1, 10, None]
     categories
         evaluate only these, given by name or id; one or several
     unknown_images
@@ -188,28 +190,13 @@ class Evaluation:
         lines = headlines(self.protocol, with_parts=True)
         if len(lines) == summary.height:
             return summary
-        parts = dict(self._parts())
+        parts = find_parts(self.protocol, self._inputs.tables())
         table = self.by(parts) if parts else pl.DataFrame({"slice": []})
         rows = {row.pop("slice"): row for row in table.to_dicts()}
         values = dict(summary.rows())
         values |= {line.metric: rows.get(line.part, {}).get(line.of_whole) for line in lines if line.part is not None}
         names = [line.metric for line in lines]
         return pl.DataFrame({"metric": names, "value": pl.Series([values[name] for name in names], dtype=pl.Float64)})
-
-    def _parts(self) -> Iterator[tuple[str, pl.Expr]]:
-        """The names of the protocol's parts of the images and categories, with their conditions; those that are there."""
-        tables = self._inputs.tables()
-        for part in self.protocol.parts:
-            if part.table == "categories" and self.protocol.agnostic:
-                continue  # they are one
-            if part.column in tables[part.table].columns:
-                if not tables[part.table].filter(_condition(part, pl.col(part.column))).is_empty():
-                    yield part.name, _condition(part, pl.col(f"{part.table}.{part.column}"))
-            else:
-                message = (
-                    f"{self.protocol.name}: the {part.table} have no column {part.column!r}, so that AP{part.name} is null"
-                )
-                warnings.warn(message, MissingColumnWarning, 6)
 
     @property
     def stats(self) -> np.ndarray:
@@ -597,10 +584,6 @@ def read_evaluation(folder: str | Path) -> Evaluation:
         return check_inputs(dataset, detections, category_ids, by_category=protocol.by_category)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
-
-
-def _condition(part: Part, column: pl.Expr) -> pl.Expr:
-    return column == part.equals if part.equals is not None else (column > part.above) & (column <= part.up_to)
 
 
 def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,7 +14,10 @@ from apframe.matching.hierarchy import expand_annotations, expand_lists, find_an
 from apframe.matching.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.protocols.protocol import Protocol
 from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, unknown_ids
-from apframe.similarity.extents import with_boxes
+from apframe.similarity.extents import masks_for_boxes, with_boxes
+
+if TYPE_CHECKING:
+    from apframe.similarity.runs import Runs
 
 
 @dataclass(frozen=True)
@@ -23,7 +26,7 @@ class Inputs:
 
     `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
     resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
-    be unread; `tables` has them.
+    be unread; `tables` has them. `masks` are those of the detections, if they have been decoded: to make boxes of them.
     """
 
     dataset: Dataset
@@ -32,6 +35,7 @@ class Inputs:
     image_ids: pl.Series
     category_ids: pl.Series
     by_category: bool
+    masks: Runs | None = None
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""
@@ -88,13 +92,17 @@ def make_inputs(
     inputs = check_inputs(
         dataset, found, category_ids, by_category=protocol.by_category, drop_unknown_images=drop_unknown_images
     )
-    found = with_boxes("detections", inputs.detections, dataset.images)
-    if protocol.with_area_only:
-        found = found.filter(pl.col("area") > 0)
+    found = inputs.detections
     if protocol.judged_only:
         found = keep_judged(found, inputs.annotations, dataset.images)
         found = flag_not_exhaustive(found, dataset.images)
-    inputs = replace(inputs, detections=found)
+    masks = masks_for_boxes("detections", found, dataset.images)
+    found = with_boxes("detections", found, dataset.images, masks)
+    if protocol.with_area_only:
+        has_area = found["area"] > 0
+        found = found.filter(has_area)
+        masks = None if masks is None else masks.take(has_area.arg_true().to_numpy())
+    inputs = replace(inputs, detections=found, masks=masks)
     if protocol.detected_images_only:
         inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
     return inputs

@@ -26,6 +26,7 @@ from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
 from apframe.schema import SUPPORT
 from apframe.similarity.extents import with_image_sizes
+from apframe.similarity.mask_iou import MaskSimilarity
 from apframe.similarity.pairs import require
 
 _MOST_BYTES = 1 << 27  # of the flags of slices of objects, and of their contested pairs, that are held together
@@ -46,7 +47,7 @@ class Pipeline:
     def __init__(self, inputs: Inputs, protocol: Protocol) -> None:
         self.detections, self.annotations = inputs.detections, inputs.annotations
         self.image_ids, self.category_ids = inputs.image_ids, inputs.category_ids
-        self.images = inputs.dataset.images
+        self.images, self._masks = inputs.dataset.images, inputs.masks
         self.protocol = protocol
         names = [name for name, *_ in protocol.area_ranges]
         self.area_names = pl.Series(names, dtype=pl.Enum(names))
@@ -91,7 +92,10 @@ class Pipeline:
         require(similarity, detections, annotations)
         if similarity.uses_images:
             detections, annotations = (with_image_sizes(frame, self.images) for frame in (detections, annotations))
-        return similarity.pair(detections, annotations, min(self.protocol.iou_thresholds[0], 1 - 1e-10))
+        least = min(self.protocol.iou_thresholds[0], 1 - 1e-10)
+        if isinstance(similarity, MaskSimilarity):
+            return similarity.pair(detections, annotations, least, self._masks)
+        return similarity.pair(detections, annotations, least)
 
     @property
     def _is_crowd(self) -> pl.Series:

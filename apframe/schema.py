@@ -259,6 +259,7 @@ SLICES = (
 """The columns of a table of slices, beside its keys and the metrics."""
 SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_"))
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
+_READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 
 
@@ -403,13 +404,16 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
     has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
     missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
+    if "x" in missing and "segmentation" in frame.columns:
+        hint = f"rename COCO's segmentation to mask, or use {_READERS[table]}"
+        raise ColumnError(f"{table}: no column {', '.join(missing)}; {hint}")
     if missing and "id" in frame.columns and columns[0].name in missing:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
         hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
         raise ColumnError(f"{table}: no column {', '.join(missing)}{hint}; there are {', '.join(frame.columns) or 'none'}")
-    frame = frame.with_columns(_as_column(table, frame[c.name], c) for c in columns if c.name in frame.columns)
+    frame = frame.with_columns(_as_column(table, frame, c) for c in columns if c.name in frame.columns)
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
     frame = frame.with_columns(_defaults(table, frame))
@@ -425,9 +429,7 @@ def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
         raise ColumnError(f"{table}.bbox: lists of four numbers expected, got {frame['bbox'].dtype}")
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-    if wrong.any():
-        remedy = "boxes are [x, y, width, height]"
-        raise RowError(table, "bbox is missing or not four numbers", "row", row_numbers(wrong), remedy)
+    _refuse(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(c.name) for k, c in enumerate(_BOX)).drop("bbox")
 
@@ -528,7 +530,9 @@ def _with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) 
         if listing.is_empty():
             listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
         elif listing["named"].dtype != category_ids.dtype:
-            raise different_id_types(f"{table}.{name}", listing["named"].dtype, "categories.category_id", category_ids.dtype)
+            types = (listing["named"].dtype, category_ids.dtype)
+            hint = "; give ids in the lists, not names" if types[0] == pl.String else ""
+            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], hint)
         known = is_known(listing["named"], category_ids)
         if not known.all():
             unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
@@ -539,44 +543,43 @@ def _with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) 
     return frame
 
 
-def _as_column(table: str, values: pl.Series, column: Column) -> pl.Series:
+def _as_column(table: str, frame: pl.DataFrame, column: Column) -> pl.Series:
+    values = frame[column.name]
     if column.dtype is None:
         return values
     if not column.is_id:
-        return _as_dtype(table, values, column.dtype)
+        return _as_dtype(table, frame, values, column.dtype)
     if column.dtype == ID:
-        return _as_id(table, values)
-    return _as_id_lists(table, values)
+        return _as_id(table, frame, values)
+    return _as_id_lists(table, frame, values)
 
 
-def _as_id_lists(table: str, values: pl.Series) -> pl.Series:
+def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
     if values.dtype == pl.Null:
         return values.cast(pl.List(ID))
-    inner = getattr(values.dtype, "inner", None)
+    inner: Any = getattr(values.dtype, "inner", None)
     is_text = inner in (pl.Categorical, pl.Enum, pl.String)
     if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
         raise ColumnError(f"{table}.{values.name}: lists of ids expected, got {values.dtype}")
     is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
     missing = values.list.eval(is_missing).list.any().fill_null(False)
-    if missing.any():
-        raise RowError(table, f"{values.name} lists an id that is missing", "row", row_numbers(missing), "correct these rows")
+    _refuse(table, frame, missing, f"{values.name} lists an id that is missing", "correct these rows")
     if inner.is_float():
         broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
-        if broken.any():
-            raise RowError(table, f"{values.name} is not a whole number", "row", row_numbers(broken), "correct these rows")
+        _refuse(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     return values.cast(pl.List(pl.String if is_text else ID))
 
 
-def _as_id(table: str, ids: pl.Series) -> pl.Series:
+def _as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
     """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
-        return _as_dtype(table, ids, pl.Int64)
+        return _as_dtype(table, frame, ids, pl.Int64)
     raise ColumnError(f"{table}.{ids.name}: ids are integers or strings, not {ids.dtype}")
 
 
-def _as_dtype(table: str, values: pl.Series, dtype: Any) -> pl.Series:
+def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) -> pl.Series:
     if values.dtype == dtype:
         return values
     is_text = values.dtype == pl.String and dtype != pl.String
@@ -584,16 +587,15 @@ def _as_dtype(table: str, values: pl.Series, dtype: Any) -> pl.Series:
         raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}")
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
-        if broken.any():
-            rows = row_numbers(broken)
-            raise RowError(table, f"{values.name} is not a whole number", "row", rows, "correct these rows")
+        _refuse(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     try:
         return values.cast(dtype, strict=True)
     except pl.exceptions.PolarsError as error:
         if pl.Series([], dtype=dtype).dtype.is_nested():
             raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}") from error
         failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
-        raise RowError(table, f"{values.name} is not {dtype}", "row", row_numbers(failed), "correct these rows") from None
+        rows = _rows(table, frame, failed)
+        raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None
 
 
 def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
@@ -670,9 +672,13 @@ def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, re
 def _rows(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:
     """The key column and the ids of rows; their numbers where some have no id."""
     key = TABLES[table][0].name
-    if table in _PAIRS or frame[key].null_count():
+    if table in _PAIRS or key not in frame.columns:
         return "row", row_numbers(where)
-    return key, frame[key].filter(where).to_list()
+    given = frame[key]
+    ids = given.cast(pl.Int64, strict=False) if given.dtype.is_float() else given  # as files are read
+    if ids.dtype.is_nested() or ids.null_count() or not (ids == given).all():
+        return "row", row_numbers(where)
+    return key, ids.filter(where).to_list()
 
 
 def row_numbers(where: pl.Series) -> list[int]:

@@ -80,7 +80,7 @@ SHAPES: dict[str, tuple[Json, Json]] = {
 }
 
 # (what is compared, name) -> fields of one row, and what the message says before and after it names the row
-AGAIN = "encode these masks again"
+AGAIN = r"encode these masks again \(pycocotools.mask.encode makes"
 BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "RLE of another size"): (
         {"segmentation": {"size": [100, 90], "counts": [0, 40, 8960]}},
@@ -142,9 +142,9 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         r"correct these rows, or give other sigmas to OKS\(sigmas=...\)",
     ),
     ("keypoints", "one number too many"): ({"keypoints": [*POINTS, 1]}, "keypoints is not a list of 51 numbers", "correct"),
-    ("keypoints", "none"): ({"keypoints": []}, "keypoints is not a list of 51 numbers", "correct these rows"),
-    ("keypoints", "null"): ({"keypoints": None}, "keypoints is not a list of 51 numbers", "correct these rows"),
-    ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is not a list of 51 numbers", "correct these rows"),
+    ("keypoints", "none"): ({"keypoints": []}, "keypoints is missing", "give it, or remove the rows"),
+    ("keypoints", "null"): ({"keypoints": None}, "keypoints is missing", "give it, or remove the rows"),
+    ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is missing", "give it, or remove the rows"),
     ("keypoints", "NaN"): (
         {"keypoints": [nan, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
     ),
@@ -204,7 +204,7 @@ def test_bad_shapes_without_boxes(case: tuple[str, str], kind: str, table: str, 
         summary(truth, results, kind, tmp_path, **options)
 
 
-# of another type than the field has: told by the place in the file
+# of another type than the field has: told by the place in the list where there is no id
 OF_OTHER_TYPES: dict[str, tuple[str, Json, str]] = {
     "keypoints a word": ("keypoints", {"keypoints": "nose"}, "keypoints is not a list of numbers"),
     "keypoints nested": ("keypoints", {"keypoints": [[1, 2, 2]] * 17}, "keypoints is not a list of numbers"),
@@ -223,7 +223,8 @@ def test_shapes_of_other_types(shape: str, fields: Json, problem: str, kind: str
     options, good = SHAPES[shape]
     truth, results = with_shape(good)
     change(truth["annotations"][1] if table == "annotations" else results[1], fields)
-    with pytest.raises(RowError, match=rf"^{table}: {problem} where row is 2; correct these rows of the file$"):
+    row = "annotation_id is 12" if table == "annotations" else "row is 2"
+    with pytest.raises(RowError, match=rf"^{table}: {problem} where {row}; correct these rows$"):
         summary(truth, results, kind, tmp_path, **options)
 
 
@@ -247,9 +248,25 @@ def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_
     truth = truth if side == "detections" else TRUTH
     results = results if side == "annotations" else RESULTS
     first = "annotations" if side == "annotations" else "detections"
-    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, which .+ compares") as caught:
+    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, needed for: .+; give it") as caught:
         summary(truth, results, kind, tmp_path, **options)
     one_line(caught.value)
+    assert ("COCO's JSON has it as segmentation" in str(caught.value)) == (columns == "mask")
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+def test_frames_with_masks_by_their_name_in_coco(table: str) -> None:
+    truth, results = with_shape({"segmentation": OUTLINE, "bbox": GONE})
+    frames: dict[str, Any] = {name: getattr(apf.read_coco(TRUTH), name) for name in ("images", "categories")}
+    rows = truth["annotations"] if table == "annotations" else results
+    bare = pl.DataFrame(rows).drop("id", strict=False)
+    reader = "read_coco" if table == "annotations" else "read_coco_results"
+    message = rf"^{table}: no column x, y, width, height; rename COCO's segmentation to mask, or use {reader}$"
+    with pytest.raises(ColumnError, match=message):
+        if table == "annotations":
+            apf.Dataset(**frames, annotations=bare)
+        else:
+            summary(truth, bare, iou_type="segm")
 
 
 @pytest.mark.parametrize("table", ["annotations", "detections"])
@@ -317,6 +334,7 @@ BITMAPS: dict[str, tuple[Any, str]] = {
     "rows of different lengths": ([[0, 1], [1]], "bitmap has rows of different lengths, or without pixels"),
     "no rows": ([], "bitmap has no rows"),
     "of another size": ([[0, 1], [1, 0]], "bitmap has another size than the image"),
+    "polygons of whole numbers": (OUTLINE, "bitmap has another size than the image"),
     "without a value": ([[1] * 100] * 99 + [[None] * 100], "bitmap has pixels without a value"),
     "null": (None, "mask is missing"),
 }
@@ -329,6 +347,8 @@ def test_bad_bitmaps(bitmap: Any, problem: str) -> None:
     with pytest.raises(RowError, match=f"^detections: {problem} where detection_id is 2; ") as caught:
         summary(truth, frame_of(mask=masks), iou_type="segm")
     one_line(caught.value)
+    may_be_polygons = "size" in problem or "lengths" in problem
+    assert ("; if these are polygons, give lists of floats" in str(caught.value)) == may_be_polygons
 
 
 @in_memory_and_as_files
@@ -359,12 +379,10 @@ def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
 def test_only_some_results_have_boxes(place: int, kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": OUTLINE})
     del results[place]["bbox"]
-    if place == 0 and kind == "file":  # the first row of a file decides that there are none
+    if place == 0:  # the first row decides that there are none
         assert summary(truth, results, kind, tmp_path, iou_type="segm")["AP"] == pytest.approx(1.0)
         return
-    with pytest.raises(
-        RowError, match=rf"^detections: bbox is missing or not four numbers where row is {place + 1}; boxes are \["
-    ):
+    with pytest.raises(RowError, match=r"^detections: bbox is missing or not four numbers where row is 2; boxes are \["):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
@@ -372,7 +390,9 @@ def test_only_some_results_have_boxes(place: int, kind: str, tmp_path: Path) -> 
 def test_only_some_annotations_have_boxes(kind: str, tmp_path: Path) -> None:
     truth, results = with_shape({"segmentation": OUTLINE})
     del truth["annotations"][1]["bbox"]
-    with pytest.raises(RowError, match=r"^annotations: bbox is missing or not four numbers where row is 2; boxes are \["):
+    with pytest.raises(
+        RowError, match=r"^annotations: bbox is missing or not four numbers where annotation_id is 12; boxes are \["
+    ):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
@@ -387,15 +407,19 @@ BAD_LISTS: dict[str, tuple[Any, type[ApframeError], str]] = {
         "{1}: {0} has ids that are not among the categories where {2} is 2; unknown: 9; add them to ",
     ),
     "several unknown": ([9, 1, 8], UnknownIdError, "{1}: {0} has ids that are not among .* where {2} is 2; unknown: 9, 8; "),
-    "a number": (1, RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
-    "a name": ("cat", RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
-    "an object": ({"a": 1}, RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
-    "names": (["cat"], IdTypeError, "{1}.{0} holds strings, categories.category_id integers; cast one of them"),
-    "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
-    "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number where row is 2; correct these rows"),
-    "a list in the list": ([[1]], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
-    "null in the list": ([None], RowError, "{1}: {0} .* where (row|{2}) is 2; "),
-    "a truth value": ([True], RowError, "{1}: {0} is not a list of ids where row is 2; correct these rows of the file"),
+    "a number": (1, RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "a name": ("cat", RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "an object": ({"a": 1}, RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "names": (
+        ["cat"],
+        IdTypeError,
+        "{1}.{0} holds strings, categories.category_id integers; cast .* same; give ids in the lists, not names$",
+    ),
+    "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number where {2} is 2; correct these rows$"),
+    "a list in the list": ([[1]], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
+    "null in the list": ([None], RowError, "{1}: {0} .* where {2} is 2; "),
+    "a truth value": ([True], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
 }
 LISTS = {
     "neg_category_ids": ("lvis", "images", "image_id"),
@@ -492,9 +516,10 @@ def test_sigmas(sigmas: Any, message: str) -> None:
 
 # functions of a user -> error and message; there are three pairs, of the detections 1, 2, 3
 FUNCTIONS: dict[str, tuple[Callable[[pl.DataFrame], Any], type[ApframeError], str]] = {
-    "one value": (lambda _: [0.5], ParameterError, "one value per row is needed, 3 in all; it gives 1$"),
+    "one value": (lambda _: [0.5], ParameterError, "one value per row is needed, 3 in all; it gives 1; give a column, "),
+    "a literal": (lambda _: pl.lit(1.0), ParameterError, "one value per row is needed, 3 in all; it gives 1; give a column, "),
     "one too many": (lambda pairs: [0.5] * (pairs.height + 1), ParameterError, "one value per row is .*; it gives 4$"),
-    "a number": (lambda _: 0.5, ParameterError, "one number per row is needed; it gives a float "),
+    "a number": (lambda _: 0.5, ParameterError, "one value per row is needed; it gives the number 0.5; give a column, "),
     "nothing": (lambda _: None, ParameterError, "one number per row is needed; it gives a NoneType "),
     "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "numbers in .* are needed; it gives String$"),
     "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression fails: unable to find column "nope"'),

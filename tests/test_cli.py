@@ -118,6 +118,7 @@ def test_out_and_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeyp
 # options -> the same options of `evaluate`
 OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
     "max_detections": (["--max-detections", "1,5"], {"max_detections": [1, 5]}),
+    "a limit and all": (["--max-detections", "all, 5"], {"max_detections": [5, None]}),
     "iou_thresholds": (["--iou-thresholds", "0.5,0.75"], {"iou_thresholds": [0.5, 0.75]}),
     "one threshold": (["--iou-thresholds", ".9"], {"iou_thresholds": [0.9]}),
     "categories by name": (["--categories", "car, rider"], {"categories": ["car", "rider"]}),

@@ -94,7 +94,7 @@ def test_iou_types_that_there_are_not(protocol: str, iou_type: str, message: str
 @pytest.mark.parametrize(("spelled", "message"), [
     ("lviss", "no protocol 'lviss'; did you mean lvis?"),
     ("voc", "no protocol 'voc'; did you mean "),
-    ("open images", "no protocol 'open images'; did you mean open_images"),
+    ("open_image", "no protocol 'open_image'; did you mean open_images"),
     ("xyz", "no protocol 'xyz'; there are coco, voc2007, voc2012, lvis, open_images, open_images_challenge, proposals, dota, "),
     ("keypoints", "no protocol 'keypoints'; there are "),
 ])  # fmt: skip
@@ -190,6 +190,11 @@ def test_masks_of_a_file_that_are_not_compared_are_left_alone(run: Command) -> N
 def test_warnings_of_missing_columns_go_to_stderr(run: Command) -> None:
     code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--protocol", "lvis", "--json")
     assert code == 0 and json.loads(out)["APr"] is None
-    assert err.splitlines() == [
-        f"warning: LVIS: the categories have no column 'frequency', so that AP{name} is null" for name in "rcf"
-    ]
+    assert err == "warning: LVIS: the categories have no column 'frequency', so that APr, APc, APf are null\n"
+
+
+def test_slices_with_all_detections(run: Command) -> None:
+    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--by", "weather", "--max-detections", "1,all")
+    assert (code, err) == (0, "")
+    heading = next(line for line in out.splitlines() if "weather" in line)
+    assert [name.strip() for name in heading.strip("│").split("┆")][:7] == ["weather", "AP", "AP50", "APs", "APm", "APl", "AR"]

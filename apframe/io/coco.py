@@ -11,14 +11,15 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Callable
 from functools import cache
-from itertools import chain
+from itertools import chain, compress, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, RowError
+from apframe.exceptions import ColumnError, FormatError, RowError
 from apframe.io.files import read_unpacked, stamp, write_whole
 from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream, split_boxes
 
@@ -123,7 +124,8 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
 
     Of a file, the first row decides which columns there are. Returns the canonical detections: `detection_id` (from 1, in
     the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, `mask` or `keypoints`, and further fields
-    as attributes. Where there is no `bbox`, `evaluate` makes the box of the other shape, as pycocotools does.
+    as attributes. Where the first row has another shape and no `bbox`, `evaluate` makes the boxes of all rows of that shape, as
+    pycocotools does, also of rows that have a `bbox`; where it has one, all rows need one.
 
     Raises
     ------
@@ -150,7 +152,8 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
 def write_coco(dataset: Dataset, path: str | Path) -> None:
     """Write ground truth as COCO JSON, with all attributes and the other sections of the file it came from.
 
-    Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed.
+    Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed. Bitmaps in the
+    column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
     """
     sections = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in dataset.other_sections.items()]
     for table in _SECTIONS:
@@ -160,7 +163,10 @@ def write_coco(dataset: Dataset, path: str | Path) -> None:
 
 
 def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
-    """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out."""
+    """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out.
+
+    Bitmaps in the column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
+    """
     frame = canonical("detections", detections).drop("detection_id", "area")
     write_whole(Path(path), _json_rows("detections", frame, set()) + "\n")
 
@@ -215,11 +221,16 @@ def _scan_results(text: bytes, first: dict[str, Any]) -> pl.DataFrame | None:
     if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
         kinds["segmentation"] = "rle"
     frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
-    if frame is None:
+    if frame is None or (kinds.get("segmentation") == "rle" and _has_lists(frame["segmentation"].struct.field("counts"))):
         return None
     whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
     whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
     return _canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+
+
+def _has_lists(counts: pl.Series) -> bool:
+    """Whether run lengths that are numbers became text: no text of COCO's ends like a list."""
+    return bool(counts.str.ends_with("]").any())
 
 
 def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
@@ -341,7 +352,7 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
 
 def _lacks_box(first: dict[str, Any]) -> bool:
     """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
-    return not first.get("bbox") and bool(_SHAPES.keys() & first.keys())
+    return not first.get("bbox") and bool({"segmentation", "keypoints", "corners", "start_time"} & first.keys())
 
 
 def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
@@ -349,7 +360,11 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
 
     With `attributes_only`, what `_scan_list` reads is left out.
     """
-    _refuse(table, [not isinstance(row, dict) for row in rows], "the row is not a JSON object")
+
+    def refuse(wrong: list[bool], problem: str) -> None:
+        _refuse(table, rows, wrong, problem)
+
+    refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     columns, as_json = [], set()
     for name in dict.fromkeys(chain(_FIELDS[table], chain.from_iterable(rows))):
         kind = _FIELDS[table].get(name)
@@ -358,7 +373,7 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
         values = [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
-            columns.append(_known(table, name, kind, values))
+            columns.append(_known(refuse, name, kind, values))
         elif kind == "text":
             columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
         elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
@@ -366,7 +381,9 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
         elif kind is None and types in ({bool}, {str}):
             columns.append(pl.Series(name, values))
         else:
-            columns.append(pl.Series(name, [None if v is None else json.dumps(v, default=_plain) for v in values], pl.String))
+            separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
+            texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
+            columns.append(pl.Series(name, texts, pl.String))
             if kind is None:
                 as_json.add(name)
     frame = pl.DataFrame(columns)
@@ -382,7 +399,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
 
 
-def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
+def _known(refuse: Callable[[list[bool], str], None], name: str, kind: str, values: list[Any]) -> pl.Series:
     """A known field as a column of its type, or an error that names the rows of another type."""
     number = (int, float)
     if kind == "id" and set(map(type, values)) == {int} and max(map(abs, values)) < 2**63:
@@ -390,21 +407,21 @@ def _known(table: str, name: str, kind: str, values: list[Any]) -> pl.Series:
     if kind == "id":
         of_first = (str,) if isinstance(next((v for v in values if v is not None), None), str) else number
         wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
-        _refuse(table, wrong, f"{name} is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
+        refuse(wrong, f"{name} is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
         if of_first == number:
-            _refuse(table, [v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
+            refuse([v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
         types = set(map(type, values)) - {type(None)}
         return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
     if kind == "ids":
-        _refuse(table, [v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
+        refuse([v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
         is_text = any(isinstance(n, str) for v in values if v for n in v)
         return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
     if kind == "number":
         if not set(map(type, values)) <= {int, float, type(None)}:
-            _refuse(table, [v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
+            refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
     is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
-    _refuse(table, [not ok for ok in is_list], f"{name} is not a list of numbers")
+    refuse([not ok for ok in is_list], f"{name} is not a list of numbers")
     return pl.Series(name, values, pl.List(pl.Float64))
 
 
@@ -413,10 +430,13 @@ def _are_ids(value: Any) -> bool:
     return types <= {str} or types <= {int, float, type(None)}
 
 
-def _refuse(table: str, wrong: list[bool], problem: str) -> None:
+def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str) -> None:
+    """An error that names the rows by their ids, or by their places where some of them have none."""
     if any(wrong):
-        rows = [number for number, is_wrong in enumerate(wrong, 1) if is_wrong]
-        raise RowError(table, problem, "row", rows, "correct these rows of the file")
+        ids = [row.get("id") if isinstance(row, dict) else None for row in compress(rows, wrong)]
+        if table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
+            raise RowError(table, problem, "row", compress(count(1), wrong), "correct these rows")
+        raise RowError(table, problem, TABLES[table][0].name, ids, "correct these rows")
 
 
 def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -432,6 +452,7 @@ def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
     """The rows as the text of a JSON list of objects, without their nulls."""
+    _refuse_bitmaps(table, frame)
     raw = as_json | {"segmentation"} if frame.schema.get("mask") == pl.String else as_json
     names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
     if "x" in frame.columns:
@@ -447,6 +468,16 @@ def _json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
         fields.append(pl.when(pl.col(name).is_not_null()).then(text))
     rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
     return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
+
+
+def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
+    dtype = frame.schema.get("mask")
+    pixel = getattr(getattr(dtype, "inner", None), "inner", None)
+    if pixel is not None and (pixel.is_integer() or pixel == pl.Boolean):
+        raise ColumnError(
+            f"{table}.mask: bitmaps, {dtype}, cannot be written: COCO's JSON holds run lengths and polygons; "
+            "pycocotools.mask.encode makes run lengths of a bitmap (polygons are lists of floats)"
+        )
 
 
 def _parsed(text: bytes, path: Path) -> Any:

@@ -242,7 +242,7 @@ class Protocol:
         iou_thresholds: Sequence[float] | None = None,
         recall_levels: Sequence[float] | None = None,
         area_ranges: Mapping[str, tuple[float, float]] | None = None,
-        max_detections: Sequence[int] | None = None,
+        max_detections: Sequence[int | None] | None = None,
         agnostic: bool | None = None,
         matching: str | None = None,
         similarity: Any = None,
@@ -250,17 +250,19 @@ class Protocol:
         """The same protocol with some of its choices changed; None keeps the published one.
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
-        `max_detections` may come in any order, as in the reference. One number stands for a list of one. `similarity` is a
-        value, or a function of your own, see `apframe.UserSimilarity`.
+        `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
+        [100, None]. One number stands for a list of one. `similarity` is a value, or a function of your own, see
+        `apframe.UserSimilarity`.
         """
         changes: dict[str, Any] = {}
         try:
             if iou_thresholds is not None:
                 changes["iou_thresholds"] = tuple(float(t) for t in _several(iou_thresholds))
             if recall_levels is not None:
-                changes["definition"] = self._at_levels(tuple(float(r) for r in _several(recall_levels)))
+                recall_levels = tuple(float(r) for r in _several(recall_levels))
             if max_detections is not None:
-                changes["max_detections"] = tuple(sorted(index(limit) for limit in _several(max_detections)))
+                limits = [None if limit is None else index(limit) for limit in _several(max_detections)]
+                changes["max_detections"] = tuple(sorted(limits, key=lambda n: _UNLIMITED if n is None else n))
             if area_ranges is not None:
                 given = [(str(name), float(low), float(high)) for name, (low, high) in area_ranges.items()]
                 changes["area_ranges"] = (*([] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]), *given)
@@ -269,6 +271,8 @@ class Protocol:
                      "max_detections": max_detections}  # fmt: skip
             shown = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
             raise ParameterError(f"an option has the wrong type ({error}): {shown}") from error
+        if recall_levels is not None:
+            changes["definition"] = self._at_levels(tuple(recall_levels))
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         if matching is not None:

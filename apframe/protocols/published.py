@@ -25,7 +25,7 @@ PUBLISHED = {
 
 
 def as_protocol(value: Any) -> Protocol:
-    """A protocol: one as it is, or a published one by its name in any case.
+    """A protocol: one as it is, or a published one by its name, in any case and however its words are joined.
 
     >>> as_protocol("voc2007").name
     'VOC2007'
@@ -38,11 +38,15 @@ def as_protocol(value: Any) -> Protocol:
     if not isinstance(value, str):
         raise ParameterError(f"protocol is a value such as apframe.COCO or its name, not {value!r}")
     known = {name.lower(): protocol for name, protocol in PUBLISHED.items()}
-    found = known.get(value.strip().lower().replace("-", "_"))
+    found = {_letters(name): protocol for name, protocol in known.items()}.get(_letters(value))
     if found is None:
         hint = "; a similarity is named by iou_type=" if value in COCO.iou_types else ""
         raise ParameterError(f"no protocol {value!r}{did_you_mean(value, list(known))}{hint}")
     return found
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
 
 
 def departures(protocol: Protocol) -> list[str]:

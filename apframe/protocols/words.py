@@ -55,9 +55,12 @@ def _limits(protocol: Protocol) -> str:
 
 
 def _ignored(protocol: Protocol) -> str:
-    flags = ["outside the area range", *(IGNORES[name] for name in protocol.ignores)]
-    removed = "left out, not ignored" if protocol.matching == "similarity" else "and what is matched to them"
-    return f"annotations {' or '.join(flags)}, {removed}"
+    outside = [] if protocol.area_ranges == (ALL_AREAS,) else ["outside the area range"]
+    flags = [*outside, *(IGNORES[name] for name in protocol.ignores)]
+    if not flags:
+        return ""
+    which = f"annotations {' or '.join(flags)}"
+    return f"nothing: {which} are left out" if protocol.matching == "similarity" else f"{which}, and what is matched to them"
 
 
 def _categories(protocol: Protocol) -> str:

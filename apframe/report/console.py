@@ -23,15 +23,17 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
     span = f"{first:.2f}:{last:.2f}" if first < last else f"{first:.2f}"
     columns = {part.name: part.column for part in protocol.parts}
     values = dict(summary.rows())
+    headings = headlines(protocol, with_parts=True)
+    limits = ["all" if line.max_detections is None else str(line.max_detections) for line in headings]
+    wide, deep = max(6, *(len(line.area_range) for line in headings)), max(3, *map(len, limits))
     lines = []
-    for line in headlines(protocol, with_parts=True):
+    for line, limit in zip(headings, limits, strict=True):
         kind = " Average Precision  (AP)" if line.column == "ap" else " Average Recall     (AR)"
         iou = span if line.iou_threshold is None else f"{line.iou_threshold:.2f}"
         value = values[line.metric]
-        limit = "all" if line.max_detections is None else line.max_detections
         part = "" if line.part is None else f" | {columns[line.part]}={line.part.lstrip('_')}"
         lines.append(
-            f"{kind} @[ IoU={iou:<9} | area={line.area_range:>6} | maxDets={limit:>3}{part} ] = "
+            f"{kind} @[ IoU={iou:<9} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part} ] = "
             f"{-1 if value is None else value:0.3f}"
         )
     changed = departures(protocol)

@@ -4,17 +4,19 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.similarity.mask_iou import pair_masks
-from apframe.similarity.pairs import Similarity
+from apframe.similarity.mask_iou import MaskSimilarity, pair_masks
+
+if TYPE_CHECKING:
+    from apframe.similarity.runs import Runs
 
 
 @dataclass(frozen=True)
-class BoundaryIoU(Similarity):
+class BoundaryIoU(MaskSimilarity):
     """The smaller one of mask IoU and of the IoU of the boundaries; for crowds mask IoU alone.
 
     The boundary of a mask is its pixels that are at most `dilation` × the image's diagonal, rounded to whole pixels and at
@@ -42,8 +44,6 @@ class BoundaryIoU(Similarity):
     dilation: float = 0.02
 
     name: ClassVar[str] = "boundary_iou"
-    needs: ClassVar[tuple[str, ...]] = ("mask",)
-    uses_images: ClassVar[bool] = True
 
     def __post_init__(self) -> None:
         if not (self.dilation > 0 and math.isfinite(self.dilation)):
@@ -52,14 +52,14 @@ class BoundaryIoU(Similarity):
     @property
     def words(self) -> str:
         """The rule in plain words."""
-        return f"the smaller of mask IoU and boundary IoU, the boundary {self.dilation:g} of the image's diagonal wide"
+        return f"the smaller of mask IoU and boundary IoU (a boundary is {self.dilation:g} of the image's diagonal wide)"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+    def compare(
+        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+    ) -> pl.DataFrame:
+        """See `MaskSimilarity.compare`."""
         from apframe.similarity.boundaries import boundary_iou
-        from apframe.similarity.mask_columns import read_both
 
-        found, expected = read_both(detections, annotations)
         pairs = pair_masks(found, expected, detections, annotations, least)
         is_crowd = annotations["is_crowd"].gather(pairs["annotation"])
         objects = pairs.filter(~is_crowd)

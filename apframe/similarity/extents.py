@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import polars as pl
+
+if TYPE_CHECKING:
+    from apframe.similarity.runs import Runs
 
 _BOX = ["x", "y", "width", "height"]
 
 
-def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Runs | None = None) -> pl.DataFrame:
     """The frame as it is if it has boxes; else with `x, y, width, height` and `area` of its shapes.
 
     A mask has the box and the number of its pixels; keypoints the rectangle around all of them, labelled or not; corners
@@ -21,6 +26,8 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Data
         canonical
     images
         image_id, image_width, image_height
+    masks
+        what `masks_for_boxes` gave, if that has been called
 
     Source: `COCO.loadRes` of pycocotools.
 
@@ -35,11 +42,23 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Data
     >>> with_boxes("detections", interval, pl.DataFrame({"image_id": [1]})).select(*_BOX, "area").row(0)
     (2.0, 0.0, 3.0, 1.0, 3.0)
     """
-    if frame["x"].count() == frame.height:
+    if _has_boxes(frame):
         return frame
-    extents = _extents(table, frame, images)
+    extents = _extents(table, frame, images) if masks is None else _of_masks(masks)
     area = pl.coalesce("area", extents["area"])
     return frame.with_columns(*extents.select(_BOX), area=area)
+
+
+def masks_for_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Runs | None:
+    """The masks of a table that has no boxes of its own, decoded; None where it has boxes, or no masks.
+
+    >>> masks_for_boxes("detections", pl.DataFrame({"x": [2.0], "mask": ["[[0, 0, 9, 0, 9, 9]]"]}), pl.DataFrame())
+    """
+    if "mask" not in frame.columns or _has_boxes(frame):
+        return None
+    from apframe.similarity.mask_columns import read_masks  # which brings in NumPy
+
+    return read_masks(table, with_image_sizes(frame, images))
 
 
 def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
@@ -54,12 +73,20 @@ def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     )
 
 
+def _has_boxes(frame: pl.DataFrame) -> bool:
+    return frame["x"].count() == frame.height
+
+
+def _of_masks(masks: Runs) -> pl.DataFrame:
+    from apframe.similarity.mask_columns import mask_extents
+
+    return mask_extents(masks)
+
+
 def _extents(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     # each brings in NumPy, which boxes do without
-    if "mask" in frame.columns:
-        from apframe.similarity.mask_columns import mask_extents
-
-        return mask_extents(table, with_image_sizes(frame, images))
+    if (masks := masks_for_boxes(table, frame, images)) is not None:
+        return _of_masks(masks)
     if "keypoints" in frame.columns:
         from apframe.similarity.keypoints import keypoint_extents
 

@@ -8,8 +8,7 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.similarity.keypoints import refuse_rows
-from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.similarity.pairs import Similarity, pair_by, refuse_rows, require
 
 INTERVAL = ["start_time", "end_time"]
 

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, RowError
-from apframe.similarity.pairs import Similarity, join_on_cell, require
+from apframe.exceptions import ParameterError
+from apframe.similarity.pairs import Similarity, join_on_cell, refuse_rows, require
 
 if TYPE_CHECKING:
     import numpy as np
@@ -150,9 +150,9 @@ class OKS(Similarity):
         import numpy as np
 
         number = len(self.sigmas)
-        broken = frame["keypoints"].list.len().fill_null(0) != 3 * number
+        length = _lengths(table, frame)
         problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
-        refuse_rows(table, frame, broken, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
+        refuse_rows(table, frame, length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
         refuse_rows(table, frame, _not_finite(frame), "keypoints holds a number that is missing or not finite", _REMEDY)
         numbers = frame["keypoints"].explode().to_numpy().reshape(-1, number, 3)
         return np.ascontiguousarray(numbers.transpose(2, 0, 1))
@@ -207,9 +207,9 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     >>> keypoint_extents("detections", pl.DataFrame({"keypoints": [[3.0, 1.0, 2.0, 1.0, 5.0, 0.0]]})).rows()
     [(1.0, 1.0, 2.0, 4.0, 8.0)]
     """
-    length = frame["keypoints"].list.len().fill_null(0)
+    length = _lengths(table, frame)
     problem = "keypoints is not a list of three numbers, x, y, visibility, for each keypoint,"
-    refuse_rows(table, frame, (length == 0) | (length % 3 != 0), problem, "correct or remove these rows")
+    refuse_rows(table, frame, length % 3 != 0, problem, "correct or remove these rows")
     refuse_rows(table, frame, _not_finite(frame), "keypoints holds a number that is missing or not finite", _REMEDY)
     import numpy as np
 
@@ -219,18 +219,11 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return boxes.with_columns(area=pl.col("width") * pl.col("height"))
 
 
-def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
-    """An error that names the flagged rows by their ids, or by their numbers (from 1) where the frame has no ids.
-
-    >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
-    Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
-    """
-    if broken.any():
-        key = f"{table.removesuffix('s')}_id"
-        has_ids = key in frame.columns and not frame[key].null_count()
-        rows = frame[key].filter(broken).to_list() if has_ids else [row + 1 for row in broken.arg_true().to_list()]
-        raise RowError(table, problem, key if has_ids else "row", rows, remedy)
+def _lengths(table: str, frame: pl.DataFrame) -> pl.Series:
+    """How many numbers each row has; an error where it has none."""
+    length = frame["keypoints"].list.len().fill_null(0)
+    refuse_rows(table, frame, length == 0, "keypoints is missing", "give it, or remove the rows")
+    return length
 
 
 def _enlarged(annotations: pl.DataFrame) -> Array:

@@ -20,32 +20,19 @@ _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
 _SIZE = ["image_height", "image_width"]
+_AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
+_OR_POLYGONS = "; if these are polygons, give lists of floats"
 
 
-def mask_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+def mask_extents(masks: Runs) -> pl.DataFrame:
     """The box and the number of pixels of each mask, as the COCO mask API computes them.
 
-    Parameters
-    ----------
-    table
-        "annotations" or "detections", for errors
-    frame
-        canonical: the ids, `mask`, `image_height`, `image_width` (null where unknown)
-
-    Returns
-    -------
-    `x, y, width, height, area` of each row; zeros where a mask has no pixels
-
-    Raises
-    ------
-    ColumnError, RowError
-        see `read_masks`
+    Columns `x, y, width, height, area`; zeros where a mask has no pixels.
 
     >>> square = '{"size": [4, 5], "counts": [5, 2, 2, 2, 9]}'
-    >>> mask_extents("detections", pl.DataFrame({"detection_id": [1], "mask": [square]})).row(0)
+    >>> mask_extents(read_masks("detections", pl.DataFrame({"detection_id": [1], "mask": [square]}))).row(0)
     (1.0, 1.0, 2.0, 2.0, 4.0)
     """
-    masks = read_masks(table, frame)
     left, top, right, bottom = masks.box.astype(np.float64).T
     return pl.DataFrame(
         {"x": left, "y": top, "width": right - left, "height": bottom - top, "area": masks.area.astype(np.float64)}
@@ -108,8 +95,8 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     )
 
 
-def read_both(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[Runs, Runs]:
-    """The masks of both tables, which are of one size where they are of one image.
+def read_both(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None) -> tuple[Runs, Runs]:
+    """The masks of both tables, which are of one size where they are of one image; `found` if the detections' are known.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
     >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
@@ -118,7 +105,7 @@ def read_both(detections: pl.DataFrame, annotations: pl.DataFrame) -> tuple[Runs
     """
     with ThreadPoolExecutor(1) as other_thread:
         expecting = other_thread.submit(read_masks, "annotations", annotations)
-        found = read_masks("detections", detections)
+        found = read_masks("detections", detections) if found is None else found
         expected = expecting.result()
     _check_sizes(detections, annotations, found, expected)
     return found, expected
@@ -145,15 +132,10 @@ def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Run
 
 def _from_json(table: str, rows: pl.DataFrame) -> Runs:
     """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
-    text = pl.col("mask").str.strip_chars_start()
-    is_polygons, is_encoding, is_plain = (
-        rows.lazy()
-        .select(
-            polygons=text.str.starts_with("["), encoding=text.str.starts_with("{"), plain=pl.col("mask").str.contains(_PLAIN)
-        )
-        .collect(engine="streaming")
-    )
-    is_plain &= is_encoding
+    text = rows["mask"].str.strip_chars_start()
+    is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
+    is_plain = is_encoding.clone()
+    is_plain.scatter(is_encoding.arg_true(), text.filter(is_encoding).str.contains(_PLAIN))
     neither = "mask is neither polygons nor run lengths"
     remedy = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
     _refuse(table, rows, ~(is_polygons | is_encoding), neither, remedy)
@@ -248,7 +230,7 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
             _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
         found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
     if not isinstance(found, Runs):
-        raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), "encode these masks again")
+        raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), _AGAIN)
     return found
 
 
@@ -263,9 +245,10 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
     owner = pl.Series(np.repeat(np.arange(len(bitmaps)), height))
     wrong = n_pixels.is_null() | (n_pixels != first.gather(owner)) | (n_pixels == 0)
     problem = "bitmap has rows of different lengths, or without pixels"
-    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, "every row has a value for each pixel")
+    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row has a value for each pixel{_OR_POLYGONS}")
     other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
-    _refuse(table, rows, other, "bitmap has another size than the image", "bitmaps have a list for each row of the image")
+    remedy = f"bitmaps have a list for each row of the image{_OR_POLYGONS}"
+    _refuse(table, rows, other, "bitmap has another size than the image", remedy)
     _check_positive(table, rows, n_lines, first, "size of the bitmap")
     pixels = lines.explode(empty_as_null=False)
     if pixels.null_count():

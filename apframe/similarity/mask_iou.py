@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from abc import abstractmethod
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, ClassVar
 
@@ -17,7 +18,29 @@ _EDGES = ["left", "top", "right_edge", "bottom"]
 
 
 @dataclass(frozen=True)
-class MaskIoU(Similarity):
+class MaskSimilarity(Similarity):
+    """What similarities of masks have in common: the masks are decoded, unless they have been, and then compared."""
+
+    needs: ClassVar[tuple[str, ...]] = ("mask",)
+    uses_images: ClassVar[bool] = True
+
+    def pair(
+        self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, found: Runs | None = None
+    ) -> pl.DataFrame:
+        """See `Similarity.pair`; `found` are the masks of the detections where these have been decoded before."""
+        from apframe.similarity.mask_columns import read_both
+
+        return self.compare(*read_both(detections, annotations, found), detections, annotations, least)
+
+    @abstractmethod
+    def compare(
+        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+    ) -> pl.DataFrame:
+        """`Similarity.pair` of the masks of both tables."""
+
+
+@dataclass(frozen=True)
+class MaskIoU(MaskSimilarity):
     """IoU of masks: the pixels that both have, over those that either has; over the detection's own for a crowd.
 
     Polygons are drawn as the COCO mask API does; masks that share no pixel are no pair.
@@ -32,23 +55,21 @@ class MaskIoU(Similarity):
     """
 
     name: ClassVar[str] = "mask_iou"
-    needs: ClassVar[tuple[str, ...]] = ("mask",)
-    uses_images: ClassVar[bool] = True
 
     @property
     def words(self) -> str:
         """The rule in plain words."""
         return "intersection over union of masks"
 
-    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
-        from apframe.similarity.mask_columns import read_both
-
-        return pair_masks(*read_both(detections, annotations), detections, annotations, least).drop("shared")
+    def compare(
+        self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
+    ) -> pl.DataFrame:
+        """See `MaskSimilarity.compare`."""
+        return pair_masks(found, expected, detections, annotations, least).drop("shared")
 
 
 def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-    """`MaskIoU.pair` of the masks of both tables, and `shared`, the number of common pixels.
+    """`MaskIoU.compare`, and `shared`, the number of common pixels.
 
     Only pairs whose boxes and areas leave room for enough common pixels are looked at.
     """

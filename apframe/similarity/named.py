@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, first_line
 from apframe.similarity.pairs import Similarity
 
 # module and class by name; imported when one is asked for
@@ -36,14 +36,17 @@ def as_similarity(value: Any) -> Similarity:
         module, kind_name = _HOMES[value["name"]]
         kind = getattr(import_module(f"apframe.similarity.{module}"), kind_name)
         parameters = {name: item for name, item in value.items() if name != "name"}
-        return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
+        try:
+            return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
+        except TypeError as error:
+            raise ParameterError(f"similarity: {value!r} has other parameters than {kind_name}: {first_line(error)}") from error
     if callable(value) and not isinstance(value, type):
         from apframe.similarity.user import UserSimilarity
 
         return UserSimilarity(value)
     raise ParameterError(
-        f"similarity: {value!r} is none; take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a frame "
-        "of pairs"
+        f"similarity: {value!r} is none; take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a "
+        "frame of pairs"
     )
 
 

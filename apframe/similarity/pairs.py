@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError
+from apframe.exceptions import ColumnError, RowError
 
 
 @dataclass(frozen=True)
@@ -67,7 +67,25 @@ def require(similarity: Similarity, detections: pl.DataFrame, annotations: pl.Da
     for table, frame in (("detections", detections), ("annotations", annotations)):
         missing = [name for name in similarity.needs if name not in frame.columns]
         if missing:
-            raise ColumnError(f"{table}: no column {', '.join(missing)}, which {similarity.words} compares")
+            of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if missing == ["mask"] else ""
+            raise ColumnError(
+                f"{table}: no column {', '.join(missing)}, needed for: {similarity.words}; "
+                f"give it{of_coco}, or choose an iou_type or a similarity that does without"
+            )
+
+
+def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+    """An error that names the flagged rows by their ids, or by their numbers (from 1) where the frame has no ids.
+
+    >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
+    """
+    if broken.any():
+        key = f"{table.removesuffix('s')}_id"
+        has_ids = key in frame.columns and not frame[key].null_count()
+        rows = frame[key].filter(broken).to_list() if has_ids else [row + 1 for row in broken.arg_true().to_list()]
+        raise RowError(table, problem, key if has_ids else "row", rows, remedy)
 
 
 def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str]) -> pl.LazyFrame:

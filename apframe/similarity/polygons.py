@@ -85,12 +85,15 @@ def _drawn(
         line = np.flatnonzero(which & (n_columns > 0))
         n = n_columns[line]
         before = np.cumsum(n) - n
-        row = rows_at(_SCALE * (begin[line] - before) + _MIDDLE, x[line], y[line], x_to[line], y_to[line], n)
-        row = np.clip(row, 0, _SCALE * step).astype(np.int32 if step < 2**28 else np.int64)
-        row = np.minimum((row + _MIDDLE) // np.int32(_SCALE), rows if rows.ndim == 0 else np.repeat(rows[owner[line]], n))
+        of = np.repeat(np.arange(len(line)), n)  # the line of each crossing: to look up by it is faster than to repeat again
+        row = rows_at(_SCALE * (begin[line] - before) + _MIDDLE, x[line], y[line], x_to[line], y_to[line], of)
+        row = np.clip(row, 0, _SCALE * step, out=row).astype(np.int32 if step < 2**28 else np.int64)
+        row += _MIDDLE
+        row //= _SCALE
+        np.minimum(row, rows if rows.ndim == 0 else rows[owner[line]][of], out=row)
         number: np.ndarray = np.arange(len(row), dtype=dtype)
         number *= step
-        number += np.repeat((place[line] - before * step).astype(dtype), n)
+        number += (place[line] - before * step).astype(dtype)[of]
         number += row
         edges.append(number)
     edge = np.sort(np.concatenate(edges))
@@ -105,39 +108,39 @@ def _drawn(
 
 
 def _rows_of_flat(
-    first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, n: np.ndarray
+    first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
     """The enlarged rows at which lines that are no steeper than 45 degrees, going right, pass from one column to the next.
 
-    There are n crossings of each line, five enlarged columns apart; number k of all lies right of `first` of its line + 5 k.
+    Crossing number k is one of line `of[k]`, and lies right of `first` of that line + 5 k.
     """
     slope = (y_to - y) / (x_to - x)
     # the higher one of the points before and after the crossing
-    steps = _SCALE * np.arange(float(n.sum())) + np.repeat(first - x + (slope < 0), n)
-    steps *= np.repeat(slope, n)
-    steps += np.repeat(y, n)
+    steps = _SCALE * np.arange(float(len(of)))
+    steps += (first - x + (slope < 0))[of]
+    steps *= slope[of]
+    steps += y[of]
     steps += 0.5
     return steps
 
 
 def _rows_of_steep(
-    first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, n: np.ndarray
+    first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
     """The same for steeper lines, going down: at the first step behind the crossing, as the walk rounds it, less one."""
-    slope = np.repeat((x_to - x) / (y_to - y), n)
-    middle = _SCALE * np.arange(float(n.sum())) + np.repeat(first, n)
-    x = np.repeat(x, n)
+    slope = ((x_to - x) / (y_to - y))[of]
+    middle = _SCALE * np.arange(float(len(of))) + first[of]
+    x = x[of]
     steps = np.rint((middle + 0.5 - x) / slope)  # or one more: to be seen from the same sum that the walk does
     is_behind = (x + slope * steps + 0.5 >= middle + 1) == (slope > 0)
-    return np.repeat(y, n) + steps - is_behind
+    return y[of] + steps - is_behind
 
 
 def _merged(start: np.ndarray, stop: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The union of stretches that may overlap, in order."""
-    order = np.argsort(start)
-    start, stop = start[order], np.maximum.accumulate(stop[order])
-    begins = np.concatenate([[True], start[1:] > stop[:-1]])[: len(start)]
-    return start[begins], stop[np.concatenate([begins[1:], [True]])[: len(start)]]
+    start, stop = np.sort(start, kind="stable"), np.sort(stop, kind="stable")
+    gap = start[1:] > stop[:-1]  # as many have ended as begun
+    return start[np.concatenate([[True], gap])[: len(start)]], stop[np.concatenate([gap, [True]])[: len(start)]]
 
 
 def _as_runs(start: np.ndarray, stop: np.ndarray, base: np.ndarray, step: int, height: np.ndarray, width: np.ndarray) -> Runs:

@@ -11,8 +11,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError
 from apframe.similarity.box_iou import BOX
-from apframe.similarity.keypoints import refuse_rows
-from apframe.similarity.pairs import Similarity, join_on_cell
+from apframe.similarity.pairs import Similarity, join_on_cell, refuse_rows
 
 if TYPE_CHECKING:
     import numpy as np

@@ -79,8 +79,9 @@ def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.n
     is_cut[is_cut] = text[stop[is_cut] - 1] >= _MORE
     if is_cut.any():
         return CUT_OFF, np.flatnonzero(is_cut)
-    counts = (text[np.flatnonzero(text < _MORE)] ^ 16).astype(np.int32) - 16  # the last digit of each number has its sign
-    digit = np.flatnonzero(text >= _MORE)  # all others, lowest first
+    is_last = text < _MORE  # digit of its number, which has the sign
+    counts = ((text[is_last] ^ 16).view(np.int8) - np.int8(16)).astype(np.int32)
+    digit = np.flatnonzero(~is_last)  # all others, lowest first
     bounds = stop - np.searchsorted(digit, stop)
     number = digit - np.arange(len(digit))
     value = text[digit] & 31
@@ -102,11 +103,10 @@ def _sum_up(counts: np.ndarray, start: np.ndarray, stop: np.ndarray) -> None:
     counts[third + 2] -= counts[third]
     for odd in (0, 1):  # the numbers in odd places of the block, whosever they are, and those in even ones
         chain = counts[odd::2]
-        begin, end = (start + 1 - odd) // 2, (stop + 1 - odd) // 2
-        begin = begin[begin < end]
-        if len(begin):
-            chain[begin[1:]] -= np.add.reduceat(chain, begin)[:-1]
+        if len(chain):
             np.cumsum(chain, out=chain)
+            begin, end = (start + 1 - odd) // 2, (stop + 1 - odd) // 2
+            chain -= np.repeat(np.where(begin > 0, chain[begin - 1], 0), end - begin)  # what the masks before add up to
 
 
 def _runs_of(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:

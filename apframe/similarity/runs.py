@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 MOST_PIXELS = 2**30  # of an image, so that positions in a block are 32-bit numbers
-BLOCK = 1 << 18  # runs or pixels that are worked on together: about what the cache of a core holds
+BLOCK = 1 << 19  # runs or pixels that are worked on together: few enough for a cache, and for two threads seldom to wait
 _FEW = 8  # runs of a column that are gone through one by one
 Part = TypeVar("Part")
 
@@ -65,20 +65,24 @@ def pack(
     dtype('int16')
     """
     height, width, n_runs = (np.asarray(values, dtype=np.int64) for values in (height, width, n_runs))
-    dtype: Any = np.int16 if max(height.max(initial=0), width.max(initial=0)) < 2**15 else np.int32
-    column, top, bottom = (np.asarray(part, dtype=dtype) for part in (column, top, bottom))
+    column, top, bottom = _narrowed(height, width, column, top, bottom)
     stop = np.cumsum(n_runs)
     start = stop - n_runs
     area, box = np.zeros(len(start), dtype=np.int64), np.zeros((len(start), 4), dtype=np.int64)
     filled = np.flatnonzero(n_runs)
     if len(filled):
         first = start[filled]
-        area[filled] = np.add.reduceat(bottom - top, first, dtype=np.int64)
+        area[filled] = np.add.reduceat(bottom - top, first, dtype=np.int32)
         box[filled] = np.stack(
             [column[first], np.minimum.reduceat(top, first), column[stop[filled] - 1] + 1, np.maximum.reduceat(bottom, first)],
             axis=1,
         )
     return Runs(height, width, start, stop, area, box, column, top, bottom)
+
+
+def _narrowed(height: np.ndarray, width: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
+    dtype: Any = np.int16 if max(height.max(initial=0), width.max(initial=0)) < 2**15 else np.int32
+    return [np.asarray(part, dtype=dtype) for part in parts]
 
 
 def concatenate(parts: Sequence[Runs]) -> Runs:
@@ -157,9 +161,9 @@ def split_at_columns(height: np.ndarray, width: np.ndarray, n_runs: np.ndarray, 
         n_runs = n_runs + np.bincount(owner, minlength=len(n_runs))
         is_new = np.zeros(len(top) + len(new), dtype=bool)
         is_new[new] = True
-        bottom = np.minimum(bottom, rows)
         added = (column[from_run] + step, np.zeros(len(new), dtype=np.int32), end)
-        column, top, bottom = (_inserted(old, is_new, more) for old, more in zip((column, top, bottom), added, strict=True))
+        runs = _narrowed(height, width, column, top, np.minimum(bottom, rows))
+        column, top, bottom = (_inserted(old, is_new, more) for old, more in zip(runs, added, strict=True))
     return pack(height, width, n_runs, column, top, bottom)
 
 

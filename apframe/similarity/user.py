@@ -13,6 +13,7 @@ from apframe.similarity.pairs import Similarity, join_on_cell
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
 _BLOCK = 1 << 20  # pairs at a time
+_WHOLE_COLUMN = "give a column, such as pl.repeat(1.0, pl.len()) for one value everywhere"
 
 
 @dataclass(frozen=True, eq=False)
@@ -78,7 +79,8 @@ class UserSimilarity(Similarity):
         assert self.function is not None
         values = self._as_series(self.function(pairs), pairs)
         if len(values) != pairs.height:
-            raise ParameterError(f"{self.label}: one value per row is needed, {pairs.height} in all; it gives {len(values)}")
+            problem = f"{self.label}: one value per row is needed, {pairs.height} in all; it gives {len(values)}"
+            raise ParameterError(f"{problem}; {_WHOLE_COLUMN}" if len(values) == 1 else problem)
         if not (values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)):
             raise ParameterError(f"{self.label}: numbers in [0, 1] are needed; it gives {values.dtype}")
         values = values.cast(pl.Float64).alias("similarity")
@@ -113,6 +115,8 @@ class UserSimilarity(Similarity):
                 f"{self.label}: a {type(given).__name__} is no column of numbers: {first_line(error)}"
             ) from error
         if array.ndim != 1 or array.dtype.kind not in "biuf":
+            if array.ndim == 0 and array.dtype.kind in "biuf":
+                raise ParameterError(f"{self.label}: one value per row is needed; it gives the number {given}; {_WHOLE_COLUMN}")
             shape = f"a {type(given).__name__} of shape {array.shape} and type {array.dtype}"
             raise ParameterError(f"{self.label}: one number per row is needed; it gives {shape}")
         return pl.Series(array)

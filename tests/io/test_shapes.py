@@ -19,6 +19,7 @@ from pycocotools import mask as coco_mask
 from pycocotools.coco import COCO
 
 import apframe as apf
+from apframe.exceptions import ColumnError, FormatError
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 
@@ -136,6 +137,15 @@ def test_results_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
         assert on_file["x"].null_count() == in_memory["x"].null_count() == 3  # boxes are made when they are evaluated
 
 
+@pytest.mark.parametrize("place", [1, 2])
+def test_a_file_of_packed_masks_with_one_in_numbers(place: int, tmp_path: Path) -> None:
+    rows = results_as("packed")
+    rows[place]["segmentation"] = plain(place + 1)
+    found = apf.read_coco_results(written(rows, tmp_path / "results.json"))
+    assert [json.loads(mask) for mask in found["mask"]] == [row["segmentation"] for row in rows]
+    assert_frame_equal(found, apf.read_coco_results(rows))
+
+
 def with_parsed_masks(frame: pl.DataFrame) -> pl.DataFrame:
     """The text of the masks without its spaces."""
     masks = [None if mask is None else json.dumps(json.loads(mask)) for mask in frame.get_column("mask", default=[])]
@@ -144,9 +154,13 @@ def with_parsed_masks(frame: pl.DataFrame) -> pl.DataFrame:
 
 @pytest.mark.parametrize("form", ON_FILE)
 def test_masks_are_the_same_text_however_they_are_read(form: str, tmp_path: Path) -> None:
-    path = written(truth_as(form), tmp_path / "truth.json")
-    texts = [apf.read_coco(each).annotations["mask"].to_list() for each in (path, truth_as(form))]
-    assert texts[0] == texts[1] == apf.read_coco(path, masks=True).annotations["mask"].to_list()
+    expected = [json.dumps(FORMS[form](n), separators=(",", ":")) for n in (11, 12)]
+    assert apf.read_coco(truth_as(form)).annotations["mask"].to_list() == expected
+    for indent in (None, 1):  # with a space after each comma, with line breaks
+        (tmp_path / "truth.json").write_text(json.dumps(truth_as(form), indent=indent))
+        for dataset in (apf.read_coco(tmp_path / "truth.json"), apf.read_coco(tmp_path / "truth.json", masks=True)):
+            at_once = dataset.core("annotations").get_column("mask", default=pl.Series("mask", expected))
+            assert at_once.to_list() == dataset.annotations["mask"].to_list() == expected
 
 
 def test_an_evaluation_of_masks_and_one_of_boxes_are_of_the_same_data(tmp_path: Path) -> None:
@@ -195,8 +209,6 @@ def test_a_file_without_any_mask(tmp_path: Path) -> None:
 
 
 def test_a_file_that_changes_before_its_masks_are_read(tmp_path: Path) -> None:
-    from apframe.exceptions import FormatError
-
     path = written(truth_as("polygons"), tmp_path / "truth.json")
     dataset = apf.read_coco(path)
     written(truth_as("run lengths") | {"info": "another"}, path)
@@ -290,8 +302,28 @@ def test_written_masks_of_frames(name: str, tmp_path: Path) -> None:
         assert np.array_equal(reference.annToMask(reference.anns[n]), bitmap(n))
 
 
-@pytest.mark.parametrize("masks", FRAMES.values(), ids=FRAMES)
-def test_written_results(masks: pl.Series, tmp_path: Path) -> None:
+BITMAPS = [
+    *(masks for name, masks in FRAMES.items() if name.startswith("bitmaps")),
+    pl.Series("mask", np.stack([bitmap(n) for n in (1, 2, 3)])),
+    pl.Series("mask", [bitmap(n).tolist() for n in (1, 2, 3)], dtype=pl.List(pl.Array(pl.UInt8, WIDTH))),
+]
+
+
+@pytest.mark.parametrize("masks", BITMAPS, ids=lambda masks: str(masks.dtype))
+def test_bitmaps_are_not_written(masks: pl.Series, tmp_path: Path) -> None:
+    message = r"^{}\.mask: bitmaps, (List|Array).*, cannot be written: COCO's JSON holds run .* pycocotools.mask.encode makes"
+    with pytest.raises(ColumnError, match=message.format("detections")):
+        apf.write_coco_results(frame_of(masks), tmp_path / "results.json")
+    read = apf.read_coco(truth_as("packed"))
+    dataset = apf.Dataset(read.images, read.categories, read.annotations.with_columns(masks.head(2)))
+    with pytest.raises(ColumnError, match=message.format("annotations")):
+        apf.write_coco(dataset, tmp_path / "truth.json")
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("name", [name for name in FRAMES if not name.startswith("bitmaps")])
+def test_written_results(name: str, tmp_path: Path) -> None:
+    masks = FRAMES[name]
     frame = frame_of(masks)
     apf.write_coco_results(frame, tmp_path / "results.json")
     again = apf.read_coco_results(tmp_path / "results.json")

@@ -125,7 +125,7 @@ BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
     "mask": ({"mask": ["[[0, 0, 1, 1, 2, 2]]", "[[0, 0, 1]]"]}, "a polygon has an odd number of coordinates"),
     "mask missing": ({"mask": ["[[0, 0, 1, 1, 2, 2]]", None]}, "mask is missing"),
     "keypoints": ({"keypoints": [[1.0, 1, 2], [1.0, 1]]}, "keypoints is not a list of three numbers"),
-    "keypoints missing": ({"keypoints": [[1.0, 1, 2], None]}, "keypoints is not a list of three numbers"),
+    "keypoints missing": ({"keypoints": [[1.0, 1, 2], None]}, "keypoints is missing"),
     "corners": ({"corners": [[0.0, 0, 1, 0, 1, 1, 0, 1], [0.0, 0, 1, 1, 1, 0, 0, 1]]}, "corners do not go around a"),
     "corners missing": ({"corners": [[0.0, 0, 1, 0, 1, 1, 0, 1], None]}, "corners is not a list of 8 numbers"),
     "interval": ({"start_time": [0.0, 2.0], "end_time": [1.0, 1.0]}, "end_time is before start_time"),

@@ -130,8 +130,8 @@ GOOD = person([1, 1, 2, 3, 3, 1])
     ("found", "truth", "message"),
     [
         ([GOOD, person([1, 2, 3])], [GOOD], r"^detections: keypoints is not a list of 6 .* 2 sigmas,.*detection_id is 11;"),
-        ([GOOD], [person([]), GOOD], r"^annotations: keypoints is not a list of 6 numbers.*annotation_id is 20;"),
-        ([GOOD], [GOOD, GOOD | {"keypoints": None}], r"^annotations: keypoints is not a list of 6 .*annotation_id is 21;"),
+        ([GOOD], [person([]), GOOD], r"^annotations: keypoints is missing where annotation_id is 20; give it, or remove"),
+        ([GOOD], [GOOD, GOOD | {"keypoints": None}], r"^annotations: keypoints is missing where annotation_id is 21;"),
         ([person([1, 1, 2, 3, None, 1])], [GOOD], r"^detections: keypoints holds a number.*detection_id is 10;"),
         ([GOOD], [person([1, 1, 2, float("nan"), 3, 1])], r"^annotations: keypoints holds a number.*annotation_id is 20;"),
         ([GOOD, person([1, 1, float("inf"), 3, 3, 1])], [GOOD], r"^detections: .* not finite where detection_id is 11;"),
@@ -153,7 +153,7 @@ def test_other_keypoints_than_sigmas() -> None:
 
 def test_missing_column() -> None:
     detections, annotations = frames([GOOD], [GOOD])
-    with pytest.raises(ColumnError, match=r"^detections: no column keypoints, which object keypoint similarity of 2 keypoints"):
+    with pytest.raises(ColumnError, match=r"^detections: no column keypoints, needed for: object keypoint similarity of 2 "):
         TWO.pair(detections.drop("keypoints"), annotations, 0.5)
 
 
@@ -199,8 +199,8 @@ def test_extents_as_pycocotools(found: list[dict[str, Any]]) -> None:
     ("points", "message"),
     [
         ([1.0, 2.0], r"^detections: keypoints is not a list of three numbers, x, y, visibility, .*where row is 2;"),
-        ([], "keypoints is not a list of three numbers"),
-        (None, "keypoints is not a list of three numbers"),
+        ([], "keypoints is missing where row is 2;"),
+        (None, "keypoints is missing where row is 2;"),
         ([1.0, float("nan"), 2.0], "keypoints holds a number that is missing or not finite where row is 2;"),
     ],
 )

@@ -220,7 +220,7 @@ def test_more_numbers_than_a_block_holds() -> None:
 def test_extents_are_those_of_the_pixels() -> None:
     bitmap = np.zeros((6, 9), dtype=bool)
     bitmap[2:4, 3:8] = True
-    extents = mask_extents("detections", frame([as_text(bitmap), as_text(np.zeros((6, 9), dtype=bool))]))
+    extents = mask_extents(read_masks("detections", frame([as_text(bitmap), as_text(np.zeros((6, 9), dtype=bool))])))
     assert extents.rows() == [(3.0, 2.0, 5.0, 2.0, 10.0), (0.0, 0.0, 0.0, 0.0, 0.0)]
 
 
@@ -417,7 +417,7 @@ def test_real_masks() -> None:
         )
         encodings.append([_drawn(row["segmentation"], *size[row["image_id"]]) for row in rows])
     for table, of_table in zip(tables, encodings, strict=True):
-        extents = mask_extents("annotations", table)
+        extents = mask_extents(read_masks("annotations", table))
         assert extents["area"].to_list() == [float(reference.area(encoding)) for encoding in of_table]
         boxes = [reference.toBbox(encoding).tolist() for encoding in of_table]
         assert extents.select("x", "y", "width", "height").rows() == [tuple(box) for box in boxes]

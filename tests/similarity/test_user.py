@@ -93,12 +93,14 @@ def test_without_pairs_the_function_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda _: 0.5, r"^mine: one number per row is needed; it gives a float of shape \(\) and type float64"),
+        (lambda _: 0.5, r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as pl.repeat\("),
+        (lambda _: np.float32(0.5), r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as "),
+        (lambda _: pl.lit(1.0), r"^mine: one value per row is needed, 4 in all; it gives 1; give a column, such as "),
         (lambda _: None, r"^mine: one number per row is needed; it gives a NoneType of shape \(\) and type object"),
         (lambda _: "x", r"^mine: one number per row is needed; it gives a str of shape \(\)"),
         (lambda frame: frame, r"^mine: one number per row is needed; it gives a DataFrame of shape \(4, 13\)"),
         (lambda _: np.zeros((4, 1)), r"^mine: one number per row is needed; it gives a ndarray of shape \(4, 1\)"),
-        (lambda _: np.zeros(3), r"^mine: one value per row is needed, 4 in all; it gives 3"),
+        (lambda _: np.zeros(3), r"^mine: one value per row is needed, 4 in all; it gives 3$"),
         (lambda _: [0.5] * 5, r"^mine: one value per row is needed, 4 in all; it gives 5"),
         (lambda _: pl.col("x").mean(), r"^mine: one value per row is needed, 4 in all; it gives 1"),
         (lambda _: pl.lit("x").repeat_by(1).first(), r"^mine: one value per row is needed"),
@@ -111,6 +113,10 @@ def test_without_pairs_the_function_is_not_asked() -> None:
 def test_what_is_no_column_of_numbers(function: Any, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
         pairs(function, label="mine")
+
+
+def test_one_value_everywhere_as_the_message_says() -> None:
+    assert {similarity for *_, similarity in pairs(lambda _: pl.repeat(1.0, pl.len()), label="mine")} == {1.0}
 
 
 @pytest.mark.parametrize("value", [float("nan"), -0.1, 1.0000001, float("inf")])

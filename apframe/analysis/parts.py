@@ -1,0 +1,52 @@
+"""The parts of the images and categories that a protocol's summary has numbers of, as named slices."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Mapping
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, MissingColumnWarning
+from apframe.protocols.protocol import Part, Protocol
+
+
+def find_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
+    """The conditions of those parts that hold any row, by name, as `Evaluation.by` takes them.
+
+    A warning names the columns that are not there. Parts of pooled categories are left out: these are one.
+
+    Raises
+    ------
+    ColumnError
+        a column has another type than the protocol expects
+
+    >>> from apframe.protocols.crowdpose import CROWDPOSE
+    >>> list(find_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
+    ['_easy', '_hard']
+    """
+    parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
+    missing = [part for part in parts if part.column not in tables[part.table].columns]
+    for table, column in dict.fromkeys((part.table, part.column) for part in missing):
+        names = ", ".join(f"AP{part.name}" for part in missing if (part.table, part.column) == (table, column))
+        message = f"{protocol.name}: the {table} have no column {column!r}, so that {names} are null"
+        warnings.warn(message, MissingColumnWarning, 6)
+    return {
+        part.name: _condition(part, pl.col(f"{part.table}.{part.column}"))
+        for part in parts
+        if part not in missing and _holds_any(part, tables[part.table][part.column], protocol.name)
+    }
+
+
+def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:
+    fits = values.dtype in (pl.String, pl.Categorical, pl.Enum) if part.equals is not None else values.dtype.is_numeric()
+    if not (fits or values.dtype == pl.Null):
+        expected = "numbers" if part.equals is None else f"text such as {part.equals!r}"
+        raise ColumnError(
+            f"{protocol}: AP{part.name} expects {expected} in {part.table}.{part.column}, which has {values.dtype}"
+        )
+    return bool(values.to_frame("value").select(_condition(part, pl.col("value")).any()).item())
+
+
+def _condition(part: Part, column: pl.Expr) -> pl.Expr:
+    return column == part.equals if part.equals is not None else (column > part.above) & (column <= part.up_to)
