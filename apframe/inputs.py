@@ -26,7 +26,8 @@ class Inputs:
 
     `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
     resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
-    be unread; `tables` has them. `masks` are those of the detections, if they have been decoded: to make boxes of them.
+    be unread; `tables` has them. `masks` are those of the detections, if they are compared and had to be
+    decoded already, to make boxes of them.
     """
 
     dataset: Dataset
@@ -102,7 +103,7 @@ def make_inputs(
         has_area = found["area"] > 0
         found = found.filter(has_area)
         masks = None if masks is None else masks.take(has_area.arg_true().to_numpy())
-    inputs = replace(inputs, detections=found, masks=masks)
+    inputs = replace(inputs, detections=found, masks=masks if "mask" in protocol.similarity.needs else None)
     if protocol.detected_images_only:
         inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
     return inputs

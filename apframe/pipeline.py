@@ -131,7 +131,8 @@ class Pipeline:
     def _ignored_unmatched(self) -> pl.Series:
         """Detections that are ignored where they are not matched, whatever their area is."""
         ignored = outside(self.detections)
-        return ignored | self.detections["ignore"] if "ignore" in self.detections.columns else ignored
+        honoured = self.protocol.judged_only or "ignore" in self.protocol.ignores
+        return ignored | self.detections["ignore"] if honoured and "ignore" in self.detections.columns else ignored
 
     @cached_property
     def _n_categories(self) -> int:
@@ -263,13 +264,12 @@ class Pipeline:
     def _values(self, line: Headline, cells: Mapping[int, Cells], positives: np.ndarray) -> np.ndarray:
         """One headline number of every list."""
         cell = cells[self.protocol.max_detections.index(line.max_detections)]
-        if line.column == "recall":
-            return cell.hits.mean(axis=0) / positives
-        assert cell.ap is not None
+        values = cell.hits / positives if line.column == "recall" else cell.ap
+        assert values is not None
         if line.iou_threshold is None:
-            return cell.ap.mean(axis=0)
+            return values.mean(axis=0)
         number = self.protocol.threshold_number(line.iou_threshold)
-        return np.full(cell.ap.shape[1], np.nan) if number is None else cell.ap[number]
+        return np.full(values.shape[1], np.nan) if number is None else values[number]
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""

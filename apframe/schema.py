@@ -604,7 +604,9 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
     for column in TABLES[table]:
         name, given = column.name, column.name in frame.columns
         if name == "area":
-            is_own = table == "annotations" and given
+            # a detection's area is that of its box, but where the box was made of another shape
+            has_shape = any(c.name in frame.columns for c in TABLES[table] if c.name in _SHAPES)
+            is_own = given and (table == "annotations" or has_shape)
             exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
         elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
             exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import polars as pl
 
+from apframe.matching.order import place_within
 from apframe.matching.reached import count_reached, reached_before
 
 EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
@@ -22,8 +25,8 @@ def match_by_score(
 
     1. Where every rival for an annotation has no other candidate, the matching is known at once: a detection has the
        annotation at the thresholds that it reaches and no better ranked rival does. That holds in all slices.
-    2. The few others settle in rounds: a detection takes its best remaining annotation if it is the best ranked of all
-       that could still have it; both leave; and so on until none remain.
+    2. The few others are walked as COCO does, but all images, thresholds and slices side by side: first the best ranked
+       detection of each, then the second one, and so on.
 
     Parameters
     ----------
@@ -106,79 +109,71 @@ def _settle(
     detection, annotation, reach = detection[pair], annotation[pair], reach[pair]
     target = np.unique(annotation, return_inverse=True)[1]
     first_rows = np.flatnonzero(np.diff(detection, prepend=np.int64(-1)) != 0)
-    taken = is_crowd[annotation], target, detection, reach
+    n_candidates = np.diff(first_rows, append=len(pair))
+    part = find_parts(np.repeat(np.arange(len(first_rows)), n_candidates), target)
+    place = np.repeat(place_within(part[first_rows]), n_candidates)
     # where no detection chooses between an annotation that counts and one that does not, all slices are alike
     flags = ignored[:, annotation]
     has_both = np.logical_or.reduceat(flags, first_rows, axis=1) & np.logical_or.reduceat(~flags, first_rows, axis=1)
-    chooses = np.repeat(has_both.any(axis=0), np.diff(first_rows, append=len(pair)))
-    differs = _spread(chooses, np.cumsum(np.diff(detection, prepend=np.int64(-1)) != 0) - 1, target)
+    differs = np.zeros(len(pair), dtype=bool)
+    differs[part[first_rows[has_both.any(axis=0)]]] = True
+    differs = differs[part]
 
+    of_pairs = is_crowd[annotation], target, detection, place, reach
     alike, apart = np.flatnonzero(~differs), np.flatnonzero(differs)
-    row, _, first, last = _settle_slices(alike[None, :], *taken)
+    row, _, first, last = _settle_slices(alike[None, :], *of_pairs)
     # ignored candidates come after the others
     behind = np.argsort(detection[apart] * np.int64(2) + flags[:, apart], axis=1, kind="stable")
-    more = _settle_slices(apart[behind], *taken)
+    more = _settle_slices(apart[behind], *of_pairs)
     slices = np.concatenate([np.full(len(row), EVERY_SLICE), more[1]])
     rows, first, last = (np.concatenate(parts) for parts in ((row, more[0]), (first, more[2]), (last, more[3])))
     return pair[rows], slices, first, last
 
 
-def _spread(flags: np.ndarray, left: np.ndarray, right: np.ndarray) -> np.ndarray:
-    """Flags of pairs, and of all that hang together with a flagged one by shared ends, however far.
+def find_parts(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+    """A number for each pair, that of one of the pairs: the same for all that hang together by shared ends, however far.
 
-    >>> _spread(np.array([True, False, False]), np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
-    [True, True, False]
+    >>> find_parts(np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
+    [0, 0, 2]
     """
-    if not flags.any():
-        return flags
-    label = np.arange(len(flags))
+    part = np.arange(len(left))
     while True:
-        before = label
+        before = part
         for ends in (left, right):
-            least = np.full(int(ends.max()) + 1, len(flags))
-            np.minimum.at(least, ends, label)
-            label = least[ends]
-        label = label[label]  # labels are pairs, whose own labels are closer to the end
-        if np.array_equal(label, before):
-            break
-    touched = np.zeros(len(flags), dtype=bool)
-    touched[label[flags]] = True
-    return touched[label]
+            least = np.full(int(ends.max(initial=0)) + 1, len(left))
+            np.minimum.at(least, ends, part)
+            part = least[ends]
+        part = part[part]  # parts are numbered by pairs, whose own parts are closer to the end
+        if np.array_equal(part, before):
+            return part
 
 
 def _settle_slices(
-    rows: np.ndarray, is_crowd: np.ndarray, target: np.ndarray, rank: np.ndarray, reach: np.ndarray
+    rows: np.ndarray, is_crowd: np.ndarray, target: np.ndarray, detection: np.ndarray, place: np.ndarray, reach: np.ndarray
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The stable matching in some slices: row, slice, first and last threshold of every assignment.
 
-    `rows` has those of each slice in the order of rank and preference.
+    `rows` has those of each slice in the order of detections and their preference. All parts are walked side by side, in all
+    slices and at all thresholds: first the best ranked detection of each, then the second one, and so on by `place`.
     """
-    n_thresholds = int(reach.max(initial=0))
-    slices, threshold, place = np.nonzero(reach[rows][:, None, :] > np.arange(n_thresholds)[:, None])
+    n_thresholds, n_targets = int(reach.max(initial=0)), int(target.max(initial=0)) + 1
+    slices, threshold, column = np.nonzero(reach[rows][:, None, :] > np.arange(n_thresholds)[:, None])
+    row = rows[slices, column]
+    by_place = np.argsort(place[row].astype(np.min_scalar_type(place.max(initial=0))), kind="stable")
+    slices, threshold, row = slices[by_place], threshold[by_place], row[by_place]
     problem = slices * n_thresholds + threshold
-    row = rows[slices, place]
-    wins = _settle_in_rounds(problem, rank[row], target[row], is_crowd[row])
+    aim, taker = problem * n_targets + target[row], problem * (int(detection.max(initial=0)) + 1) + detection[row]
+    many = is_crowd[row]
+    is_taken, chosen = np.zeros(int(aim.max(initial=-1)) + 1, dtype=bool), [row[:0]]
+    for begin, end in pairwise([0, *np.cumsum(np.bincount(place[row])).tolist()]):
+        free = begin + np.flatnonzero(~is_taken[aim[begin:end]])
+        best = free[np.diff(taker[free], prepend=-1) != 0]
+        chosen.append(best)
+        is_taken[aim[best[~many[best]]]] = True
+    wins = np.concatenate(chosen)
     # thresholds that follow one another are one assignment
     step = n_thresholds + 1
     held = np.sort((slices[wins] * len(reach) + row[wins]) * step + threshold[wins])
     starts = np.flatnonzero(np.diff(held, prepend=-2) != 1)
     first, number = held[starts] % step, held[starts] // step
     return number % len(reach), number // len(reach), first, first + np.diff(starts, append=len(held))
-
-
-def _settle_in_rounds(problem: np.ndarray, rank: np.ndarray, target: np.ndarray, is_crowd: np.ndarray) -> np.ndarray:
-    """Which of the rows are chosen, each problem on its own; rows come by problem, rank and preference."""
-    proposer = np.cumsum((np.diff(problem, prepend=-1) != 0) | (np.diff(rank, prepend=np.int64(-1)) != 0))
-    aim = problem * (int(target.max(initial=0)) + 1) + target
-    row, chosen = np.arange(len(problem)), [np.arange(0)]
-    best_ranked = np.empty(int(aim.max(initial=-1)) + 1, dtype=np.int64)
-    is_taken, is_placed = np.zeros(len(best_ranked), dtype=bool), np.zeros(len(problem) + 1, dtype=bool)
-    while len(row):
-        best_ranked[aim[row[::-1]]] = row[::-1]  # the first of its rows is written last
-        is_favourite = np.diff(proposer[row], prepend=-1) != 0
-        wins = row[is_favourite & (is_crowd[row] | (best_ranked[aim[row]] == row))]
-        chosen.append(wins)
-        is_placed[proposer[wins]] = True
-        is_taken[aim[wins[~is_crowd[wins]]]] = True
-        row = row[~(is_placed[proposer[row]] | is_taken[aim[row]])]
-    return np.concatenate(chosen)

@@ -163,6 +163,11 @@ class Protocol:
         for option, known in (("matching", MATCHINGS), ("ties", TIES), ("crowds", CROWDS)):
             if getattr(self, option) not in known:
                 raise ParameterError(f"{option} is one of {', '.join(known)}, not {getattr(self, option)!r}")
+        if self.crowds == "counted" and self.matching != "best_overlap":
+            raise ParameterError(f'groups that count need matching="best_overlap", not {self.matching!r}; or crowds="ignored"')
+        for line in self.report:
+            if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
+                raise ParameterError(f"report: {line!r} needs {line.removesuffix('{part}')!r} beside it")
         if unknown := [name for name in self.ignores if name not in IGNORES]:
             raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
         if not isinstance(self.similarity, Similarity):

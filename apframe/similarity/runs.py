@@ -15,7 +15,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 MOST_PIXELS = 2**30  # of an image, so that positions in a block are 32-bit numbers
-BLOCK = 1 << 19  # runs or pixels that are worked on together: few enough for a cache, and for two threads seldom to wait
+BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 _FEW = 8  # runs of a column that are gone through one by one
 Part = TypeVar("Part")
 
@@ -297,7 +297,7 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
         run = spread(begin[first:last], n)
         return lookup.shared(left.column[run], left.top[run], left.bottom[run], right_mask[first:last], n)
 
-    return np.concatenate(in_blocks(of_block, n_runs))
+    return np.concatenate(in_blocks(of_block, 2 * n_runs))  # looking up takes twice the room
 
 
 class _Lookup:

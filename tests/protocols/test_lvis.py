@@ -127,6 +127,17 @@ def test_objects_without_area_equal_reference(without: str) -> None:
     assert_parity(truth, results, "bbox")
 
 
+def test_detections_without_pixels_are_left_out() -> None:
+    truth, results = federated_masks(np.random.default_rng(5), 4)
+    empty = mask.encode(np.zeros(results[0]["segmentation"]["size"], dtype=np.uint8, order="F"))
+    without_pixels = results[0] | {"segmentation": {"size": empty["size"], "counts": empty["counts"].decode()}}
+    evaluations = [apf.evaluate(truth, rows, apf.LVIS, iou_type="segm") for rows in ([without_pixels, *results], results)]
+    pairs = [evaluation.pairs.select("annotation_id", "similarity") for evaluation in evaluations]
+    assert len(pairs[0])
+    assert pairs[0].equals(pairs[1])
+    assert evaluations[0].metrics.equals(evaluations[1].metrics)
+
+
 def a_case(**lists: list[int]) -> tuple[Truth, list[Row]]:
     """One image: category 1 is annotated and found, then found beside it; category 2 is found, and not annotated."""
     cell = {"image_id": 1, "category_id": 1}
