@@ -38,15 +38,20 @@ def about(show_version: Annotated[bool, typer.Option("--version", help="print th
 
 @app.command("eval", short_help="Evaluate detections against ground truth.")
 def evaluate_files(
-    truth: Annotated[Path, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")],
-    results: Annotated[Path, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")],
+    context: typer.Context,
+    truth: Annotated[Path | None, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")] = None,
+    results: Annotated[
+        Path | None, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")
+    ] = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
     ] = "coco",
     iou_type: Annotated[
         str | None, typer.Option(metavar="segm", help="what is compared; each protocol names those it has")
     ] = None,
-    rules: Annotated[bool, typer.Option("--rules", help="print the rules of the protocol as well")] = False,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="print the rules of the protocol as well; without GT and DT these alone")
+    ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
@@ -61,7 +66,9 @@ def evaluate_files(
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
     by: Annotated[
         str | None,
-        typer.Option(metavar="weather,supercategory", help="print a row for each slice by these columns"),
+        typer.Option(
+            metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
+        ),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
     drop_unknown_images: Annotated[
@@ -71,7 +78,18 @@ def evaluate_files(
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
     if as_csv and by is None:
         raise ParameterError("--csv is for slices: name columns with --by")
-    chosen = as_protocol(protocol).variant(iou_type)  # before the work, not after it
+    published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
+    chosen = published.with_options(
+        matching=matching,
+        iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
+        max_detections=_numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
+        agnostic=agnostic or None,
+    )
+    if truth is None and rules:
+        print(chosen)
+        return
+    if truth is None or results is None:
+        context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     if out is not None:
         refuse_foreign(out, DETECTION)
     with _progress() as say:
@@ -80,11 +98,7 @@ def evaluate_files(
             truth,
             results,
             chosen,
-            matching=matching,
-            iou_thresholds=_numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
-            max_detections=_numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
             categories=None if categories is None else [name.strip() for name in categories.split(",")],
-            agnostic=agnostic or None,
             unknown_images="drop" if drop_unknown_images else "error",
         )
         say("matching and ranking")

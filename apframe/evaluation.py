@@ -14,10 +14,11 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
-from apframe.analysis.parts import find_parts
+from apframe.analysis.parts import conditions_of_parts
+from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories, make_inputs
-from apframe.io.coco import read_coco, read_coco_results
+from apframe.io.coco import read_coco, read_result_columns
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
@@ -62,7 +63,8 @@ def evaluate(
         a `Dataset`, or what `read_coco` reads (a path, a dict)
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns, or a Parquet
-        file), or what `read_coco_results` reads (a path, a list). Two paths are read side by side.
+        file), or what `read_coco_results` reads (a path, a list). In the place of a box there may be another shape: `mask`,
+        `keypoints`, `corners`, or `start_time` and `end_time`. Two paths are read side by side.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
     iou_type
@@ -118,7 +120,7 @@ def _read_truth(truth: Any, *, masks: bool) -> Dataset:
 
 def _read_detections(detections: Any) -> Any:
     is_json = isinstance(detections, (str, Path)) and not str(detections).endswith(".parquet")
-    return read_coco_results(detections) if is_json or isinstance(detections, list) else detections
+    return read_result_columns(detections) if is_json or isinstance(detections, list) else detections
 
 
 class Evaluation:
@@ -190,7 +192,7 @@ class Evaluation:
         lines = headlines(self.protocol, with_parts=True)
         if len(lines) == summary.height:
             return summary
-        parts = find_parts(self.protocol, self._inputs.tables())
+        parts = conditions_of_parts(self.protocol, self._inputs.tables())
         table = self.by(parts) if parts else pl.DataFrame({"slice": []})
         rows = {row.pop("slice"): row for row in table.to_dicts()}
         values = dict(summary.rows())
@@ -428,7 +430,7 @@ class Evaluation:
         part = self._subset(conjunction(conditions, self._inputs.tables()))
         words = [str(each) if isinstance(each, pl.Expr) else f"{len(each)} images" for each in conditions]
         part.conditions = (*self.conditions, *words)
-        if not part._inputs.has_positives():
+        if ignored_annotations(part._inputs.annotations, self.protocol).all():
             warnings.warn(
                 "where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning, 2
             )

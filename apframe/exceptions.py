@@ -81,6 +81,14 @@ class MissingColumnWarning(ApframeWarning):
     """The data has no column that some of a protocol's numbers are about, which are null."""
 
 
+class UnknownValueWarning(ApframeWarning):
+    """A column has values that a protocol does not know, and none of some that it has numbers of, which are null."""
+
+
+class UnitWarning(ApframeWarning):
+    """Numbers look as if they were of another unit than the one they are taken in."""
+
+
 class CountWarning(ApframeWarning):
     """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 

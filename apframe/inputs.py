@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
@@ -9,12 +10,23 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning, listed
+from apframe.counting import outside
+from apframe.exceptions import (
+    ColumnError,
+    MissingColumnWarning,
+    NoAnnotationsWarning,
+    ParameterError,
+    UnitWarning,
+    UnknownCategoryWarning,
+    listed,
+)
 from apframe.matching.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.matching.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.protocols.protocol import Protocol
-from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, unknown_ids
+from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
 from apframe.similarity.extents import masks_for_boxes, with_boxes
+from apframe.similarity.rotated_iou import RotatedIoU
+from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs
@@ -50,10 +62,6 @@ class Inputs:
             "detections": self.detections,
         }
 
-    def has_positives(self) -> bool:
-        """Whether any annotation counts: no crowd, and inside the subset."""
-        return bool((~(self.annotations["is_crowd"] | outside(self.annotations))).any())
-
     def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
         """The part inside the masks, which are those of `apframe.analysis.keys.conjunction` on `tables`.
 
@@ -80,13 +88,22 @@ def make_inputs(
 ) -> Inputs:
     """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
 
+    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
+    one that is missing or unknown is taken for the first category's.
+
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
     >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
     [1, 2]
     """
+    if protocol.agnostic and protocol.ties == "input":
+        detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
     found = canonical_detections(detections, dataset)
+    _refuse_intervals("annotations", dataset.core("annotations"), protocol)
+    _refuse_intervals("detections", found, protocol)
+    _warn_of_lists(dataset.core("images"), protocol)
+    _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
     if protocol.per_image and protocol.max_detections[-1] is not None:
         found = limit_per_image(found, protocol.limits[-1])
     dataset = _prepared(dataset, protocol)
@@ -119,10 +136,53 @@ def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
     if protocol.with_area_only and not (dataset.core("annotations")["area"] > 0).all():
         dataset = dataset.part(dataset.images, dataset.annotations.filter(pl.col("area") > 0))
     is_expanded = "expanded_from" in dataset.core("annotations").columns
-    if protocol.expands_hierarchy and "parent_ids" in dataset.categories.columns and not is_expanded:
+    parents = {"parent_id", "parent_ids"} & set(dataset.categories.columns)
+    if protocol.expands_hierarchy and not is_expanded and parents == {"parent_id"}:
+        raise ColumnError("categories: no column parent_ids; make it of parent_id: a list, [7] for 7 and [] for none")
+    if protocol.expands_hierarchy and not is_expanded and parents:
         ancestors = find_ancestors(dataset.categories)
         dataset = dataset.part(expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors))
     return dataset
+
+
+def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
+    """Detections with a known category_id each: the first one where it is missing or unknown."""
+    frame = to_polars(detections, "detections")
+    if known.is_empty() or not frame.columns:
+        return frame
+    given = frame["category_id"] if "category_id" in frame.columns else pl.Series([None]).new_from_index(0, frame.height)
+    if given.dtype.is_nested():
+        return frame  # which is an error that others name
+    ids = given.cast(known.dtype, strict=False).alias("category_id")
+    first = pl.lit((known if chosen is None else chosen)[0], known.dtype)
+    return frame.with_columns(pl.when(is_known(ids, known)).then(ids).otherwise(first).alias("category_id"))
+
+
+def _refuse_intervals(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
+    """An error where boxes would be made of intervals, and compared as boxes."""
+    compares = "start_time" in protocol.similarity.needs or isinstance(protocol.similarity, UserSimilarity)
+    others = {"mask", "keypoints", "corners"} & set(frame.columns)
+    if "start_time" in frame.columns and not (compares or others) and frame["x"].null_count():
+        there_are = "start_time, end_time" if "end_time" in frame.columns else "start_time"
+        raise ColumnError(f"{table}: no boxes; there are {there_are}: did you mean protocol activitynet?")
+
+
+def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
+    lists = [column.name for column in TABLES["images"] if isinstance(column.dtype, pl.List)]
+    if protocol.judged_only and not set(lists) & set(images.columns):
+        message = (
+            f"{protocol.name}: the images have no column {', '.join(lists)}: a category is judged only where it is annotated"
+        )
+        warnings.warn(message, MissingColumnWarning, 4)
+
+
+def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
+    """A warning where angles that are compared are more than a full turn."""
+    for table, frame in tables.items():
+        if isinstance(protocol.similarity, RotatedIoU) and "angle" in frame.columns:
+            beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
+            if len(beyond):
+                warnings.warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning, 4)
 
 
 def check_inputs(
@@ -140,7 +200,7 @@ def check_inputs(
     annotations = dataset.core("annotations")
     annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
     if annotations.is_empty():
-        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 5)
+        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 4)
     annotations, found = _in_order(annotations, by_category), _in_order(found, by_category)
     return Inputs(dataset, annotations, found, image_ids, category_ids, by_category)
 
@@ -187,8 +247,3 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     if unknown.any() or len(category_ids) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], category_ids))
     return found
-
-
-def outside(frame: pl.DataFrame) -> pl.Series:
-    """Flags: rows outside the subset that `Evaluation.where` took."""
-    return frame[OUTSIDE] if OUTSIDE in frame.columns else pl.repeat(False, frame.height, eager=True)

@@ -12,12 +12,14 @@ import polars as pl
 from apframe.analysis.per_image import count_per_image
 from apframe.analysis.slices import Slicing
 from apframe.analysis.thresholds import sweep_thresholds
+from apframe.counting import crowds, ignored_annotations, ignored_detections
 from apframe.exceptions import ParameterError
-from apframe.inputs import Inputs, outside
-from apframe.matching.by_score import EVERY_SLICE, find_contested
+from apframe.inputs import Inputs
+from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
 from apframe.matching.policies import match
+from apframe.matching.reached import NEARLY_ONE
 from apframe.matching.regroup import Lists, regroup
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import Headline, headlines
@@ -88,32 +90,20 @@ class Pipeline:
             return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
         similarity = self.protocol.similarity
         detections = self.detections.with_columns(cell)
-        annotations = self.annotations.with_columns(self._annotation_codes["cell"], is_crowd=self._is_crowd)
+        annotations = self.annotations.with_columns(
+            self._annotation_codes["cell"], is_crowd=crowds(self.annotations, self.protocol)
+        )
         require(similarity, detections, annotations)
         if similarity.uses_images:
             detections, annotations = (with_image_sizes(frame, self.images) for frame in (detections, annotations))
-        least = min(self.protocol.iou_thresholds[0], 1 - 1e-10)
+        least = min(self.protocol.iou_thresholds[0], NEARLY_ONE)
         if isinstance(similarity, MaskSimilarity):
             return similarity.pair(detections, annotations, least, self._masks)
         return similarity.pair(detections, annotations, least)
 
-    @property
-    def _is_crowd(self) -> pl.Series:
-        """Annotations that are crowds by the rules of the protocol."""
-        flags = self.annotations["is_crowd"]
-        return flags & False if self.protocol.crowds == "ordinary" else flags
-
     @cached_property
-    def _ignored_anyway(self) -> pl.Series:
-        """Annotations that are ignored whatever their area is."""
-        ignored = outside(self.annotations)
-        if self.protocol.crowds == "ignored":
-            ignored = ignored | self.annotations["is_crowd"]
-        if "ignore" in self.protocol.ignores and "ignore" in self.annotations.columns:
-            ignored = ignored | self.annotations["ignore"]
-        if "no_keypoints" in self.protocol.ignores and "keypoints" in self.annotations.columns:
-            ignored = ignored | (_count_labelled(self.annotations) == 0)
-        return ignored
+    def _ignored_annotations(self) -> pl.Series:
+        return ignored_annotations(self.annotations, self.protocol)
 
     def _inside(self, frame: pl.DataFrame, ignored: pl.Series) -> list[np.ndarray]:
         """Flags of the rows for each area range: in it, and not ignored anyway."""
@@ -121,18 +111,11 @@ class Pipeline:
 
     @cached_property
     def _inside_annotations(self) -> list[np.ndarray]:
-        return self._inside(self.annotations, self._ignored_anyway)
+        return self._inside(self.annotations, self._ignored_annotations)
 
     @cached_property
     def _inside_detections(self) -> list[np.ndarray]:
-        return self._inside(self.detections, self._ignored_unmatched)
-
-    @property
-    def _ignored_unmatched(self) -> pl.Series:
-        """Detections that are ignored where they are not matched, whatever their area is."""
-        ignored = outside(self.detections)
-        honoured = self.protocol.judged_only or "ignore" in self.protocol.ignores
-        return ignored | self.detections["ignore"] if honoured and "ignore" in self.detections.columns else ignored
+        return self._inside(self.detections, ignored_detections(self.detections, self.protocol))
 
     @cached_property
     def _n_categories(self) -> int:
@@ -152,7 +135,7 @@ class Pipeline:
         """Match, and put together what metrics are computed from; the flags are of the rows, for each slice."""
         row, number = (lists.annotations[name].to_numpy() for name in ("annotation", "list"))
         ignored = np.array([~flags[row] for flags in inside_annotations])
-        is_crowd = self._is_crowd.to_numpy()[row]
+        is_crowd = crowds(self.annotations, self.protocol).to_numpy()[row]
         in_order = lists.order["row"].to_numpy()
         gathered = {id(flags): flags[in_order] for flags in {id(flags): flags for flags in inside_detections}.values()}
         return Ranking(
@@ -337,14 +320,14 @@ class Pipeline:
             order.lazy()
             .with_row_index("detection")
             .with_columns(self.detections[name].gather(order["row"]) for name in columns)
-            .with_columns(is_ignored=self._ignored_unmatched.gather(order["row"]))
+            .with_columns(is_ignored=ignored_detections(self.detections, self.protocol).gather(order["row"]))
             .filter(pl.col("cell_rank") <= self.protocol.limits[-1])
         )
         return expand_matches(
             detections.select("detection", *columns, "is_ignored", rank=pl.int_range(1, pl.len() + 1).over("category")),
             self.annotations.lazy()
             .with_row_index("annotation")
-            .select("annotation", "annotation_id", "image_id", "category_id", "area", is_ignored=self._ignored_anyway),
+            .select("annotation", "annotation_id", "image_id", "category_id", "area", is_ignored=self._ignored_annotations),
             self._ranking.assignments[-1].lazy(),
             thresholds,
             ranges,
@@ -382,13 +365,6 @@ class Pipeline:
         if self.protocol.agnostic:
             matches = matches.with_columns(category_id=pl.lit(None, self.category_ids.dtype))
         return matches
-
-
-def _count_labelled(annotations: pl.DataFrame) -> pl.Series:
-    """How many keypoints of each annotation are labelled: as the data says, else those of a visibility above 0."""
-    labelled = pl.col("keypoints").list.gather_every(3, 2).list.eval(pl.element() > 0).list.sum()
-    given = [pl.col("num_keypoints")] if "num_keypoints" in annotations.columns else []
-    return annotations.select(pl.coalesce(*given, labelled, 0)).to_series()
 
 
 def _code(column: str, ids: pl.Series) -> pl.Expr:

@@ -32,7 +32,7 @@ class Column:
     """One column of a canonical table.
 
     `required` columns must be given, those of a box only where no other shape is (`unless`); `standard` ones are added when
-    missing. A `dtype` of None leaves the column as it came.
+    missing. A `dtype` of None leaves the column as it came. `aliases` are what it may be called where it is not there.
     """
 
     name: str
@@ -42,6 +42,7 @@ class Column:
     standard: bool = True
     is_id: bool = False
     unless: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 def _id(name: str, meaning: str, required: bool = True) -> Column:
@@ -96,8 +97,19 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _id("category_id", "what it is"),
         *_BOX,
         Column("area", pl.Float64, "square pixels, of the object where known, else of its box"),
-        Column("is_crowd", pl.Boolean, "a group of objects: matched many times, never counted"),
-        Column("ignore", pl.Boolean, "as the file says (VOC: difficult); COCO does not use it", standard=False),
+        Column(
+            "is_crowd",
+            pl.Boolean,
+            "a group of objects: matched many times, never counted; or called iscrowd, IsGroupOf, is_group_of",
+            aliases=("iscrowd", "IsGroupOf", "is_group_of"),
+        ),
+        Column(
+            "ignore",
+            pl.Boolean,
+            "as the file says, or called difficult (VOC); COCO does not use it",
+            standard=False,
+            aliases=("difficult",),
+        ),
         *_SHAPE,
         Column("num_keypoints", pl.Int64, "how many are labelled; counted where it is not given", standard=False),
         _OUTSIDE,
@@ -261,6 +273,18 @@ SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_")
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 _REFERENCES = (("image_id", "images"), ("category_id", "categories"))
+FLAT_LISTS = {
+    "corners": "; give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
+    "keypoints": "; give x, y, visibility of each keypoint in one list",
+}
+"""What to do where a list is not one of numbers, for errors."""
+# what others call the columns of a box or a shape, and how to make ours of them
+_CALLED = {
+    "x: {}": ("xmin", "x_min", "x1", "left"), "width: {} - x": ("xmax", "x_max", "x2", "right"), "width: {}": ("w",),
+    "y: {}": ("ymin", "y_min", "y1", "top"), "height: {} - y": ("ymax", "y_max", "y2", "bottom"), "height: {}": ("h",),
+    "start_time: {}": ("t-start", "t_start", "start"), "end_time: {}": ("t-end", "t_end", "end"),
+    "start_time and end_time: the two numbers of {}": ("segment",), "corners: {}": ("poly",), "mask: {}": ("polygon", "masks"),
+}  # fmt: skip
 
 
 class Dataset:
@@ -396,8 +420,8 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
     are null. A detection's `area` is always that of its box. Attributes keep their dtypes and follow the canonical columns.
     """
-    frame = to_polars(source, table)
     columns = TABLES[table]
+    frame = _without_aliases(to_polars(source, table), columns)
     if "bbox" in frame.columns and "x" not in frame.columns and any(c.name == "x" for c in columns):
         frame = split_boxes(table, frame)
     if frame.is_empty() and not frame.columns:
@@ -409,6 +433,8 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; {hint}")
     if missing and "id" in frame.columns and columns[0].name in missing:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
+    if {c.name for c in _BOX} & set(missing):
+        raise _no_box(table, frame, missing)
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
         hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
@@ -421,6 +447,33 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     frame = frame.select(*known, pl.exclude(known))
     _check_values(table, frame, given)
     return frame
+
+
+def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
+    """The frame, a flag that is called by an alias under its own name, where it has none of that name."""
+    for column in columns:
+        called = [name for name in column.aliases if name in frame.columns and _is_flag(frame.schema[name])]
+        if called and column.name not in frame.columns:
+            frame = frame.rename({called[0]: column.name})
+    return frame
+
+
+def _is_flag(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
+    """The error that there is neither a box nor a shape, with the columns that may be one by another name."""
+    known = {name: ours for ours, names in _CALLED.items() for name in names}
+    near = {name: known[name.lower()].format(name) for name in frame.columns if name.lower() in known}
+    for name in missing:
+        near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
+    hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
+    return ColumnError(
+        f"{table}: no column {', '.join(missing)}; a box (x, y, width, height) or a shape (mask, keypoints, corners, or "
+        f"start_time and end_time) is needed{f' (did you mean {hints}?)' if hints else ''}; "
+        f"there are {', '.join(frame.columns) or 'none'}"
+    )
 
 
 def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -451,12 +504,24 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
             raise FormatError(f"{table}: cannot read {source} as Parquet: {first_line(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
-            return pl.DataFrame(source) if isinstance(source, dict) else from_arrow_stream(source)
+            return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"{table}: the columns cannot be read: {first_line(error)}") from error
     raise ColumnError(
         f"{table}: a {type(source).__name__} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
         "a dict of columns or the path of a Parquet file"
+    )
+
+
+def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
+    """A dict of columns as a frame; Polars takes one array of two dimensions, but not a list of them, such as bitmaps."""
+    return pl.DataFrame(
+        {
+            name: [each.tolist() if hasattr(each, "tolist") else each for each in values]
+            if isinstance(values, list)
+            else values
+            for name, values in columns.items()
+        }
     )
 
 
@@ -592,7 +657,10 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
         return values.cast(dtype, strict=True)
     except pl.exceptions.PolarsError as error:
         if pl.Series([], dtype=dtype).dtype.is_nested():
-            raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}") from error
+            remedy = FLAT_LISTS.get(values.name, "")
+            raise ColumnError(
+                f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}{remedy}"
+            ) from error
         failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
         rows = _rows(table, frame, failed)
         raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None

@@ -13,7 +13,18 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ApframeError, ColumnError, IdTypeError, InputError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import (
+    ApframeError,
+    ColumnError,
+    IdTypeError,
+    InputError,
+    MissingColumnWarning,
+    ParameterError,
+    RowError,
+    UnitWarning,
+    UnknownIdError,
+    UnknownValueWarning,
+)
 
 Json = dict[str, Any]
 GONE = object()  # in the place of a value: the field is not there
@@ -131,6 +142,12 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "words in a polygon"): (
         {"segmentation": [["a", 0, 4, 0, 4, 4]]}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ...\]",
     ),
+    ("segm", "a flat polygon"): (
+        {"segmentation": OUTLINE[0]}, r"mask \(segmentation\) is a flat list", r"write a list of polygons: \[\[x1, y1, ...\]\]",
+    ),
+    ("segm", "a bitmap"): (
+        {"segmentation": [[0] * 100] * 60 + [[1] * 100] * 40}, "mask is a bitmap, not polygons,", "encode them as run lengths",
+    ),
     ("segm", "a word"): ({"segmentation": "all"}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ...\]"),
     ("segm", "null"): ({"segmentation": None}, "mask is missing", "give it, or remove the rows"),
     ("segm", "not there"): ({"segmentation": GONE}, "mask is missing", "give it, or remove the rows"),
@@ -224,8 +241,14 @@ def test_shapes_of_other_types(shape: str, fields: Json, problem: str, kind: str
     truth, results = with_shape(good)
     change(truth["annotations"][1] if table == "annotations" else results[1], fields)
     row = "annotation_id is 12" if table == "annotations" else "row is 2"
-    with pytest.raises(RowError, match=rf"^{table}: {problem} where {row}; correct these rows$"):
+    with pytest.raises(RowError, match=rf"^{table}: {problem} where {row}; correct these rows(; give .+)?$") as caught:
         summary(truth, results, kind, tmp_path, **options)
+    field = next(iter(fields))
+    flat = {
+        "keypoints": "; give x, y, visibility of each keypoint in one list",
+        "corners": "; give x1, y1, x2, y2, x3, y3, x4, ",
+    }
+    assert flat.get(field, "correct these rows") in str(caught.value)
 
 
 def test_the_good_shapes_are_good(tmp_path: Path) -> None:
@@ -285,7 +308,7 @@ def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_pat
 def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
     truth, results = with_shape(SHAPES["dota"][1])
     data = (TRUTH, results) if side == "annotations" else (truth, RESULTS)
-    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners; rotated boxes have one of them$"):
+    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners, needed for: .* rotated boxes; give it"):
         summary(*data, kind, tmp_path, protocol="dota")
 
 
@@ -297,20 +320,24 @@ def frame_of(**shape: Any) -> Json:
 
 # columns of a frame of another type -> what the message begins with
 OF_FRAMES: dict[str, tuple[str, Json, str]] = {
-    "keypoints in threes": ("keypoints", {"keypoints": [[[1.0, 1.0, 2.0]] * 17] * 2}, "detections.keypoints: "),
+    "keypoints in threes": ("keypoints", {"keypoints": [[[1.0, 1.0, 2.0]] * 17] * 2}, "detections.keypoints: .*give x, y, vis"),
     "keypoints of numbers": ("keypoints", {"keypoints": [1.0, 2.0]}, "detections.keypoints: "),
     "keypoints as text": ("keypoints", {"keypoints": ["[1, 1, 2]"] * 2}, "detections.keypoints: "),
-    "corners in pairs": ("dota", {"corners": [[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]] * 2}, "detections.corners: "),
+    "corners in pairs": (
+        "dota", {"corners": [[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]] * 2},
+        "detections.corners: .*; give x1, y1, x2, y2, x3, y3, x4, y4, ",
+    ),
+    "one flat polygon": (
+        "segm", {"mask": [OUTLINE[0]] * 2}, r"detections.mask: a flat list of numbers; write a list of polygons: \[\[x1, y1, ",
+    ),
     "angle in a list": ("angle", {"angle": [[0.5], [0.5]]}, "detections.angle: Float64 expected, got List"),
     "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle: Float64 expected, got String"),
     "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 is no kind of mask; give COCO's JSON text, "),
     "masks of structs": ("segm", {"mask": [{"w": 1}] * 2}, "detections.mask: structs of size and counts expected, got Struct"),
     "masks too deep": (
-        "segm",
-        {"mask": [[[[0.0]]]] * 2},
-        "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
+        "segm", {"mask": [[[[0.0]]]] * 2}, "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
     ),
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize(("shape", "columns", "message"), OF_FRAMES.values(), ids=OF_FRAMES)
@@ -396,7 +423,179 @@ def test_only_some_annotations_have_boxes(kind: str, tmp_path: Path) -> None:
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
+# ---- other names, other shapes
+
+
+NO_SHAPE = r"no column x, y, width, height; a box \(x, y, width, height\) or a shape \(mask, .*\) is needed"
+# fields in the place of a box -> what the message asks
+CALLED: dict[str, tuple[Json, str]] = {
+    "sides": ({"xmin": 0, "ymin": 0, "xmax": 4, "ymax": 4}, "x: xmin, y: ymin, width: xmax - x, height: ymax - y"),
+    "two points": ({"x1": 0, "y1": 0, "x2": 4, "y2": 4}, "x: x1, y: y1, width: x2 - x, height: y2 - y"),
+    "times": ({"t-start": 0, "t-end": 4}, "start_time: t-start, end_time: t-end"),
+    "a segment": ({"segment": [0, 4]}, "start_time and end_time: the two numbers of segment"),
+    "a polygon": ({"poly": CORNERS}, "corners: poly"),
+}
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@pytest.mark.parametrize("kind", ["memory", "file", "frame"])
+@pytest.mark.parametrize(("fields", "hint"), CALLED.values(), ids=CALLED)
+def test_neither_box_nor_shape(fields: Json, hint: str, kind: str, table: str, tmp_path: Path) -> None:
+    changed = with_shape(fields | {"bbox": GONE})
+    truth, results = (changed[0], RESULTS) if table == "annotations" else (TRUTH, changed[1])
+    with pytest.raises(ColumnError, match=rf"^{table}: {NO_SHAPE} \(did you mean {hint}\?\); there are ") as caught:
+        if kind != "frame":
+            summary(truth, results, kind, tmp_path)
+        elif table == "annotations":
+            frames: Any = {name: getattr(apf.read_coco(TRUTH), name) for name in ("images", "categories")}
+            apf.Dataset(**frames, annotations=pl.DataFrame(truth["annotations"]).rename({"id": "annotation_id"}))
+        else:
+            summary(truth, pl.DataFrame(results))
+    one_line(caught.value)
+
+
+@pytest.mark.parametrize("side", ["annotations", "detections"])
+@in_memory_and_as_files
+def test_intervals_are_no_boxes(kind: str, side: str, tmp_path: Path) -> None:
+    intervals, boxes = with_shape(SHAPES["activitynet"][1] | {"bbox": GONE}), (TRUTH, RESULTS)
+    truth, results = (intervals[0], boxes[1]) if side == "annotations" else (boxes[0], intervals[1])
+    message = f"^{side}: no boxes; there are start_time, end_time: did you mean protocol activitynet[?]$"
+    with pytest.raises(ColumnError, match=message):
+        summary(truth, results, kind, tmp_path)
+    same = summary(*intervals, kind, tmp_path, similarity=lambda pairs: pairs["start_time"] == pairs["start_time_right"])
+    assert same["AP"] == pytest.approx(1.0)
+
+
+# a field of the second annotation, which nothing finds -> AP of the protocol, where 1 says that it does not count
+ALIASES: dict[str, tuple[str, str, str]] = {
+    "difficult": ("voc2012", "difficult", "ignore"),
+    "IsGroupOf": ("coco", "IsGroupOf", "iscrowd"),
+    "is_group_of": ("coco", "is_group_of", "iscrowd"),
+}
+
+
+@pytest.mark.parametrize("value", [1, True])
+@pytest.mark.parametrize("kind", ["memory", "file", "frame"])
+@pytest.mark.parametrize(("protocol", "alias", "name"), ALIASES.values(), ids=ALIASES)
+def test_other_names_of_flags(protocol: str, alias: str, name: str, kind: str, value: Any, tmp_path: Path) -> None:
+    truth = copy.deepcopy(TRUTH)
+    for row, flag in zip(truth["annotations"], (type(value)(0), value), strict=True):
+        row[alias] = flag
+    if kind == "file":
+        (tmp_path / "truth.json").write_text(json.dumps(truth))
+    frames: Any = {table: getattr(apf.read_coco(TRUTH), table) for table in ("images", "categories", "annotations")}
+    bare = frames["annotations"].drop("is_crowd").with_columns(pl.Series(alias, [type(value)(0), value]))
+    dataset = {
+        "memory": lambda: apf.read_coco(truth),
+        "file": lambda: apf.read_coco(tmp_path / "truth.json"),
+        "frame": lambda: apf.Dataset(**frames | {"annotations": bare}),
+    }[kind]()
+    assert summary(TRUTH, RESULTS[:1], protocol=protocol)["AP"] == pytest.approx(0.5)
+    assert summary(dataset, RESULTS[:1], protocol=protocol)["AP"] == pytest.approx(1.0)
+    assert alias not in dataset.annotations.columns
+    apf.write_coco(dataset, tmp_path / "again.json")
+    written = json.loads((tmp_path / "again.json").read_text())["annotations"]
+    assert [row[name] for row in written] == [0, 1]
+    assert not [row for row in written if alias in row]
+
+
+@in_memory_and_as_files
+def test_a_name_of_our_own_goes_before_others(kind: str, tmp_path: Path) -> None:
+    truth = copy.deepcopy(TRUTH)
+    truth["annotations"][1] |= {"ignore": 0, "difficult": 1}
+    assert summary(truth, RESULTS[:1], kind, tmp_path, protocol="voc2012")["AP"] == pytest.approx(0.5)
+    read = apf.read_coco(tmp_path / "truth.json" if kind == "file" else truth).annotations
+    assert read.select("ignore", "difficult").rows() == [(False, None), (False, 1)]
+
+
+@in_memory_and_as_files
+def test_words_are_no_flags(kind: str, tmp_path: Path) -> None:
+    truth = copy.deepcopy(TRUTH)
+    truth["annotations"][1]["difficult"] = "hard"
+    assert summary(truth, RESULTS[:1], kind, tmp_path, protocol="voc2012")["AP"] == pytest.approx(0.5)
+    read = apf.read_coco(tmp_path / "truth.json" if kind == "file" else truth).annotations
+    assert read["difficult"].to_list() == [None, "hard"]
+
+
+def test_lists_of_arrays_as_bitmaps() -> None:
+    np = pytest.importorskip("numpy")
+    truth, _ = with_shape({"segmentation": LENGTHS})
+    bitmap = np.zeros((100, 100), dtype=np.uint8)
+    bitmap[:40, 0] = 1
+    assert summary(truth, frame_of(mask=[bitmap, bitmap]), iou_type="segm")["AP"] == pytest.approx(1.0)
+
+
+@in_memory_and_as_files
+def test_angles_in_degrees(kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape(SHAPES["angle"][1])
+    results[1]["angle"] = 30
+    with pytest.warns(UnitWarning, match=r"^detections: angle is in radians; 30.0 looks like degrees$") as caught:
+        summary(truth, results, kind, tmp_path, protocol="dota")
+    assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"]
+    assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)  # boxes have no angle
+
+
+def test_fourteen_keypoints() -> None:
+    truth, results = with_shape({"keypoints": POINTS[:42], "num_keypoints": 14})
+    message = "14 keypoints, but there are 17 sigmas; .* for each keypoint, or choose the protocol crowdpose$"
+    with pytest.raises(ParameterError, match=message):
+        summary(truth, results, iou_type="keypoints")
+
+
+# ---- proposals
+
+
+@pytest.mark.parametrize("category", [GONE, None, 0, 9, "object"])
+@pytest.mark.parametrize("kind", ["memory", "file", "frame"])
+def test_proposals_need_no_category(kind: str, category: Any, tmp_path: Path) -> None:
+    results = [dict(row) for row in RESULTS]
+    for row in results:
+        change(row, {"category_id": category})
+    for chosen in (None, ["dog"]):
+        options = {"protocol": "proposals", "categories": chosen}
+        if kind == "frame":
+            values = summary(TRUTH, pl.DataFrame(results), **options)
+        else:
+            values = summary(TRUTH, results, kind, tmp_path, **options)
+        assert values["AR100"] == pytest.approx(1.0)
+    if category in (GONE, None, "object"):
+        with pytest.raises(InputError, match="category_id"):
+            summary(TRUTH, results, agnostic=True)
+
+
 # ---- lists of categories
+
+
+@in_memory_and_as_files
+def test_lvis_without_lists(kind: str, tmp_path: Path) -> None:
+    truth = TRUTH | {"categories": [{"id": 1, "frequency": "r"}, {"id": 2, "frequency": "c"}]}
+    message = (
+        "^LVIS: the images have no column pos_category_ids, neg_category_ids, not_exhaustive_category_ids: a category is "
+        "judged only where it is annotated$"
+    )
+    with pytest.warns(MissingColumnWarning, match=message) as caught:
+        assert summary(truth, RESULTS, kind, tmp_path, protocol="lvis")["APr"] == pytest.approx(1.0)
+    assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"]
+
+
+@in_memory_and_as_files
+def test_lvis_with_other_frequencies(kind: str, tmp_path: Path) -> None:
+    truth = copy.deepcopy(TRUTH)
+    truth["images"][0]["neg_category_ids"] = []
+    truth["categories"] = [{"id": 1, "frequency": "rare"}, {"id": 2, "frequency": "c"}]
+    message = "^LVIS: categories.frequency is 'r', 'c', 'f'; there is 'rare', so that APr, APf are null$"
+    with pytest.warns(UnknownValueWarning, match=message) as caught:
+        assert summary(truth, RESULTS, kind, tmp_path, protocol="lvis")["APr"] is None
+    assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"]
+
+
+@in_memory_and_as_files
+def test_one_parent_is_no_list(kind: str, tmp_path: Path) -> None:
+    truth = TRUTH | {"categories": [{"id": 1}, {"id": 2, "parent_id": 1}]}
+    message = r"^categories: no column parent_ids; make it of parent_id: a list, \[7\] for 7 and \[\] for none$"
+    with pytest.raises(ColumnError, match=message):
+        summary(truth, RESULTS, kind, tmp_path, protocol="open_images")
+    assert summary(truth, RESULTS, kind, tmp_path, protocol="voc2012")["AP"] == pytest.approx(1.0)
 
 
 # what stands in the list -> error, and what the message says; {0} is the column
@@ -496,9 +695,12 @@ def test_lvis_with_two_limits() -> None:
 SIGMAS: dict[str, tuple[Any, str]] = {
     "too few": (
         (0.1,) * 5,
-        r"^all objects have 17 keypoints, but there are 5 sigmas; give OKS\(sigmas=...\) 17 of them, one for",
+        r"^all objects have 17 keypoints, but there are 5 sigmas; give similarity=apf.OKS\(sigmas=...\) 17 of them, one for",
     ),
-    "too many": ((0.1,) * 18, r"^all objects have 17 keypoints, but there are 18 sigmas; give OKS\(sigmas=...\) 17 of them"),
+    "too many": (
+        (0.1,) * 18,
+        r"^all objects have 17 keypoints, but there are 18 sigmas; give similarity=apf.OKS\(sigmas=...\) 17 ",
+    ),
     "none": ((), r"^sigmas must be positive numbers, one for each keypoint, got \(\)$"),
     "negative": ((0.1, -1), r"^sigmas must be positive numbers, one for each keypoint, got \(0.1, -1.0\)$"),
     "NaN": ((nan,), r"^sigmas must be positive numbers"),

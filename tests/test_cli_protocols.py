@@ -11,7 +11,18 @@ import pytest
 
 import apframe as apf
 from apframe import cli
-from tests.protocols.test_protocol_values import COUNTS, HEADLINES, MASKS, MASKS_FOUND, ONE_HIT, ONE_OF_TWO, QUERY, TINY, tiny
+from tests.protocols.test_protocol_values import (
+    COUNTS,
+    HEADLINES,
+    MASKS,
+    MASKS_FOUND,
+    ONE_HIT,
+    ONE_OF_TWO,
+    QUERY,
+    TINY,
+    VERIFIED,
+    tiny,
+)
 
 
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
@@ -82,7 +93,7 @@ def test_names_in_capitals(name: str, run: Command) -> None:
 
 
 @pytest.mark.parametrize(("protocol", "iou_type", "message"), [
-    ("coco", "masks", "COCO has no iou_type 'masks'; it has bbox, segm, keypoints, boundary"),
+    ("coco", "lines", "COCO has no iou_type 'lines'; it has bbox, segm, keypoints, boundary"),
     ("voc2012", "segm", "VOC2012 has no iou_type 'segm'; it has bbox"),
     ("LVIS", "keypoints", "LVIS has no iou_type 'keypoints'; it has bbox, segm, boundary"),
     ("dota", "bbox", "DOTA has no iou_type 'bbox'; it has rotated"),
@@ -105,7 +116,7 @@ def test_typos(spelled: str, message: str, run: Command) -> None:
 
 
 def test_bad_options_are_told_before_the_files_are_read(run: Command) -> None:
-    for arguments in (["--protocol", "lviss"], ["--iou-type", "masks"], ["--protocol", "lvis", "--max-detections", "100,300"],
+    for arguments in (["--protocol", "lviss"], ["--iou-type", "lines"], ["--protocol", "lvis", "--max-detections", "100,300"],
                       ["--matching", "hungarian"]):  # fmt: skip
         code, out, err = command(run.capsys, run.monkeypatch, "eval", "nowhere.json", "nowhere.json", *arguments)
         assert (code, out) == (2, "") and "nowhere" not in err
@@ -121,6 +132,24 @@ def test_rules(run: Command) -> None:
     code, out, err = run.evaluate_tiny("coco", "--rules", "--max-detections", "7")
     assert "departs     from COCO as published in max_detections" in out.splitlines()
     assert out.splitlines()[-1] == " not COCO as published: other max_detections"
+
+
+def test_rules_alone(run: Command) -> None:
+    for arguments, protocol in (
+        (["--protocol", "voc2007"], apf.VOC2007),
+        (["--iou-type", "MASK"], apf.COCO.variant("segm")),
+        (["--matching", "optimal"], apf.COCO.with_options(matching="optimal")),
+    ):
+        assert command(run.capsys, run.monkeypatch, "eval", "--rules", *arguments) == (0, f"{protocol}\n", "")
+
+
+@pytest.mark.parametrize(("arguments", "missing"), [
+    ([], "GT"), (["truth.json"], "DT"), (["truth.json", "--rules"], "DT"), (["--json"], "GT"),
+])  # fmt: skip
+def test_files_that_are_missing(arguments: list[str], missing: str, run: Command) -> None:
+    code, out, err = command(run.capsys, run.monkeypatch, "eval", *arguments)
+    assert (code, out) == (2, "")
+    assert f"Missing argument '{missing}'." in err
 
 
 @pytest.mark.parametrize("matching", ["score", "best_overlap", "similarity", "optimal"])
@@ -188,7 +217,7 @@ def test_masks_of_a_file_that_are_not_compared_are_left_alone(run: Command) -> N
 
 
 def test_warnings_of_missing_columns_go_to_stderr(run: Command) -> None:
-    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--protocol", "lvis", "--json")
+    code, out, err = run.evaluate(VERIFIED, ONE_HIT, "--protocol", "lvis", "--json")
     assert code == 0 and json.loads(out)["APr"] is None
     assert err == "warning: LVIS: the categories have no column 'frequency', so that APr, APc, APf are null\n"
 

@@ -7,14 +7,15 @@ from collections.abc import Mapping
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, MissingColumnWarning
+from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed
 from apframe.protocols.protocol import Part, Protocol
 
 
-def find_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
+def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
     """The conditions of those parts that hold any row, by name, as `Evaluation.by` takes them.
 
-    A warning names the columns that are not there. Parts of pooled categories are left out: these are one.
+    A warning names the columns that are not there, another the values of a column that no part is about, where one of its parts
+    holds no row. Parts of pooled categories are left out: these are one.
 
     Raises
     ------
@@ -22,7 +23,7 @@ def find_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[s
         a column has another type than the protocol expects
 
     >>> from apframe.protocols.crowdpose import CROWDPOSE
-    >>> list(find_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
+    >>> list(conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
     ['_easy', '_hard']
     """
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
@@ -30,12 +31,25 @@ def find_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[s
     for table, column in dict.fromkeys((part.table, part.column) for part in missing):
         names = ", ".join(f"AP{part.name}" for part in missing if (part.table, part.column) == (table, column))
         message = f"{protocol.name}: the {table} have no column {column!r}, so that {names} are null"
-        warnings.warn(message, MissingColumnWarning, 6)
+        warnings.warn(message, MissingColumnWarning, 7)
+    _warn_of_other_values(protocol.name, [part for part in parts if part not in missing], tables)
     return {
         part.name: _condition(part, pl.col(f"{part.table}.{part.column}"))
         for part in parts
         if part not in missing and _holds_any(part, tables[part.table][part.column], protocol.name)
     }
+
+
+def _warn_of_other_values(protocol: str, parts: list[Part], tables: Mapping[str, pl.DataFrame]) -> None:
+    for table, column in dict.fromkeys((part.table, part.column) for part in parts if part.equals is not None):
+        of_column = [part for part in parts if (part.table, part.column) == (table, column)]
+        empty = [f"AP{part.name}" for part in of_column if not _holds_any(part, tables[table][column], protocol)]
+        values = tables[table][column].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
+        known = [part.equals for part in of_column]
+        others = [value for value in values if value not in known]
+        if empty and others and None not in known:
+            message = f"{protocol}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
+            warnings.warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning, 8)
 
 
 def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:

@@ -21,7 +21,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, RowError
 from apframe.io.files import read_unpacked, stamp, write_whole
-from apframe.schema import TABLES, Dataset, canonical, from_arrow_stream, split_boxes
+from apframe.schema import FLAT_LISTS, TABLES, Dataset, canonical, from_arrow_stream, split_boxes
 
 if TYPE_CHECKING:
     import duckdb
@@ -46,8 +46,11 @@ _FIELDS = {
 }  # fmt: skip
 _SECTIONS = ("images", "categories", "annotations")
 _OPTIONAL = {
-    "ignore", "num_keypoints", "pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids", "parent_ids", *_SHAPES,
+    "ignore", "iscrowd", "num_keypoints", "pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids", "parent_ids",
+    *_SHAPES,
 }  # fmt: skip
+# What other data sets call `ignore` and `iscrowd`: attributes, which are no longer left for later.
+_FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column.aliases if alias != "iscrowd"}
 # COCO's names of canonical columns, where they differ
 _NAMES = {
     "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
@@ -107,6 +110,7 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
         frame, as_json = _frame("annotations", _parsed(read_again(), path)["annotations"], attributes_only=True)
+        frame = frame.drop([name for name in _FLAGS if name in annotations.columns], strict=False)
         return _canonical_names("annotations", frame), as_json
 
     def read_masks() -> pl.DataFrame:
@@ -138,15 +142,21 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
     >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
     [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
     """
+    return canonical("detections", read_result_columns(source))
+
+
+def read_result_columns(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+    """Results as `read_coco_results` reads them, under canonical names, but not checked.
+
+    >>> read_result_columns([{"image_id": 7, "bbox": [10, 20, 30, 40], "score": 0.5}])["category_id"].to_list()
+    [None]
+    """
     if not isinstance(source, (str, Path)):
-        frame = _results(source, "results")
-    else:
-        path = Path(source)
-        text = read_unpacked(path)
-        scanned = _scan_results(text, _first_row(text, path))
-        frame = _results(_parsed(text, path), str(path)) if scanned is None else scanned
-        del text
-    return canonical("detections", frame)
+        return _results(source, "results")
+    path = Path(source)
+    text = read_unpacked(path)
+    scanned = _scan_results(text, _first_row(text, path))
+    return _results(_parsed(text, path), str(path)) if scanned is None else scanned
 
 
 def write_coco(dataset: Dataset, path: str | Path) -> None:
@@ -201,11 +211,13 @@ def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
     except FormatError:
         return None
     masks = masks or "bbox" not in first  # boxes are made of them then
-    kinds = {name: kind for name, kind in _FIELDS["annotations"].items() if masks or kind != "json"}
+    kinds = {name: kind for name, kind in (_FIELDS["annotations"] | _FLAGS).items() if masks or kind != "json"}
     frame = _scan_list(text, kinds, first)
     if frame is None:
         return None
-    empty = [name for name in _OPTIONAL if name in frame.columns and not frame[name].count()]
+    empty = [name for name in _OPTIONAL | _FLAGS.keys() if name in frame.columns and not frame[name].count()]
+    if not frame["bbox"].count() and _SHAPES.keys() <= set(empty):
+        return None
     return _canonical_names("annotations", frame.drop(empty))
 
 
@@ -361,8 +373,8 @@ def _frame(table: str, rows: list[Any], *, attributes_only: bool = False) -> tup
     With `attributes_only`, what `_scan_list` reads is left out.
     """
 
-    def refuse(wrong: list[bool], problem: str) -> None:
-        _refuse(table, rows, wrong, problem)
+    def refuse(wrong: list[bool], problem: str, remedy: str = "") -> None:
+        _refuse(table, rows, wrong, problem, remedy)
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     columns, as_json = [], set()
@@ -399,7 +411,7 @@ def _plain(value: Any) -> Any:
     raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
 
 
-def _known(refuse: Callable[[list[bool], str], None], name: str, kind: str, values: list[Any]) -> pl.Series:
+def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any]) -> pl.Series:
     """A known field as a column of its type, or an error that names the rows of another type."""
     number = (int, float)
     if kind == "id" and set(map(type, values)) == {int} and max(map(abs, values)) < 2**63:
@@ -421,7 +433,7 @@ def _known(refuse: Callable[[list[bool], str], None], name: str, kind: str, valu
             refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
     is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
-    refuse([not ok for ok in is_list], f"{name} is not a list of numbers")
+    refuse([not ok for ok in is_list], f"{name} is not a list of numbers", FLAT_LISTS.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
 
 
@@ -430,13 +442,13 @@ def _are_ids(value: Any) -> bool:
     return types <= {str} or types <= {int, float, type(None)}
 
 
-def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str) -> None:
+def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str, remedy: str) -> None:
     """An error that names the rows by their ids, or by their places where some of them have none."""
     if any(wrong):
         ids = [row.get("id") if isinstance(row, dict) else None for row in compress(rows, wrong)]
         if table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
-            raise RowError(table, problem, "row", compress(count(1), wrong), "correct these rows")
-        raise RowError(table, problem, TABLES[table][0].name, ids, "correct these rows")
+            raise RowError(table, problem, "row", compress(count(1), wrong), f"correct these rows{remedy}")
+        raise RowError(table, problem, TABLES[table][0].name, ids, f"correct these rows{remedy}")
 
 
 def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -445,8 +457,9 @@ def _canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     names = _NAMES[table]
     clashes = {name for name in frame.columns if name in canonical_columns and name not in _FIELDS[table]}
     frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
-    if "bbox" in frame.columns and not frame["bbox"].count() and {"mask", *_SHAPES} & set(frame.columns):
-        return frame.drop("bbox")  # the boxes will be made of the other shape
+    has_shape = bool({"mask", *_SHAPES} & set(frame.columns))
+    if "bbox" in frame.columns and not frame["bbox"].count() and (has_shape or frame.height):
+        return frame.drop("bbox")  # the boxes will be made of the other shape, or an error says what there is instead
     return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 

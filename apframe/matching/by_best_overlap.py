@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from apframe.matching.by_score import EVERY_SLICE
+from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.reached import count_reached, reached_before
 
 
@@ -40,9 +40,7 @@ def match_by_best_overlap(
 
     Returns
     -------
-    `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and `last`
-    (the assignment holds at thresholds number first, first + 1, ... last - 1), `is_repeat` (the detection is ignored
-    although its annotation counts). In the order of `detection`.
+    See `apframe.matching.assignments`; in the order of `detection`.
 
     Source: `voc_eval` of py-faster-rcnn, which is strict (`VOCevaldet` of the VOC development kit is not); for crowds
     `PerImageEvaluation` of the TensorFlow Object Detection API, which is not.

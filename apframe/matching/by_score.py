@@ -7,10 +7,9 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import place_within
 from apframe.matching.reached import count_reached, reached_before
-
-EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
 
 
 def match_by_score(
@@ -44,9 +43,7 @@ def match_by_score(
 
     Returns
     -------
-    `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and
-    `last`: the assignment holds at thresholds number first, first + 1, ... last - 1; `is_repeat` (false, see
-    `match_by_best_overlap`). In the order of `detection`.
+    See `apframe.matching.assignments`; in the order of `detection`.
 
     Source: `COCOeval.evaluateImg`.
 
@@ -83,15 +80,6 @@ def match_by_score(
     )
 
 
-def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
-    """One flag per pair: whether a rival for its annotation, or its detection, has another candidate."""
-    detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
-    has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
-    in_conflict = np.zeros(n_annotations, dtype=bool)
-    in_conflict[annotation[has_choice]] = True
-    return in_conflict[annotation]
-
-
 def _settle(
     pair: np.ndarray,
     detection: np.ndarray,
@@ -110,7 +98,7 @@ def _settle(
     target = np.unique(annotation, return_inverse=True)[1]
     first_rows = np.flatnonzero(np.diff(detection, prepend=np.int64(-1)) != 0)
     n_candidates = np.diff(first_rows, append=len(pair))
-    part = find_parts(np.repeat(np.arange(len(first_rows)), n_candidates), target)
+    part = connect(np.repeat(np.arange(len(first_rows)), n_candidates), target)
     place = np.repeat(place_within(part[first_rows]), n_candidates)
     # where no detection chooses between an annotation that counts and one that does not, all slices are alike
     flags = ignored[:, annotation]
@@ -130,10 +118,10 @@ def _settle(
     return pair[rows], slices, first, last
 
 
-def find_parts(left: np.ndarray, right: np.ndarray) -> np.ndarray:
+def connect(left: np.ndarray, right: np.ndarray) -> np.ndarray:
     """A number for each pair, that of one of the pairs: the same for all that hang together by shared ends, however far.
 
-    >>> find_parts(np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
+    >>> connect(np.array([0, 1, 2]), np.array([0, 0, 1])).tolist()
     [0, 0, 2]
     """
     part = np.arange(len(left))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from apframe.matching.by_score import EVERY_SLICE, find_contested
+from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.reached import count_reached
 
 
@@ -40,9 +40,7 @@ def match_by_similarity(
 
     Returns
     -------
-    `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and `last`
-    (the assignment holds at thresholds number first, first + 1, ... last - 1), `is_repeat` (never, here). In the order of
-    `detection`.
+    See `apframe.matching.assignments`; in the order of `detection`.
 
     Source: `_evaluate_box_proposals` of detectron2.
 

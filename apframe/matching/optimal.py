@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.matching.by_score import EVERY_SLICE, find_contested
+from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import place_within
 from apframe.matching.reached import count_reached
 
@@ -54,9 +54,7 @@ def match_optimally(
 
     Returns
     -------
-    `detection`, `annotation`, `similarity`, `slice` (its number, or -1 where it holds in every slice), `first` and `last`
-    (the assignment holds at thresholds number first, first + 1, ... last - 1), `is_repeat` (never, here). In the order of
-    `detection`.
+    See `apframe.matching.assignments`; in the order of `detection`.
 
     Raises
     ------

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.matching.by_score import EVERY_SLICE
+from apframe.matching.assignments import EVERY_SLICE
 from apframe.schema import OUTCOMES
 
 _AT = ["first", "slice"]
@@ -30,7 +30,7 @@ def expand_matches(
     annotations
         `annotation` (row number), `annotation_id`, `image_id`, `category_id`, `area` and `is_ignored` (whatever its area)
     assignments
-        from `match_by_score`
+        see `apframe.matching.assignments`
     thresholds
         `first` (number), `iou_threshold`
     slices

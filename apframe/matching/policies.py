@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from functools import partial
 
 import numpy as np
 import polars as pl
@@ -14,7 +13,13 @@ from apframe.matching.by_similarity import match_by_similarity
 from apframe.matching.optimal import match_optimally
 from apframe.matching.regroup import Lists
 
-Policy = Callable[..., pl.DataFrame]
+# by name: the function, and whether lower scores change no match of higher ones
+POLICIES: dict[str, tuple[Callable[..., pl.DataFrame], bool]] = {
+    "score": (match_by_score, True),
+    "best_overlap": (match_by_best_overlap, True),
+    "similarity": (match_by_similarity, False),
+    "optimal": (match_optimally, False),
+}
 
 
 def match(
@@ -35,7 +40,7 @@ def match(
     Parameters
     ----------
     policy
-        "score", "best_overlap", "similarity" or "optimal"
+        one of `POLICIES`
     lists
         order and pairs of the detections
     is_crowd
@@ -51,18 +56,13 @@ def match(
 
     Returns
     -------
-    Tables as described in `match_by_score`.
+    Tables as described in `apframe.matching.assignments`.
     """
-    policies: dict[str, Policy] = {
-        "score": match_by_score,
-        "best_overlap": partial(match_by_best_overlap, count_groups=count_groups),
-        "similarity": match_by_similarity,
-        "optimal": match_optimally,
-    }
-    by_score = policy in ("score", "best_overlap")
+    function, by_rank = POLICIES[policy]
+    options = {"strict": strict} | ({"count_groups": count_groups} if policy == "best_overlap" else {})
     tables = []
-    for limit in limits[-1:] if by_score else limits:
+    for limit in limits[-1:] if by_rank else limits:
         within = lists.order["cell_rank"] <= limit
         pairs = lists.pairs.filter(within.gather(lists.pairs["detection"]))
-        tables.append(policies[policy](pairs, is_crowd, ignored, np.array(thresholds), strict=strict))
-    return tables * len(limits) if by_score else tables
+        tables.append(function(pairs, is_crowd, ignored, np.array(thresholds), **options))
+    return tables * len(limits) if by_rank else tables

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
+NEARLY_ONE = 1 - 1e-10  # what a similarity must reach for a threshold of 1
+
 
 def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: bool) -> np.ndarray:
     """How many of the ascending thresholds each similarity reaches: numbers 0, 1, ... one less than that.
@@ -18,7 +20,7 @@ def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: boo
     """
     if strict:
         return np.searchsorted(thresholds, similarity, side="left")
-    return np.searchsorted(np.minimum(thresholds, 1 - 1e-10), similarity, side="right")
+    return np.searchsorted(np.minimum(thresholds, NEARLY_ONE), similarity, side="right")
 
 
 def reached_before(group: np.ndarray, reach: np.ndarray) -> np.ndarray:

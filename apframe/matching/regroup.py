@@ -12,10 +12,10 @@ from apframe.matching.order import place_within
 
 @dataclass(frozen=True)
 class Lists:
-    """What `match_by_score` and the ranking work on: a list for each group and category, `group * n_categories + category`.
+    """What matching and the ranking work on: a list for each group and category, `group * n_categories + category`.
 
     `order` has a row for each detection of each group that it is in, by list and rank: `row` (of the detections), `category`
-    (the number of the list), `cell_rank`. `pairs` are as `match_by_score` takes them, by places in this
+    (the number of the list), `cell_rank`. `pairs` are as the policies take them, by places in this
     order; its annotations are numbers in `annotations`, which has a row for each annotation of each group: `annotation` (its
     row) and `list`. There are `n_lists`, some of them empty.
     """

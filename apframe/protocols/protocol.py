@@ -2,19 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from itertools import pairwise
+from numbers import Real
 from operator import index
 from typing import Any, Self
 
 from apframe.exceptions import ParameterError, listed
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.named import as_choices, as_similarity
+from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
 
 ALL_AREAS = ("all", 0.0, 1e10)
+REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 MATCHINGS = {
     "score": "each detection, best score first, takes the most similar annotation that is still free",
@@ -70,9 +73,10 @@ class Protocol:
     citation
         where the rules are published
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval (in any case; "mask" is segm,
+        "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of your own
     similarity
-        how alike two are, a value of `apframe.similarity`
+        how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
         "score", "best_overlap", "similarity" or "optimal", see `MATCHINGS`
     strict
@@ -84,15 +88,15 @@ class Protocol:
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds
-        strictly increasing, in (0, 1]
+        strictly increasing, in (0, 1]; one number stands for itself alone
     definition
-        that of average precision, one of `apframe.definitions()` that is a weighted sum; its recall levels, where it has some,
-        increase strictly and lie in [0, 1]
+        that of average precision, one of `apframe.definitions()` that is a weighted sum, or its name; its recall levels, where
+        it has some, increase strictly and lie in [0, 1]
     area_ranges
         (name, lowest, highest) area in square pixels, both bounds inclusive; that named "all" (or else the first) is that
-        of the headline numbers
+        of the headline numbers. A mapping of names to (lowest, highest) has "all" added in front if it is missing
     max_detections
-        strictly increasing: at most this many detections per image and category; the largest is that of AP. None: all of them
+        at most this many detections per image and category, in any order; the largest is that of AP. None: all of them
     per_image
         the one number of `max_detections` is over all categories of an image, taken before anything else is left out
     agnostic
@@ -146,9 +150,11 @@ class Protocol:
 
     def __repr__(self) -> str:
         areas = ", ".join(f"{name} {low:g}–{high:g}" for name, low, high in self.area_ranges)
+        above = "above " if self.strict else ""
         levels = f", recall levels {short(self.recall_levels)}" if self.recall_levels else ""
         return (
-            f"Protocol({self.name}: IoU {short(self.iou_thresholds)}; {self.definition}{levels}; "
+            f"Protocol({self.name}, {self.iou_type}: matching by {self.matching}; IoU {above}{short(self.iou_thresholds)}; "
+            f"{self.definition}{levels}; "
             f"areas {areas}; "
             f"max_detections {self.max_detections}{'; categories pooled' if self.agnostic else ''})"
         )
@@ -159,6 +165,14 @@ class Protocol:
         return describe(self)
 
     def __post_init__(self) -> None:
+        for name, take in _TAKES.items():
+            given = getattr(self, name)
+            try:
+                object.__setattr__(self, name, take(given))
+            except ParameterError:
+                raise
+            except (TypeError, ValueError, AttributeError) as error:
+                raise ParameterError(f"{name} has the wrong type ({error}): {name}={given!r}") from error
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
         for option, known in (("matching", MATCHINGS), ("ties", TIES), ("crowds", CROWDS)):
             if getattr(self, option) not in known:
@@ -166,12 +180,13 @@ class Protocol:
         if self.crowds == "counted" and self.matching != "best_overlap":
             raise ParameterError(f'groups that count need matching="best_overlap", not {self.matching!r}; or crowds="ignored"')
         for line in self.report:
+            if REPORT_LINE.fullmatch(line) is None:
+                raise ParameterError(f"report: {line!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}")
             if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
                 raise ParameterError(f"report: {line!r} needs {line.removesuffix('{part}')!r} beside it")
         if unknown := [name for name in self.ignores if name not in IGNORES]:
             raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
-        if not isinstance(self.similarity, Similarity):
-            raise ParameterError(f"similarity: {self.similarity!r} is none; take one such as apframe.BoxIoU()")
+        refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"definition: {self.definition!r} is not a weighted sum, see apframe.definitions()")
         if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
@@ -214,7 +229,10 @@ class Protocol:
         Traceback (most recent call last):
         apframe.exceptions.ParameterError: COCO has no iou_type 'lines'; it has bbox, segm, keypoints, boundary
         """
-        if iou_type is None or iou_type == self.iou_type:
+        if iou_type is None:
+            return self
+        iou_type = as_iou_type(iou_type)
+        if iou_type == self.iou_type:
             return self
         for variant in self.variants:
             if variant.iou_type == iou_type:
@@ -244,10 +262,10 @@ class Protocol:
     def with_options(
         self,
         *,
-        iou_thresholds: Sequence[float] | None = None,
-        recall_levels: Sequence[float] | None = None,
+        iou_thresholds: Sequence[float] | float | None = None,
+        recall_levels: Sequence[float] | float | None = None,
         area_ranges: Mapping[str, tuple[float, float]] | None = None,
-        max_detections: Sequence[int | None] | None = None,
+        max_detections: Sequence[int | None] | int | None = None,
         agnostic: bool | None = None,
         matching: str | None = None,
         similarity: Any = None,
@@ -257,39 +275,30 @@ class Protocol:
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
         [100, None]. One number stands for a list of one. `similarity` is a value, or a function of your own, see
-        `apframe.UserSimilarity`.
+        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
         """
-        changes: dict[str, Any] = {}
-        try:
-            if iou_thresholds is not None:
-                changes["iou_thresholds"] = tuple(float(t) for t in _several(iou_thresholds))
-            if recall_levels is not None:
-                recall_levels = tuple(float(r) for r in _several(recall_levels))
-            if max_detections is not None:
-                limits = [None if limit is None else index(limit) for limit in _several(max_detections)]
-                changes["max_detections"] = tuple(sorted(limits, key=lambda n: _UNLIMITED if n is None else n))
-            if area_ranges is not None:
-                given = [(str(name), float(low), float(high)) for name, (low, high) in area_ranges.items()]
-                changes["area_ranges"] = (*([] if ALL_AREAS[0] in area_ranges else [ALL_AREAS]), *given)
-        except (TypeError, ValueError, AttributeError) as error:
-            options = {"iou_thresholds": iou_thresholds, "recall_levels": recall_levels, "area_ranges": area_ranges,
-                     "max_detections": max_detections}  # fmt: skip
-            shown = ", ".join(f"{name}={value!r}" for name, value in options.items() if value is not None)
-            raise ParameterError(f"an option has the wrong type ({error}): {shown}") from error
+        options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
+                   "agnostic": agnostic, "matching": matching, "similarity": similarity}  # fmt: skip
+        changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
         if recall_levels is not None:
-            changes["definition"] = self._at_levels(tuple(recall_levels))
+            changes["definition"] = self._at_levels(recall_levels)
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
-        if matching is not None:
-            changes["matching"] = matching
         if similarity is not None:
             changes["similarity"] = as_similarity(similarity)
-        return replace(self, **changes)
+            compared = iou_type_of(changes["similarity"])
+            if compared not in (None, self.iou_type):
+                changes |= {"iou_type": compared}
+            return replace(self, **changes, variants=())
+        return replace(self, **changes, variants=tuple(replace(variant, **changes) for variant in self.variants))
 
-    def _at_levels(self, levels: tuple[float, ...]) -> Levels:
+    def _at_levels(self, levels: Any) -> Levels:
         if not isinstance(self.definition, Levels):
             raise ParameterError(f"recall_levels: the definition {self.definition} has none")
-        return replace(self.definition, levels=levels)
+        try:
+            return replace(self.definition, levels=_numbers(levels))
+        except (TypeError, ValueError) as error:
+            raise ParameterError(f"recall_levels has the wrong type ({error}): recall_levels={levels!r}") from error
 
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
@@ -323,7 +332,48 @@ def _frozen(value: Any) -> Any:
 
 
 def _several(values: Any) -> Any:
-    return [values] if isinstance(values, (int, float)) else values
+    return [values] if values is None or isinstance(values, (Real, str, Part)) else values
+
+
+def _numbers(values: Any) -> tuple[float, ...]:
+    return tuple(float(value) for value in _several(values))
+
+
+def _limits(values: Any) -> tuple[int | None, ...]:
+    limits = [None if limit is None else index(limit) for limit in _several(values)]
+    return tuple(sorted(limits, key=lambda limit: _UNLIMITED if limit is None else limit))
+
+
+def _area_ranges(values: Any) -> tuple[tuple[str, float, float], ...]:
+    if isinstance(values, Mapping):
+        whole = [] if ALL_AREAS[0] in values else [ALL_AREAS]
+        values = [*whole, *((name, low, high) for name, (low, high) in values.items())]
+    return tuple((str(name), float(low), float(high)) for name, low, high in values)
+
+
+def _text(value: Any) -> str:
+    if not isinstance(value, str):
+        raise TypeError("text is needed")
+    return value
+
+
+def _texts(values: Any) -> tuple[str, ...]:
+    return tuple(_text(value) for value in _several(values))
+
+
+def _parts(values: Any) -> tuple[Part, ...]:
+    parts = tuple(_several(values))
+    if not all(isinstance(part, Part) for part in parts):
+        raise TypeError("each is an apframe.Part")
+    return parts
+
+
+# what stands in a protocol for what was given
+_TAKES: dict[str, Callable[[Any], Any]] = {
+    "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity, "ignores": _texts,
+    "iou_thresholds": _numbers, "definition": as_definition, "area_ranges": _area_ranges, "max_detections": _limits,
+    "parts": _parts, "report": _texts,
+}  # fmt: skip
 
 
 def _increasing(values: Sequence[float]) -> bool:

@@ -15,6 +15,7 @@ from apframe.protocols.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
 from apframe.protocols.proposals import PROPOSALS
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.voc import VOC2007, VOC2012
+from apframe.similarity.named import as_iou_type
 
 PUBLISHED = {
     protocol.name: protocol
@@ -40,7 +41,7 @@ def as_protocol(value: Any) -> Protocol:
     known = {name.lower(): protocol for name, protocol in PUBLISHED.items()}
     found = {_letters(name): protocol for name, protocol in known.items()}.get(_letters(value))
     if found is None:
-        hint = "; a similarity is named by iou_type=" if value in COCO.iou_types else ""
+        hint = "; a similarity is named by iou_type=" if as_iou_type(value) in COCO.iou_types else ""
         raise ParameterError(f"no protocol {value!r}{did_you_mean(value, list(known))}{hint}")
     return found
 
@@ -52,12 +53,15 @@ def _letters(name: str) -> str:
 def departures(protocol: Protocol) -> list[str]:
     """The parameters in which a protocol is not the published one of its name and iou_type; none for a user's own.
 
+    Where nothing is published for that iou_type, it departs from what is published first.
+
     >>> departures(COCO.with_options(max_detections=[1, 10, 300]))
     ['max_detections']
     """
     published = PUBLISHED.get(protocol.name)
-    if published is None or protocol.iou_type not in published.iou_types:
+    if published is None:
         return []
-    published = published.variant(protocol.iou_type)
+    if protocol.iou_type in published.iou_types:
+        published = published.variant(protocol.iou_type)
     names = [each.name for each in fields(Protocol) if each.compare]
     return [name for name in names if getattr(protocol, name) != getattr(published, name)]

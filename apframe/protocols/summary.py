@@ -2,14 +2,12 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol import REPORT_LINE, Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
 _COLUMNS = {"AP": "ap", "AR": "recall"}
@@ -34,6 +32,22 @@ class Headline:
         """The name of the same number of all images and categories."""
         return self.metric if self.part is None else self.metric.removesuffix(self.part)
 
+    def thresholds_of(self, protocol: Protocol) -> str:
+        """The threshold as people read it, or the first and last that the number is a mean over: 0.50:0.95."""
+        if self.iou_threshold is not None:
+            return f"{self.iou_threshold:.2f}"
+        first, last = protocol.iou_thresholds[0], protocol.iou_thresholds[-1]
+        return f"{first:.2f}:{last:.2f}" if first < last else f"{first:.2f}"
+
+    def part_of(self, protocol: Protocol) -> str:
+        """The part as column=value; nothing where the number is of all images and categories."""
+        columns = {part.name: part.column for part in protocol.parts}
+        return "" if self.part is None else f"{columns[self.part]}={self.part.lstrip('_')}"
+
+    def is_evaluated(self, protocol: Protocol) -> bool:
+        """Whether its threshold is one of the protocol's; the number is null where it is not."""
+        return self.iou_threshold is None or protocol.threshold_number(self.iou_threshold) is not None
+
 
 def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]:
     """The lines of the summary, in the order of the protocol's report; those of parts of the images or categories if asked for.
@@ -52,9 +66,8 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 
 
 def _lines(template: str, protocol: Protocol) -> list[Headline]:
-    read = re.fullmatch(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?", template)
-    if read is None:
-        raise ParameterError(f"report: {template!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}")
+    read = REPORT_LINE.fullmatch(template)
+    assert read is not None  # as protocols refuse other lines
     name, percent, kind = read.groups(default="")
     threshold = int(percent) / 100 if percent else None
     whole, most = protocol.whole, protocol.max_detections[-1]

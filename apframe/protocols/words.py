@@ -7,14 +7,28 @@ from collections.abc import Sequence
 from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, MATCHINGS, TIES, Part, Protocol, short
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
+from apframe.similarity.keypoints import OKS
+
+_BOX = "box (bbox in JSON; x, y, width, height in frames)"
+_MASK = "mask (segmentation in JSON)"
+# what annotations and detections must have, by the name of the similarity
+_SHAPES = {
+    "box_iou": _BOX,
+    "inclusive_box_iou": _BOX,
+    "intersection_over_detection": _BOX,
+    "mask_iou": _MASK,
+    "boundary_iou": _MASK,
+    "rotated_iou": "corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise)",
+    "interval_iou": "start_time, end_time (seconds)",
+    "user": "the columns that the function reads",
+}
 
 
 def describe(protocol: Protocol) -> str:
     """The rules of a protocol, a line for each, with the citation.
 
     >>> from apframe.protocols.voc import VOC2007
-    >>> print("\\n".join(describe(VOC2007).splitlines()[2:5]))
-    compares    bbox: intersection over union of boxes, one pixel added to widths and heights
+    >>> print("\\n".join(describe(VOC2007).splitlines()[4:6]))
     matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
     thresholds  similarity above 0.5
     """
@@ -22,11 +36,16 @@ def describe(protocol: Protocol) -> str:
     removes = protocol.matching == "similarity"
     above = "above" if protocol.strict else "of at least"
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
+    summary = headlines(protocol, with_parts=True)
+    has_precision = any(line.column == "ap" for line in summary)
+    precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
+    null = [line.metric for line in summary if not line.is_evaluated(protocol)]
     lines = [
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
+        ("needs", _needs(protocol)),
         ("matching", MATCHINGS[protocol.matching]),
         ("thresholds", f"similarity {above} {_few(protocol.iou_thresholds)}"),
-        ("precision", f"AP by the definition {protocol.definition}: {protocol.definition.formula}"),
+        ("precision", precision if has_precision else ""),
         ("detections", _limits(protocol)),
         ("crowds", "left out" if removes else CROWDS[protocol.crowds]),
         ("ties", TIES[protocol.ties]),
@@ -34,10 +53,33 @@ def describe(protocol: Protocol) -> str:
         ("categories", _categories(protocol)),
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
-        ("summary", " ".join(line.metric for line in headlines(protocol, with_parts=True))),
+        ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(departures(protocol))}" if departures(protocol) else ""),
     ]
     return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
+
+
+def _needs(protocol: Protocol) -> str:
+    """The shape that is compared, then the columns that a rule reads where the data has them."""
+    similarity = protocol.similarity
+    shape = _SHAPES.get(similarity.name, ", ".join(similarity.needs))
+    if isinstance(similarity, OKS):
+        shape = f"keypoints (x, y, visibility of {len(similarity.sigmas)})"
+    columns = [
+        ("annotations.area", protocol.area_ranges != (ALL_AREAS,)),
+        ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
+        ("annotations.ignore (difficult)", "ignore" in protocol.ignores),
+        ("images.image_width, images.image_height (width, height in JSON)", "mask" in similarity.needs),
+        ("images.pos_category_ids", protocol.judged_only),
+        ("images.neg_category_ids", protocol.judged_only),
+        ("images.not_exhaustive_category_ids", protocol.judged_only),
+        ("categories.parent_ids", protocol.expands_hierarchy),
+    ]
+    read = [name for name, is_read in columns if is_read]
+    for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
+        values = [part.equals for part in protocol.parts if f"{part.table}.{part.column}" == place and part.equals is not None]
+        read.append(f"{place} ({', '.join(values)})" if values else place)
+    return f"annotations and detections: {shape}" + (f"; if given: {', '.join(read)}" if read else "")
 
 
 def _few(values: Sequence[float]) -> str:

@@ -10,7 +10,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from apframe.matching.by_score import EVERY_SLICE
+from apframe.matching.assignments import EVERY_SLICE
 
 
 @dataclass(frozen=True)

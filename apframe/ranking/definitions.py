@@ -112,12 +112,16 @@ class Interpolated(WeightedSum):
         return recall_of(k, n_positives)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Levels(WeightedSum):
     """The mean of the envelope at fixed levels of recall: `P` at the first recall >= level, 0 where none reaches it."""
 
     levels: tuple[float, ...]
     precision, interpolated = "envelope", True
+
+    def __repr__(self) -> str:
+        own = self.levels != getattr(type(self), "levels", None)  # others than the usual ones, which are many
+        return f"{type(self).__name__}({f'levels={self.levels}' if own else ''})"
 
     def levels_reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """How many of the levels are at most `k / n_positives`; none for k = 0, so that level 0 belongs to k = 1.
@@ -134,7 +138,7 @@ class Levels(WeightedSum):
         return self.levels_reached(k, n_positives) / len(self.levels)
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Voc2007(Levels):
     """Eleven levels as `np.arange(0, 1.1, .1)` makes them, of which .3, .6 and .7 are a bit too large.
 
@@ -150,7 +154,7 @@ class Voc2007(Levels):
     source = "Everingham et al. 2010; VOC development kit 2007"
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class ElevenPoint(Levels):
     """Eleven levels k/10 as doubles.
 
@@ -206,7 +210,7 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
         return (level * n_positives).round(0, mode="half_away_from_zero")
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Coco101(Levels):
     """101 levels, `linspace(0, 1, 101)`.
 

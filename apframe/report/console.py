@@ -12,16 +12,14 @@ from apframe.protocols.summary import headlines
 def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
 
-    A last line says in what the parameters depart from those that were published.
+    A last line says in what the parameters depart from those that were published, and which numbers have a threshold that is
+    not evaluated.
 
     >>> from apframe.protocols.coco import COCO
     >>> names = [line.metric for line in headlines(COCO)]
     >>> summary_lines(pl.DataFrame({"metric": names, "value": [0.5046] * 12}), COCO)[0]
     ' Average Precision  (AP) @[ IoU=0.50:0.95 | area=   all | maxDets=100 ] = 0.505'
     """
-    first, last = protocol.iou_thresholds[0], protocol.iou_thresholds[-1]
-    span = f"{first:.2f}:{last:.2f}" if first < last else f"{first:.2f}"
-    columns = {part.name: part.column for part in protocol.parts}
     values = dict(summary.rows())
     headings = headlines(protocol, with_parts=True)
     limits = ["all" if line.max_detections is None else str(line.max_detections) for line in headings]
@@ -29,12 +27,15 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
     lines = []
     for line, limit in zip(headings, limits, strict=True):
         kind = " Average Precision  (AP)" if line.column == "ap" else " Average Recall     (AR)"
-        iou = span if line.iou_threshold is None else f"{line.iou_threshold:.2f}"
         value = values[line.metric]
-        part = "" if line.part is None else f" | {columns[line.part]}={line.part.lstrip('_')}"
+        part = "" if line.part is None else f" | {line.part_of(protocol)}"
+        iou = line.thresholds_of(protocol)
         lines.append(
             f"{kind} @[ IoU={iou:<9} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part} ] = "
             f"{-1 if value is None else value:0.3f}"
         )
+    missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
     changed = departures(protocol)
-    return [*lines, f" not {protocol.name} as published: other {', '.join(changed)}"] if changed else lines
+    notes = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
+    notes += [f"not evaluated: {', '.join(missing)}"] if missing else []
+    return [*lines, f" {'; '.join(notes)}"] if notes else lines

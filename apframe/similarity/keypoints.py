@@ -140,9 +140,10 @@ class OKS(Similarity):
         lengths = pl.concat([detections["keypoints"].list.len(), annotations["keypoints"].list.len()]).unique().to_list()
         if len(lengths) == 1 and lengths[0] and lengths[0] % 3 == 0 and lengths[0] != 3 * len(self.sigmas):
             number = lengths[0] // 3
+            or_crowdpose = ", or choose the protocol crowdpose" if number == len(CROWDPOSE_SIGMAS) else ""
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas; "
-                f"give OKS(sigmas=...) {number} of them, one for each keypoint"
+                f"give similarity=apf.OKS(sigmas=...) {number} of them, one for each keypoint{or_crowdpose}"
             )
 
     def _points(self, table: str, frame: pl.DataFrame) -> Array:

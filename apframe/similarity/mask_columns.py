@@ -21,6 +21,8 @@ _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
 _SIZE = ["image_height", "image_width"]
 _AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
+_POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
+_FLAT = r"^\[\s*[-\d]"
 _OR_POLYGONS = "; if these are polygons, give lists of floats"
 
 
@@ -89,6 +91,8 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
             return _from_polygons(table, rows)
         if inner is not None and (inner.is_integer() or inner == pl.Boolean):
             return _from_bitmaps(table, rows)
+        if getattr(dtype, "inner", pl.Null()).is_numeric():
+            raise ColumnError(f"{table}.mask: a flat list of numbers; {_POLYGON_LIST}")
     raise ColumnError(
         f"{table}.mask: {masks.dtype} is no kind of mask; give COCO's JSON text, structs of size and counts, lists of polygons "
         "(lists of floats), or bitmaps (lists of rows of integers or Booleans)"
@@ -134,6 +138,8 @@ def _from_json(table: str, rows: pl.DataFrame) -> Runs:
     """Masks of COCO's text, each kind on its own, put together in the order of the rows."""
     text = rows["mask"].str.strip_chars_start()
     is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
+    flat = is_polygons & text.str.contains(_FLAT)
+    _refuse(table, rows, flat, "mask (segmentation) is a flat list", _POLYGON_LIST)
     is_plain = is_encoding.clone()
     is_plain.scatter(is_encoding.arg_true(), text.filter(is_encoding).str.contains(_PLAIN))
     neither = "mask is neither polygons nor run lengths"
@@ -187,6 +193,7 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
     parts = polygons.explode(empty_as_null=False)
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
+    _refuse_written_bitmaps(table, rows, n_polygons)
     wrong = n_numbers.is_null() | (n_numbers < 6) | (n_numbers % 2 == 1)
     problem = "a polygon has an odd number of coordinates, or fewer than 6"
     _refuse_parts(table, rows, owner, wrong, problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
@@ -198,6 +205,19 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
         _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
     return rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+
+
+def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
+    """An error where polygons are the rows of an image in truth: they would be outlines of next to nothing."""
+    maybe = rows.filter((n_polygons == rows["image_height"]) & (n_polygons > 1))
+    lines, pixels = pl.element().list.len(), pl.element().explode()
+    widths = pl.col("mask").list.eval(lines).list
+    is_wide = (widths.min() == pl.col("image_width")) & (widths.max() == pl.col("image_width"))
+    is_flags = pl.col("mask").list.eval(((pixels == 0) | (pixels == 1)).all()).list.first()
+    bitmaps = maybe.filter(is_wide).filter(is_flags)
+    if bitmaps.height:
+        remedy = "encode them as run lengths (pycocotools.mask.encode), or give lists of integers as the column mask of a frame"
+        raise RowError(table, "mask is a bitmap, not polygons,", _key(table), bitmaps[_key(table)].to_list(), remedy)
 
 
 def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:

@@ -7,10 +7,10 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from apframe.exceptions import ParameterError, first_line
+from apframe.exceptions import ParameterError, did_you_mean, first_line
 from apframe.similarity.pairs import Similarity
 
-# module and class by name; imported when one is asked for
+# module and class by name, imported when one is asked for; the first of an iou_type is the one to name
 _HOMES = {
     "box_iou": ("box_iou", "BoxIoU"),
     "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU"),
@@ -22,6 +22,11 @@ _HOMES = {
     "interval_iou": ("interval_iou", "IntervalIoU"),
     "user": ("user", "UserSimilarity"),
 }
+_IOU_TYPES = {
+    "box_iou": "bbox", "inclusive_box_iou": "bbox", "intersection_over_detection": "bbox", "mask_iou": "segm",
+    "boundary_iou": "boundary", "oks": "keypoints", "rotated_iou": "rotated", "interval_iou": "interval",
+}  # fmt: skip
+_ALIASES = {"box": "bbox", "boxes": "bbox", "mask": "segm", "masks": "segm", "segmentation": "segm"}
 
 
 def as_similarity(value: Any) -> Similarity:
@@ -47,6 +52,48 @@ def as_similarity(value: Any) -> Similarity:
     raise ParameterError(
         f"similarity: {value!r} is none; take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a "
         "frame of pairs"
+    )
+
+
+def as_iou_type(value: Any) -> str:
+    """The published name of what is compared, for one in any case or another word for it; a name of your own as it is.
+
+    >>> as_iou_type("Masks"), as_iou_type("SEGM"), as_iou_type("Lines")
+    ('segm', 'segm', 'Lines')
+    """
+    if not isinstance(value, str):
+        raise ParameterError(f"iou_type is a name such as bbox or segm, not {value!r}")
+    name = value.strip().lower()
+    name = _ALIASES.get(name, name)
+    return name if name in _IOU_TYPES.values() else value
+
+
+def iou_type_of(similarity: Similarity) -> str | None:
+    """The published name of what a similarity compares; None for a user's, which may compare anything.
+
+    >>> iou_type_of(as_similarity({"name": "mask_iou"}))
+    'segm'
+    """
+    return _IOU_TYPES.get(similarity.name)
+
+
+def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
+    """An error where a published similarity stands under the name of another.
+
+    >>> refuse_other_similarity("segm", as_similarity({"name": "box_iou"}))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: iou_type='segm' with BoxIoU(); give similarity=apframe.MaskIoU(), or iou_type='bbox'
+    """
+    compared = iou_type_of(similarity)
+    if compared in (None, iou_type):
+        return
+    fitting = [_HOMES[name][1] for name, kind in _IOU_TYPES.items() if kind == iou_type]
+    if not fitting:
+        known = list(dict.fromkeys(_IOU_TYPES.values()))
+        raise ParameterError(f"no iou_type {iou_type!r}{did_you_mean(iou_type, known)}; others need a similarity of your own")
+    raise ParameterError(
+        f"iou_type={iou_type!r} with {type(similarity).__name__}(); "
+        f"give similarity=apframe.{fitting[0]}(), or iou_type={compared!r}"
     )
 
 

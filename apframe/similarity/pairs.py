@@ -43,7 +43,7 @@ class Similarity(ABC):
         ----------
         detections, annotations
             canonical tables, and `cell` (any integer; rows pair up only within a cell). Where `is_crowd` holds for an
-            annotation, what it is compared with is the detection alone.
+            annotation, intersections are over the detection alone.
         least
             pairs below this similarity are dropped
 
@@ -67,11 +67,21 @@ def require(similarity: Similarity, detections: pl.DataFrame, annotations: pl.Da
     for table, frame in (("detections", detections), ("annotations", annotations)):
         missing = [name for name in similarity.needs if name not in frame.columns]
         if missing:
-            of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if missing == ["mask"] else ""
-            raise ColumnError(
-                f"{table}: no column {', '.join(missing)}, needed for: {similarity.words}; "
-                f"give it{of_coco}, or choose an iou_type or a similarity that does without"
-            )
+            raise lacking(similarity, table, ", ".join(missing))
+
+
+def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
+    """The error that a table lacks what the similarity compares.
+
+    >>> from apframe.similarity.interval_iou import IntervalIoU
+    >>> print(lacking(IntervalIoU(), "detections", "end_time"))  # doctest: +ELLIPSIS
+    detections: no column end_time, needed for: intersection over union of intervals of time; give it, or choose an ...
+    """
+    of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if columns == "mask" else ""
+    return ColumnError(
+        f"{table}: no column {columns}, needed for: {similarity.words}; "
+        f"give it{of_coco}, or choose an iou_type or a similarity that does without"
+    )
 
 
 def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:

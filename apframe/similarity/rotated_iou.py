@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ParameterError
+from apframe.exceptions import ParameterError
 from apframe.similarity.box_iou import BOX
-from apframe.similarity.pairs import Similarity, join_on_cell, refuse_rows
+from apframe.similarity.pairs import Similarity, join_on_cell, lacking, refuse_rows
 
 if TYPE_CHECKING:
     import numpy as np
@@ -51,6 +51,9 @@ class RotatedIoU(Similarity):
         import numpy as np
 
         shapely = _shapely()
+        for table, frame in (("detections", detections), ("annotations", annotations)):
+            if not {"corners", "angle"} & set(frame.columns):
+                raise lacking(self, table, "angle or corners")
         found = _shapes(shapely, _quadrilaterals("detections", detections))
         truth = _shapes(shapely, _quadrilaterals("annotations", annotations))
         hulls = detections.select("cell").hstack(_hulls(shapely, found))
@@ -125,8 +128,6 @@ def _quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
     """The corners of every row, of shape (rows, 4, 2)."""
     import numpy as np
 
-    if not {"corners", "angle"} & set(frame.columns):
-        raise ColumnError(f"{table}: no column angle or corners; rotated boxes have one of them")
     has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
     others = frame.filter(~has_corners)
     if "angle" not in frame.columns and others.height:

@@ -17,7 +17,7 @@ import numpy as np
 MOST_PIXELS = 2**30  # of an image, so that positions in a block are 32-bit numbers
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 _FEW = 8  # runs of a column that are gone through one by one
-Part = TypeVar("Part")
+Made = TypeVar("Made")
 
 
 @dataclass(frozen=True, eq=False)
@@ -101,7 +101,7 @@ def concatenate(parts: Sequence[Runs]) -> Runs:
         return Runs(*threads.map(lambda name: np.concatenate([getattr(part, name) for part in shifted]), names))
 
 
-def in_blocks(function: Callable[[int, int], Part], weight: np.ndarray, most: int = BLOCK) -> list[Part]:
+def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: int = BLOCK) -> list[Made]:
     """What a function makes of the items `first` to `last - 1`, of about so much weight together, on two threads; in order.
 
     A block weighs less than `most` and its first item together. There is at least one, which may be empty.

@@ -13,6 +13,7 @@ from apframe.similarity.pairs import Similarity, join_on_cell
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
 _BLOCK = 1 << 20  # pairs at a time
+_NAMELESS = (lambda: None).__name__
 _WHOLE_COLUMN = "give a column, such as pl.repeat(1.0, pl.len()) for one value everywhere"
 
 
@@ -29,7 +30,7 @@ class UserSimilarity(Similarity):
         `image_height`. Values lie in [0, 1]; null is no pair. A value must not depend on other rows: many pairs come in
         several frames. A function cannot be stored: it is None in an evaluation that was read back.
     label
-        what it is called where the protocol is printed
+        what it is called where the protocol is printed; the name of the function, if it has one, where none is given
 
     Two are equal if they hold the same function object and label.
 
@@ -44,13 +45,16 @@ class UserSimilarity(Similarity):
     uses_images: ClassVar[bool] = True
 
     function: Callable[[pl.DataFrame], Any] | None = None
-    label: str = "a function of your own"
+    label: str = ""
 
     def __post_init__(self) -> None:
         if self.function is not None and not callable(self.function):
             raise ParameterError(f"function: {self.function!r} cannot be called; give a function of a frame of pairs")
         if not isinstance(self.label, str):
             raise ParameterError(f"label: {self.label!r} is no text")
+        if not self.label:
+            name = str(getattr(self.function, "__name__", _NAMELESS))
+            object.__setattr__(self, "label", "a function of your own" if name == _NAMELESS else name)
 
     def __eq__(self, other: object) -> bool:
         return isinstance(other, UserSimilarity) and self.function is other.function and self.label == other.label
@@ -84,11 +88,13 @@ class UserSimilarity(Similarity):
         if not (values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)):
             raise ParameterError(f"{self.label}: numbers in [0, 1] are needed; it gives {values.dtype}")
         values = values.cast(pl.Float64).alias("similarity")
-        outside = (values.is_nan() | (values < 0) | (values > 1)).fill_null(False)
+        not_a_number = values.is_nan()
+        outside = (not_a_number | (values < 0) | (values > 1)).fill_null(False)
         if outside.any():
             ids = pairs.filter(outside).select("detection_id", "annotation_id").sort(pl.all()).rows()
             key = "(detection_id, annotation_id)"
-            raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, "give null where two cannot be a pair")
+            remedy = f"give null where two cannot be a pair{', not NaN' if not_a_number.any() else ''}"
+            raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, remedy)
         return values
 
     def _as_series(self, given: Any, pairs: pl.DataFrame) -> pl.Series:
@@ -98,16 +104,21 @@ class UserSimilarity(Similarity):
             try:
                 return pairs.select(similarity=given)["similarity"]
             except pl.exceptions.PolarsError as error:
-                columns = ", ".join(pairs.columns)
-                problem = f"{self.label}: the expression fails: {first_line(error)}; the columns are {columns}"
+                said = first_line(error).split("; valid columns")[0]  # which are all that follow
+                problem = f"{self.label}: the expression fails: {said}; the columns are {', '.join(pairs.columns)}"
                 raise ParameterError(problem) from error
         return self._from_array(given)
 
     def _from_array(self, given: Any) -> pl.Series:
         import numpy as np
 
+        if given is None:
+            problem = "one number per row is needed; it gives a NoneType (None)"
+            raise ParameterError(f"{self.label}: {problem}; is a `return` missing?")
         try:
-            if isinstance(given, (list, tuple)) or hasattr(given, "__arrow_c_array__"):
+            if isinstance(given, (list, tuple)):  # as floats, where whole numbers come first
+                return pl.Series([float(item) if type(item) in (bool, int) else item for item in given])
+            if hasattr(given, "__arrow_c_array__"):
                 return pl.Series(given)
             array = np.asarray(given)
         except (TypeError, ValueError, RuntimeError, pl.exceptions.PolarsError) as error:

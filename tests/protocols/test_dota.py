@@ -18,7 +18,10 @@ from tests.protocols.generated import BOX, half_as_often, mean, sets
 
 shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
+    for name in ("NoAnnotationsWarning", "UnitWarning")  # some angles are a little more than a full turn
+]
 
 Row = dict[str, Any]
 CATEGORIES = [1, 2]

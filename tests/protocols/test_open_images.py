@@ -14,7 +14,10 @@ import apframe as apf
 from tests.parity.reference import close
 from tests.protocols.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, half_as_often, mean, sets, tables
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
+    for name in ("NoAnnotationsWarning", "MissingColumnWarning")  # the latter of lists of verified classes
+]
 
 PLAIN, CHALLENGE = apf.OPEN_IMAGES, apf.OPEN_IMAGES_CHALLENGE
 Outcomes = list[tuple[int | None, int | None, str]]

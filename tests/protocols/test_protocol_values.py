@@ -50,6 +50,7 @@ def points(number: int, shift: float = 0) -> list[float]:
 
 # One hit, one miss, and what the protocol treats in a way of its own.
 ONE_OF_TWO = truth_of([at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600)])
+VERIFIED = ONE_OF_TWO | {"images": [image | {"neg_category_ids": []} for image in IMAGES]}  # for protocols that ask who looked
 ONE_HIT = [found(1, 1, 0.9, bbox=SQUARE), found(2, 2, 0.8, bbox=ELSEWHERE)]
 DIFFICULT = truth_of([at(1, 1, bbox=SQUARE), at(2, 2, bbox=SQUARE), at(2, 2, bbox=ELSEWHERE, ignore=1)])
 MASKS = truth_of(
@@ -80,7 +81,8 @@ LVIS_FOUND = [
 ]
 ANIMALS = truth_of(
     [at(1, 2, bbox=SQUARE), at(1, 2, bbox=ELSEWHERE, iscrowd=1), at(2, 3, bbox=SQUARE)],
-    categories=[{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1]}, {"id": 3, "name": "car"}],
+    VERIFIED["images"],
+    [{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1]}, {"id": 3, "name": "car"}],
 )
 ANIMALS_FOUND = [
     found(1, 2, 0.9, bbox=SQUARE),
@@ -168,7 +170,8 @@ def test_stored_and_made_again(protocol: apf.Protocol) -> None:
 @each_value
 def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
     changed = protocol.with_options(
-        iou_thresholds=[0.3, 1.0], area_ranges={"tiny": (0, 9)}, max_detections=[7], agnostic=True, matching="optimal",
+        iou_thresholds=[0.3, 1.0], area_ranges={"tiny": (0, 9)}, max_detections=[7], agnostic=True,
+        matching="best_overlap" if protocol.crowds == "counted" else "optimal",
         similarity=apf.BoundaryIoU(dilation=0.1),
     )  # fmt: skip
     again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
@@ -181,13 +184,14 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     name, citation, *rules = str(protocol).splitlines()
     assert (name, citation) == (protocol.name, protocol.citation)
     said = {line[:12].strip(): line[12:] for line in rules}
-    assert {"compares", "matching", "thresholds", "precision", "detections", "crowds", "ties", "categories"} <= set(said)
+    assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "ties", "categories"} <= set(said)
+    assert ("precision" in said) == (protocol.name != "PROPOSALS")  # which has recall only
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
     assert said["ties"] == TIES[protocol.ties]
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
     assert said["matching"] == MATCHINGS[protocol.matching]
     assert ("above" if protocol.strict else "at least") in said["thresholds"]
-    assert str(protocol.definition) in said["precision"]
+    assert str(protocol.definition) in said.get("precision", str(protocol.definition))
     assert all(IGNORES[flag] in said["ignored"] for flag in protocol.ignores)
     assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
     assert ("all of them" in said["detections"]) == (protocol.max_detections == (None,))
@@ -209,6 +213,8 @@ TEXTS = {
 VOC2007
 Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit
 compares    bbox: intersection over union of boxes, one pixel added to widths and heights
+needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
+annotations.is_crowd (a group; iscrowd in JSON), annotations.ignore (difficult)
 matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
 thresholds  similarity above 0.5
 precision   AP by the definition voc2007: mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)
@@ -222,6 +228,9 @@ summary     AP""",
 LVIS
 Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval
 compares    bbox: intersection over union of boxes (also segm, boundary)
+needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
+annotations.area, annotations.ignore (difficult), images.pos_category_ids, images.neg_category_ids, \
+images.not_exhaustive_category_ids, categories.frequency (r, c, f)
 matching    each detection, best score first, takes the most similar annotation that is still free
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
 precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
@@ -239,6 +248,9 @@ summary     AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl""",
 OPEN_IMAGES_CHALLENGE
 Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator
 compares    bbox: intersection over union of boxes
+needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
+annotations.is_crowd (a group; iscrowd in JSON), images.pos_category_ids, images.neg_category_ids, \
+images.not_exhaustive_category_ids, categories.parent_ids
 matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
 thresholds  similarity of at least 0.5
 precision   AP by the definition interpolated: sum over k of P_k (r_k - r_(k-1))
@@ -252,10 +264,10 @@ summary     AP""",
 PROPOSALS
 Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectron2, _evaluate_box_proposals
 compares    bbox: intersection over union of boxes
+needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
+annotations.area, annotations.is_crowd (a group; iscrowd in JSON)
 matching    the most similar pair of all is taken first, whatever the scores, then the next
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
-precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
-recall >= level, else 0
 detections  at most 100, 1000 per image, by score
 crowds      left out
 ties        equal scores stay in the order of the input
@@ -270,6 +282,25 @@ summary     AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf"
 @pytest.mark.parametrize("name", TEXTS)
 def test_text_whole(name: str) -> None:
     assert str(apf.PUBLISHED[name]).splitlines() == TEXTS[name].splitlines()
+
+
+# what the others need, beside the annotations' area, groups and difficult ones
+NEEDS = {
+    ("COCO", "segm"): "mask (segmentation in JSON); if given: annotations.area, ",
+    ("COCO", "keypoints"): "keypoints (x, y, visibility of 17); if given: ",
+    ("COCO", "boundary"): "images.image_width, images.image_height (width, height in JSON)",
+    ("OPEN_IMAGES", "bbox"): "annotations.is_crowd (a group; iscrowd in JSON), categories.parent_ids",
+    ("DOTA", "rotated"): "corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise); if given: ",
+    ("ACTIVITYNET", "interval"): "annotations and detections: start_time, end_time (seconds)\n",
+    ("CROWDPOSE", "keypoints"): "keypoints (x, y, visibility of 14); if given: annotations.is_crowd (a group; iscrowd in JSON)"
+    ", images.crowdIndex\n",
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("key", NEEDS, ids=" ".join)
+def test_what_is_needed(key: tuple[str, str]) -> None:
+    lines = str(apf.PUBLISHED[key[0]].variant(key[1])).splitlines()
+    assert NEEDS[key] in f"{next(line for line in lines if line.startswith('needs '))}\n"
 
 
 HEADLINES = {
@@ -362,9 +393,19 @@ def test_other_iou_types() -> None:
         assert protocol.variant(None) is protocol is protocol.variant(protocol.iou_type)
         for variant in protocol.variants:
             assert protocol.variant(variant.iou_type) == variant != protocol
+            assert protocol.variant(f" {variant.iou_type.upper()}") is variant
         with pytest.raises(ParameterError) as caught:
             protocol.variant("lines")
         assert str(caught.value) == f"{protocol.name} has no iou_type 'lines'; it has {', '.join(protocol.iou_types)}"
+
+
+def test_other_words_for_iou_types() -> None:
+    for word in ("mask", "Masks", "segmentation"):
+        assert apf.COCO.variant(word).iou_type == "segm"
+    for word in ("box", "BOXES"):
+        assert apf.COCO.variant(word) is apf.COCO
+    with pytest.raises(ParameterError, match=r"^iou_type is a name such as bbox or segm, not 3$"):
+        apf.COCO.variant(3)  # type: ignore[arg-type]
 
 
 def test_values_are_frozen() -> None:
@@ -377,7 +418,7 @@ def test_values_are_frozen() -> None:
 def test_names_in_any_case() -> None:
     for name, protocol in apf.PUBLISHED.items():
         for spelled in (name, name.lower(), name.replace("_", "-"), f" {name.title()} "):
-            assert apf.evaluate(ONE_OF_TWO, ONE_HIT, spelled).protocol == protocol if protocol.iou_type == "bbox" else True
+            assert apf.evaluate(VERIFIED, ONE_HIT, spelled).protocol == protocol if protocol.iou_type == "bbox" else True
     with pytest.raises(ParameterError, match=r"^no protocol 'lviss'; did you mean lvis\?$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "lviss")
     with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*a similarity is named by iou_type=$"):
@@ -410,7 +451,8 @@ def test_departures(options: Json, names: list[str]) -> None:
     assert evaluation.protocol == protocol
     last = str(evaluation).splitlines()[-1]
     if names:
-        assert last == f" not COCO as published: other {', '.join(names)}"
+        missing = "; not evaluated: AP75" if protocol.iou_thresholds == (0.5,) else ""
+        assert last == f" not COCO as published: other {', '.join(names)}{missing}"
         assert str(protocol).splitlines()[-1] == f"departs     from COCO as published in {', '.join(names)}"
     else:
         assert last.startswith(" Average Recall     (AR) @[ IoU=0.50:0.95 | area= large | maxDets=100 ]")
@@ -448,13 +490,27 @@ WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r"^matching is one of score, .*, not 'greedy'$"),
     "crowds": ({"crowds": "removed"}, r"^crowds is one of ignored, counted, ordinary, not 'removed'$"),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints$"),
-    "similarity": ({"similarity": "iou"}, r"^similarity: 'iou' is none; take one such as apframe.BoxIoU\(\)$"),
-    "definition": ({"definition": "voc2007"}, r"^definition: 'voc2007' is not a weighted sum, see apframe.definitions\(\)$"),
+    "similarity": ({"similarity": "iou"}, r"^similarity: 'iou' is none; take one such as apframe.BoxIoU\(\) or "),
+    "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
     "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
     "no limits": ({"max_detections": ()}, r"^max_detections must be 1 or more, each once, got \(\)$"),
     "limit 0": ({"max_detections": (0,)}, r"^max_detections must be 1 or more"),
-    "None before another": ({"max_detections": (None, 10)}, r"^max_detections must be 1 or more, each once, got \(None, 10\)$"),
+    "a limit twice": ({"max_detections": (10, 10)}, r"^max_detections must be 1 or more, each once, got \(10, 10\)$"),
+    "limits of text": ({"max_detections": "many"}, r"^max_detections has the wrong type \(.*\): max_detections='many'$"),
+    "an area of one number": ({"area_ranges": {"tiny": 5}}, r"^area_ranges has the wrong type "),
+    "name": ({"name": 3}, r"^name has the wrong type \(text is needed\): name=3$"),
+    "citation": ({"citation": None}, r"^citation has the wrong type \(text is needed\): citation=None$"),
+    "report": ({"report": (3,)}, r"^report has the wrong type \(text is needed\): report=\(3,\)$"),
+    "parts": ({"parts": "fog"}, r"^parts has the wrong type \(each is an apframe.Part\): parts='fog'$"),
+    "masks by boxes": (
+        {"iou_type": "segm"}, r"^iou_type='segm' with BoxIoU\(\); give similarity=apframe.MaskIoU\(\), or iou_type='bbox'$",
+    ),
+    "boxes by masks": (
+        {"similarity": apf.MaskIoU()},
+        r"^iou_type='bbox' with MaskIoU\(\); give similarity=apframe.BoxIoU\(\), or iou_type='segm'$",
+    ),
+    "an unknown iou_type": ({"iou_type": "segmn"}, r"^no iou_type 'segmn'; did you mean segm\?; others need a similarity "),
     "no areas": ({"area_ranges": ()}, r"^area_ranges must have at least one name"),
     "area twice": ({"area_ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*different ones, got \["),
     "area backwards": ({"area_ranges": (("all", 9.0, 1.0),)}, r"^area range 'all' must have 0 <= low <= high, got 9.0, 1.0$"),
@@ -464,15 +520,103 @@ WRONG: dict[str, tuple[Json, str]] = {
 @pytest.mark.parametrize(("choices", "message"), WRONG.values(), ids=WRONG)
 def test_protocols_that_cannot_be(choices: Json, message: str) -> None:
     with pytest.raises(ParameterError, match=message):
-        apf.Protocol("MINE", "", **choices)
+        apf.Protocol(**({"name": "MINE", "citation": ""} | choices))
+
+
+def closeness(pairs: pl.DataFrame) -> pl.Series:
+    return pairs["score"]
+
+
+# a choice as it may be given -> as it stands in the protocol
+GIVEN: dict[str, tuple[Json, Any]] = {
+    "one threshold": ({"iou_thresholds": 0.5}, (0.5,)),
+    "thresholds as a list": ({"iou_thresholds": [0.5, 1]}, (0.5, 1.0)),
+    "one limit": ({"max_detections": 7}, (7,)),
+    "no limit": ({"max_detections": None}, (None,)),
+    "limits in any order": ({"max_detections": [None, 10, 1]}, (1, 10, None)),
+    "areas as a mapping": ({"area_ranges": {"tiny": (0, 9)}}, (("all", 0.0, 1e10), ("tiny", 0.0, 9.0))),
+    "areas as lists": ({"area_ranges": [["all", 0, 9]]}, (("all", 0.0, 9.0),)),
+    "one flag": ({"ignores": "ignore"}, ("ignore",)),
+    "one line": ({"report": "AP"}, ("AP",)),
+    "lines as a list": ({"report": ["AP", "AR"]}, ("AP", "AR")),
+    "one part": ({"parts": apf.Part("_f", "images", "fog", equals="f")}, (apf.Part("_f", "images", "fog", equals="f"),)),
+    "definition by name": ({"definition": "interpolated"}, Interpolated()),
+    "a function": ({"similarity": closeness}, apf.UserSimilarity(closeness, "closeness")),
+    "another word": ({"iou_type": "Mask", "similarity": apf.MaskIoU()}, "segm"),
+    "a name of one's own": ({"iou_type": "Lines", "similarity": closeness}, "Lines"),
+}
+
+
+@pytest.mark.parametrize(("choices", "expected"), GIVEN.values(), ids=GIVEN)
+def test_choices_as_they_may_be_given(choices: Json, expected: Any) -> None:
+    protocol = apf.Protocol("MINE", "", **choices)
+    assert getattr(protocol, next(iter(choices))) == expected
+    assert {protocol} == {apf.Protocol("MINE", "", **choices)}
+    assert "Protocol(" not in str(protocol)
+
+
+# protocol, similarity -> the iou_type, and in what it then departs
+SIMILARITIES: dict[str, tuple[apf.Protocol, Any, str, list[str]]] = {
+    "as published for masks": (apf.COCO, apf.MaskIoU(), "segm", []),
+    "as for keypoints, else as for boxes": (
+        apf.COCO, apf.OKS(), "keypoints", ["ignores", "area_ranges", "max_detections", "report"],
+    ),
+    "not published": (apf.VOC2007, apf.MaskIoU(), "segm", ["iou_type", "similarity"]),
+    "other boxes": (apf.COCO, apf.IntersectionOverDetection(), "bbox", ["similarity"]),
+    "a function": (apf.COCO.variant("segm"), closeness, "segm", ["similarity"]),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("protocol", "similarity", "iou_type", "names"), SIMILARITIES.values(), ids=SIMILARITIES)
+def test_the_iou_type_follows_the_similarity(protocol: apf.Protocol, similarity: Any, iou_type: str, names: list[str]) -> None:
+    changed = protocol.with_options(similarity=similarity)
+    assert changed.iou_type == iou_type and departures(changed) == names
+    assert len(set(changed.iou_types)) == len(changed.iou_types)
+
+
+def test_thresholds_of_the_report_that_are_not_evaluated_are_told() -> None:
+    protocol = apf.Protocol("MINE", "", report=("AP", "AP40"), iou_thresholds=(0.3, 0.5))
+    assert str(protocol).splitlines()[-1] == "summary     AP AP40; not evaluated: AP40"
+    evaluation = apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol)
+    assert dict(evaluation.summary.rows())["AP40"] is None
+    assert str(evaluation).splitlines()[-1] == " not evaluated: AP40"
+    said = str(apf.evaluate(ONE_OF_TWO, ONE_HIT, iou_thresholds=[0.6])).splitlines()
+    assert said[-1] == " not COCO as published: other iou_thresholds; not evaluated: AP50, AP75"
+
+
+def test_notebooks_show_what_is_compared_and_how() -> None:
+    assert repr(apf.VOC2012) == (
+        "Protocol(VOC2012, bbox: matching by best_overlap; IoU above (0.5,); interpolated; areas all 0–1e+10; "
+        "max_detections (None,))"
+    )
+    assert repr(apf.COCO.definition) == "Coco101()"
+    assert repr(apf.COCO.with_options(recall_levels=[0, 1]).definition) == "Coco101(levels=(0.0, 1.0))"
 
 
 def test_a_report_that_cannot_be_read() -> None:
-    protocol = apf.Protocol("MINE", "", report=("AP", "mAP"))
-    with pytest.raises(
-        ParameterError, match=r"^report: 'mAP' is no AP or AR, with a threshold or one of \{area\} \{limit\} \{"
-    ):
-        apf.evaluate(ONE_OF_TWO, ONE_HIT, protocol).summary  # noqa: B018
+    message = r"^report: 'mAP' is no AP or AR, with a threshold or one of \{area\} \{limit\} \{"
+    with pytest.raises(ParameterError, match=message):
+        apf.Protocol("MINE", "", report=("AP", "mAP"))
+
+
+def test_options_reach_the_variants() -> None:
+    changed = apf.COCO.with_options(iou_thresholds=[0.5])
+    assert changed.variant("segm") == apf.COCO.variant("segm").with_options(iou_thresholds=[0.5])
+    assert changed.with_options(similarity=apf.MaskIoU()).variants == ()
+
+
+def test_ar_at_a_threshold_is_that_of_the_summary_in_slices_too() -> None:
+    protocol = apf.Protocol("MINE", "", report=("AR", "AR50", "AR75"), iou_thresholds=(0.5, 0.75))
+    boxes = {"image_id": [1], "category_id": [1], "x": [0.0], "y": [0.0], "width": [10.0], "height": [10.0]}
+    truth = apf.Dataset({"image_id": [1], "weather": ["fog"]}, {"category_id": [1]}, boxes)
+    evaluation = apf.evaluate(truth, boxes | {"score": [0.5], "height": [6.0]}, protocol)
+    assert dict(evaluation.summary.rows()) == {"AR": 0.5, "AR50": 1.0, "AR75": 0.0}
+    assert evaluation.by("weather").select("AR", "AR50", "AR75").row(0) == (0.5, 1.0, 0.0)
+
+
+def test_counted_groups_need_best_overlap() -> None:
+    with pytest.raises(ParameterError, match=r'^groups that count need matching="best_overlap", not \'score\''):
+        apf.OPEN_IMAGES_CHALLENGE.with_options(matching="score")
 
 
 MINE = apf.Protocol(
@@ -515,7 +659,7 @@ def test_a_protocol_of_ones_own(tmp_path: Path) -> None:
 
 def test_missing_columns_of_parts_are_told() -> None:
     with pytest.warns(MissingColumnWarning) as caught:
-        values = dict(apf.evaluate(ONE_OF_TWO, ONE_HIT, "lvis").summary.rows())
+        values = dict(apf.evaluate(VERIFIED, ONE_HIT, "lvis").summary.rows())
     said = [str(warning.message) for warning in caught]
     assert said == ["LVIS: the categories have no column 'frequency', so that APr, APc, APf are null"]
     assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
@@ -671,6 +815,10 @@ def test_html_and_other_tables(name: str) -> None:
     evaluation = tiny(name)
     html = evaluation._repr_html_()
     assert all(metric in html for metric in evaluation.summary["metric"])
+    thresholds = evaluation.protocol.iou_thresholds
+    assert f"<td>{'0.50:0.95' if len(thresholds) > 1 else '0.50'}</td>" in html
+    assert ("<th>part</th>" in html) == bool(evaluation.protocol.parts)
+    assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)
     assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
     curves = evaluation.curves(0.5)
     outcomes = evaluation.matches(0.5).filter(pl.col("outcome").is_in(["tp", "fp"]))

@@ -144,7 +144,8 @@ def test_keypoints_that_cannot_be_right(found: list[Any], truth: list[Any], mess
 
 def test_other_keypoints_than_sigmas() -> None:
     with pytest.raises(
-        ParameterError, match=r"^all objects have 2 keypoints, but there are 17 sigmas; give OKS\(sigmas=...\) 2 of"
+        ParameterError,
+        match=r"^all objects have 2 keypoints, but there are 17 sigmas; give similarity=apf.OKS\(sigmas=...\) 2 of",
     ):
         pairs(OKS(), [GOOD], [GOOD, GOOD])
     with pytest.raises(ParameterError, match="all objects have 2 keypoints"):

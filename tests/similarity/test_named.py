@@ -67,12 +67,16 @@ class Callable:
         return np.ones(pairs.height)
 
 
-@pytest.mark.parametrize("function", [mine, lambda pairs: [1.0] * pairs.height, Callable(), np.vectorize(float)])
-def test_functions_stand_for_similarities(function: Any) -> None:
+@pytest.mark.parametrize(
+    ("function", "label"),
+    [(mine, "mine"), (lambda pairs: [1.0] * pairs.height, "a function of your own"), (Callable(), "a function of your own"),
+     (np.vectorize(float), "float")],
+)  # fmt: skip
+def test_functions_stand_for_similarities(function: Any, label: str) -> None:
     similarity = as_similarity(function)
     assert isinstance(similarity, apf.UserSimilarity) and similarity.function is function
-    assert json.loads(json.dumps(as_choices(similarity))) == {"name": "user", "label": "a function of your own"}
-    assert as_similarity(as_choices(similarity)) == apf.UserSimilarity()  # without the function
+    assert json.loads(json.dumps(as_choices(similarity))) == {"name": "user", "label": label}
+    assert as_similarity(as_choices(similarity)) == apf.UserSimilarity(label=label)  # without the function
 
 
 @pytest.mark.parametrize("value", [None, 3, 0.5, "box_iou", apf.BoxIoU, apf.OKS, float, [apf.BoxIoU()]])

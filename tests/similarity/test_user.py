@@ -77,6 +77,10 @@ def test_booleans_and_whole_numbers_are_numbers() -> None:
     assert pairs(lambda frame: np.ones(frame.height, dtype=np.int8)) == [(d, a, 1.0) for d, a, _ in EXPECTED]
 
 
+def test_lists_may_begin_with_whole_numbers() -> None:
+    assert [value for *_, value in pairs(lambda _: [0, 0.5, None, True])] == [0.0, 0.5, 1.0]
+
+
 def test_many_pairs_come_in_several_frames(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(user, "_BLOCK", 3)
     heights = []
@@ -96,7 +100,7 @@ def test_without_pairs_the_function_is_not_asked() -> None:
         (lambda _: 0.5, r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as pl.repeat\("),
         (lambda _: np.float32(0.5), r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as "),
         (lambda _: pl.lit(1.0), r"^mine: one value per row is needed, 4 in all; it gives 1; give a column, such as "),
-        (lambda _: None, r"^mine: one number per row is needed; it gives a NoneType of shape \(\) and type object"),
+        (lambda _: None, r"^mine: one number per row is needed; it gives a NoneType \(None\); is a `return` missing\?$"),
         (lambda _: "x", r"^mine: one number per row is needed; it gives a str of shape \(\)"),
         (lambda frame: frame, r"^mine: one number per row is needed; it gives a DataFrame of shape \(4, 13\)"),
         (lambda _: np.zeros((4, 1)), r"^mine: one number per row is needed; it gives a ndarray of shape \(4, 1\)"),
@@ -107,7 +111,7 @@ def test_without_pairs_the_function_is_not_asked() -> None:
         (lambda frame: ["a"] * frame.height, r"^mine: numbers in \[0, 1\] are needed; it gives String"),
         (lambda frame: [[0.5]] * frame.height, r"^mine: numbers in \[0, 1\] are needed; it gives List\(Float64\)"),
         (lambda frame: [0.5, "a"] * (frame.height // 2), r"^mine: a list is no column of numbers: "),
-        (lambda _: pl.col("z"), r'^mine: the expression fails: .*"?z"?.*; the columns are detection_id, score, '),
+        (lambda _: pl.col("z"), r'^mine: the expression fails: unable to find column "z"; the columns are detection_id, scor'),
     ],
 )  # fmt: skip
 def test_what_is_no_column_of_numbers(function: Any, message: str) -> None:
@@ -121,7 +125,8 @@ def test_one_value_everywhere_as_the_message_says() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), -0.1, 1.0000001, float("inf")])
 def test_values_outside_are_named_by_their_ids(value: float) -> None:
-    message = r"^pairs: mine is not in \[0, 1\] where \(detection_id, annotation_id\) is \(3, 7\); give null where"
+    message = r"^pairs: mine is not in \[0, 1\] where \(detection_id, annotation_id\) is \(3, 7\); give null where two cannot"
+    message += " be a pair, not NaN$" if value != value else " be a pair$"
     with pytest.raises(RowError, match=message) as error:
         pairs(lambda frame: [value if number == 0.37 else 0.5 for number in by_ids(frame)], label="mine")
     assert error.value.rows == [(3, 7)]
@@ -150,7 +155,8 @@ def test_values() -> None:
     assert UserSimilarity(by_ids) != UserSimilarity(by_ids, "mine")
     assert UserSimilarity(by_ids) != by_ids
     assert len({UserSimilarity(by_ids), UserSimilarity(by_ids), UserSimilarity(other)}) == 2
-    assert UserSimilarity(by_ids).words == "a function of your own"
+    assert UserSimilarity(by_ids).words == "by_ids"
+    assert UserSimilarity(lambda frame: frame["x"]).words == UserSimilarity().words == "a function of your own"
     assert UserSimilarity(by_ids, "mine").words == "mine"
     with pytest.raises(FrozenInstanceError):
         UserSimilarity(by_ids).label = "mine"  # type: ignore[misc]

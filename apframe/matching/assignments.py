@@ -1,0 +1,23 @@
+"""Assignments: who is matched with whom, in all slices of the objects and at all thresholds, as every policy gives them.
+
+A table with the columns `detection` and `annotation` (numbers), `similarity`, `slice` (its number, or `EVERY_SLICE`), `first`
+and `last` (it holds at thresholds number first, first + 1, ... last - 1) and `is_repeat` (the detection is ignored although
+its annotation counts: a group of objects that another detection has already). A detection may have several rows, which
+do not overlap.
+"""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+EVERY_SLICE = -1  # an assignment that holds in all slices of the objects alike
+
+
+def find_contested(pairs: pl.DataFrame, n_annotations: int) -> np.ndarray:
+    """One flag per pair: whether a rival for its annotation, or its detection, has another candidate."""
+    detection, annotation = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
+    has_choice = np.bincount(detection)[detection] > 1 if len(detection) else np.zeros(0, dtype=bool)
+    in_conflict = np.zeros(n_annotations, dtype=bool)
+    in_conflict[annotation[has_choice]] = True
+    return in_conflict[annotation]
