@@ -482,7 +482,7 @@ def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
         raise ColumnError(f"{table}.bbox: lists of four numbers expected, got {frame['bbox'].dtype}")
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-    _refuse(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
+    refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(c.name) for k, c in enumerate(_BOX)).drop("bbox")
 
@@ -628,10 +628,10 @@ def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Serie
         raise ColumnError(f"{table}.{values.name}: lists of ids expected, got {values.dtype}")
     is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
     missing = values.list.eval(is_missing).list.any().fill_null(False)
-    _refuse(table, frame, missing, f"{values.name} lists an id that is missing", "correct these rows")
+    refuse_rows(table, frame, missing, f"{values.name} lists an id that is missing", "correct these rows")
     if inner.is_float():
         broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
-        _refuse(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
+        refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     return values.cast(pl.List(pl.String if is_text else ID))
 
 
@@ -652,7 +652,7 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
         raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}")
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
-        _refuse(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
+        refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     try:
         return values.cast(dtype, strict=True)
     except pl.exceptions.PolarsError as error:
@@ -688,14 +688,16 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
 def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
-        _refuse(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
+        refuse_rows(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
             values = frame[column.name]
             if not math.isfinite(values.sum()):  # much cheaper than a look at every value
-                _refuse(table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them")
+                refuse_rows(
+                    table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
+                )
             if column.name in ("width", "height", "area") and values.count() and values.min() < 0:  # type: ignore[operator]
-                _refuse(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
+                refuse_rows(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
     key = TABLES[table][0].name
     if table not in _PAIRS and key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()
@@ -734,7 +736,13 @@ def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
     return column.required and (has_box or not set(column.unless) & set(frame.columns))
 
 
-def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
+    """An error that names the flagged rows by their ids, or by their numbers (from 1) where the frame has none.
+
+    >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
+    """
     if broken.any():
         raise RowError(table, problem, *_rows(table, frame, broken), remedy)
 

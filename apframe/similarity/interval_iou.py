@@ -8,7 +8,8 @@ from typing import ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError
-from apframe.similarity.pairs import Similarity, pair_by, refuse_rows, require
+from apframe.schema import refuse_rows
+from apframe.similarity.pairs import Similarity, pair_by, require
 
 INTERVAL = ["start_time", "end_time"]
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.similarity.pairs import Similarity, join_on_cell, refuse_rows, require
+from apframe.schema import refuse_rows
+from apframe.similarity.pairs import Similarity, join_on_cell, require
 
 if TYPE_CHECKING:
     import numpy as np

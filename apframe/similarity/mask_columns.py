@@ -11,6 +11,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError
+from apframe.schema import refuse_rows
 from apframe.similarity.polygons import rasterise
 from apframe.similarity.run_lengths import Fault, from_counts, from_text
 from apframe.similarity.runs import MOST_PIXELS, Runs, concatenate, from_bitmaps
@@ -67,7 +68,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     masks = frame["mask"]
     if masks.dtype == pl.Null and not len(masks):
         masks = masks.cast(pl.String)
-    _refuse(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
+    refuse_rows(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
     sizes = [
         frame[name].cast(pl.Int64)
         if name in frame.columns
@@ -131,7 +132,7 @@ def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Run
         ("detections", detections, differs[annotations.height :]),
     ):
         remedy = "correct the sizes, or give the images' image_height and image_width"
-        _refuse(table, frame, part, "size of the mask is not that of the image's other masks", remedy)
+        refuse_rows(table, frame, part, "size of the mask is not that of the image's other masks", remedy)
 
 
 def _from_json(table: str, rows: pl.DataFrame) -> Runs:
@@ -139,12 +140,12 @@ def _from_json(table: str, rows: pl.DataFrame) -> Runs:
     text = rows["mask"].str.strip_chars_start()
     is_polygons, is_encoding = text.str.starts_with("["), text.str.starts_with("{")
     flat = is_polygons & text.str.contains(_FLAT)
-    _refuse(table, rows, flat, "mask (segmentation) is a flat list", _POLYGON_LIST)
+    refuse_rows(table, rows, flat, "mask (segmentation) is a flat list", _POLYGON_LIST)
     is_plain = is_encoding.clone()
     is_plain.scatter(is_encoding.arg_true(), text.filter(is_encoding).str.contains(_PLAIN))
     neither = "mask is neither polygons nor run lengths"
     remedy = 'write [[x, y, ...], ...] or {"size": [height, width], "counts": ...}'
-    _refuse(table, rows, ~(is_polygons | is_encoding), neither, remedy)
+    refuse_rows(table, rows, ~(is_polygons | is_encoding), neither, remedy)
     kinds = (is_polygons, _POLYGONS), (is_encoding & ~is_plain, _TEXT), (is_plain, _COUNTS)
     parts, places = [], []
     for which, dtype in kinds:
@@ -166,7 +167,7 @@ def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: st
     except pl.exceptions.PolarsError:
         pass
     values = [_loaded(text, dtype is _POLYGONS) for text in rows["mask"]]
-    _refuse(table, rows, pl.Series([value is None for value in values], dtype=pl.Boolean), problem, remedy)
+    refuse_rows(table, rows, pl.Series([value is None for value in values], dtype=pl.Boolean), problem, remedy)
     return pl.Series(values, dtype=dtype, strict=False)
 
 
@@ -186,10 +187,10 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
     polygons = rows["mask"]
     unknown = rows["image_height"].is_null() | rows["image_width"].is_null()
     problem = "polygons are given, but not the size of the image"
-    _refuse(table, rows, unknown, problem, "give the images' image_height and image_width")
+    refuse_rows(table, rows, unknown, problem, "give the images' image_height and image_width")
     _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
     n_polygons = polygons.list.len()
-    _refuse(table, rows, n_polygons == 0, "mask has no polygon", "give one, or remove the rows")
+    refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "give one, or remove the rows")
     parts = polygons.explode(empty_as_null=False)
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
@@ -215,9 +216,8 @@ def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Serie
     is_wide = (widths.min() == pl.col("image_width")) & (widths.max() == pl.col("image_width"))
     is_flags = pl.col("mask").list.eval(((pixels == 0) | (pixels == 1)).all()).list.first()
     bitmaps = maybe.filter(is_wide).filter(is_flags)
-    if bitmaps.height:
-        remedy = "encode them as run lengths (pycocotools.mask.encode), or give lists of integers as the column mask of a frame"
-        raise RowError(table, "mask is a bitmap, not polygons,", _key(table), bitmaps[_key(table)].to_list(), remedy)
+    remedy = "encode them as run lengths (pycocotools.mask.encode), or give lists of integers as the column mask of a frame"
+    refuse_rows(table, bitmaps, pl.repeat(True, bitmaps.height, eager=True), "mask is a bitmap, not polygons,", remedy)
 
 
 def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
@@ -228,12 +228,12 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     if isinstance(size.dtype, pl.Array):
         size = size.arr.to_list()
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
-    _refuse(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
+    refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
     height, width = (size.list.get(k).cast(pl.Int64) for k in (0, 1))
     _check_positive(table, rows, height, width, "size of the run lengths")
     other = ((height != rows["image_height"]) | (width != rows["image_width"])).fill_null(False)
     problem = "size of the run lengths is not that of the image"
-    _refuse(table, rows, other, problem, "size is [height, width]; correct one of them")
+    refuse_rows(table, rows, other, problem, "size is [height, width]; correct one of them")
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):
@@ -257,7 +257,7 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
 def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
     bitmaps = rows["mask"]
     n_lines = bitmaps.list.len()
-    _refuse(table, rows, n_lines == 0, "bitmap has no rows", "give as many as the image has")
+    refuse_rows(table, rows, n_lines == 0, "bitmap has no rows", "give as many as the image has")
     lines = bitmaps.explode(empty_as_null=False)
     n_pixels = lines.list.len()
     height = n_lines.to_numpy().astype(np.int64)
@@ -268,7 +268,7 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
     _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row has a value for each pixel{_OR_POLYGONS}")
     other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
     remedy = f"bitmaps have a list for each row of the image{_OR_POLYGONS}"
-    _refuse(table, rows, other, "bitmap has another size than the image", remedy)
+    refuse_rows(table, rows, other, "bitmap has another size than the image", remedy)
     _check_positive(table, rows, n_lines, first, "size of the bitmap")
     pixels = lines.explode(empty_as_null=False)
     if pixels.null_count():
@@ -280,20 +280,14 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
 
 def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
     wrong = ((height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)).fill_null(True)
-    _refuse(table, rows, wrong, f"{what} is not positive, or more than 2**30 pixels", "correct it")
+    refuse_rows(table, rows, wrong, f"{what} is not positive, or more than 2**30 pixels", "correct it")
 
 
 def _key(table: str) -> str:
     return f"{table.removesuffix('s')}_id"
 
 
-def _refuse(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
-    if broken.any():
-        raise RowError(table, problem, _key(table), frame[_key(table)].filter(broken).to_list(), remedy)
-
-
 def _refuse_parts(table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str) -> None:
     """An error where a part of a row's mask is broken."""
-    if broken.any():
-        bad = owner.filter(broken).unique(maintain_order=True)
-        raise RowError(table, problem, _key(table), rows[_key(table)].gather(bad).to_list(), remedy)
+    broken_rows = owner.filter(broken).unique()
+    refuse_rows(table, rows, pl.int_range(rows.height, eager=True).is_in(broken_rows.implode()), problem, remedy)

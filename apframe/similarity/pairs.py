@@ -9,7 +9,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError
+from apframe.exceptions import ColumnError
 
 
 @dataclass(frozen=True)
@@ -82,20 +82,6 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
         f"{table}: no column {columns}, needed for: {similarity.words}; "
         f"give it{of_coco}, or choose an iou_type or a similarity that does without"
     )
-
-
-def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
-    """An error that names the flagged rows by their ids, or by their numbers (from 1) where the frame has no ids.
-
-    >>> refuse_rows("detections", pl.DataFrame({"detection_id": [7, 8]}), pl.Series([False, True]), "no good", "mend it")
-    Traceback (most recent call last):
-    apframe.exceptions.RowError: detections: no good where detection_id is 8; mend it
-    """
-    if broken.any():
-        key = f"{table.removesuffix('s')}_id"
-        has_ids = key in frame.columns and not frame[key].null_count()
-        rows = frame[key].filter(broken).to_list() if has_ids else [row + 1 for row in broken.arg_true().to_list()]
-        raise RowError(table, problem, key if has_ids else "row", rows, remedy)
 
 
 def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str]) -> pl.LazyFrame:

@@ -10,8 +10,9 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
+from apframe.schema import refuse_rows
 from apframe.similarity.box_iou import BOX
-from apframe.similarity.pairs import Similarity, join_on_cell, lacking, refuse_rows
+from apframe.similarity.pairs import Similarity, join_on_cell, lacking
 
 if TYPE_CHECKING:
     import numpy as np
