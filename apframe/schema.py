@@ -100,7 +100,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column(
             "is_crowd",
             pl.Boolean,
-            "a group of objects: matched many times, never counted; or called iscrowd, IsGroupOf, is_group_of",
+            "a group of objects (COCO: matched many times, never counted; else as the protocol says); or called iscrowd, IsGroupOf, is_group_of",
             aliases=("iscrowd", "IsGroupOf", "is_group_of"),
         ),
         Column(
@@ -147,7 +147,7 @@ _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ra
 _DETECTION = _id("detection_id", "the detection", required=False)
 _ANNOTATION = _id("annotation_id", "the annotation", required=False)
 _CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
-_SIMILARITY = Column("similarity", pl.Float64, "IoU of the two")
+_SIMILARITY = Column("similarity", pl.Float64, "IoU of the two, or what the protocol compares")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
     Column("fp", pl.UInt32, "false positives"),
@@ -174,7 +174,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _AREA_RANGE,
         Column("score", pl.Float64, "of the detection"),
         Column("rank", pl.Int64, "of the detection within its category, ties resolved, from 1"),
-        Column("similarity", pl.Float64, "IoU of the matched pair"),
+        Column("similarity", pl.Float64, "that of the matched pair"),
         Column("outcome", OUTCOMES, "tp, fp, fn (a missed annotation) or ignored"),
     ),
     "curves": (
@@ -194,7 +194,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _CATEGORY,
         _AREA_RANGE,
         _THRESHOLD,
-        Column("max_detections", pl.Int64, "so many detections per image and category take part"),
+        Column("max_detections", pl.Int64, "so many detections per image and category take part (LVIS: per image); null: all"),
         Column("ap", pl.Float64, "average precision; null without positives"),
         Column("recall", pl.Float64, "at the end of the list; null without positives"),
         Column("n_positives", pl.Int64, "annotations that count"),
@@ -209,7 +209,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _THRESHOLD,
         _id("image_id", "the image", required=False),
         *_COUNTS,
-        Column("mean_similarity", pl.Float64, "mean IoU of the true positives; null without any"),
+        Column("mean_similarity", pl.Float64, "mean similarity of the true positives; null without any"),
     ),
     "thresholds": (
         _CATEGORY,
@@ -418,7 +418,8 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
 
     Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
-    are null. A detection's `area` is always that of its box. Attributes keep their dtypes and follow the canonical columns.
+    are null. A detection's `area` is that of its box, unless the frame has another shape too
+    and says the area. Attributes keep their dtypes and follow the canonical columns.
     """
     columns = TABLES[table]
     frame = _without_aliases(to_polars(source, table), columns)
