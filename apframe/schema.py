@@ -100,7 +100,8 @@ TABLES: dict[str, tuple[Column, ...]] = {
         Column(
             "is_crowd",
             pl.Boolean,
-            "a group of objects (COCO: matched many times, never counted; else as the protocol says); or called iscrowd, IsGroupOf, is_group_of",
+            "a group of objects (COCO: matched many times, never counted; else as the protocol says); "
+            "or called iscrowd, IsGroupOf, is_group_of",
             aliases=("iscrowd", "IsGroupOf", "is_group_of"),
         ),
         Column(
