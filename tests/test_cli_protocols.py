@@ -3,14 +3,12 @@
 from __future__ import annotations
 
 import json
-import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apframe as apf
-from apframe import cli
 from tests.protocols.test_protocol_values import (
     COUNTS,
     HEADLINES,
@@ -23,18 +21,7 @@ from tests.protocols.test_protocol_values import (
     VERIFIED,
     tiny,
 )
-
-
-def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
-    """Exit code, stdout and stderr of `main`, in this process."""
-    monkeypatch.setattr(sys, "argv", ["apframe", *arguments])
-    with monkeypatch.context() as restored:
-        restored.setattr("warnings.showwarning", None)  # which `main` replaces
-        with pytest.raises(SystemExit) as ended:
-            cli.main()
-    printed = capsys.readouterr()
-    assert isinstance(ended.value.code, int)
-    return ended.value.code, printed.out, printed.err
+from tests.test_cli import command, files
 
 
 class Command:
@@ -44,10 +31,7 @@ class Command:
         self.folder, self.capsys, self.monkeypatch = folder, capsys, monkeypatch
 
     def evaluate(self, truth: Any, results: Any, *arguments: str) -> tuple[int, str, str]:
-        (self.folder / "truth.json").write_text(json.dumps(truth))
-        (self.folder / "results.json").write_text(json.dumps(results))
-        files = (str(self.folder / "truth.json"), str(self.folder / "results.json"))
-        return command(self.capsys, self.monkeypatch, "eval", *files, *arguments)
+        return command(self.capsys, self.monkeypatch, "eval", *files(self.folder, truth, results), *arguments)
 
     def evaluate_tiny(self, name: str, *arguments: str) -> tuple[int, str, str]:
         protocol, options, truth, results, _ = TINY[name]

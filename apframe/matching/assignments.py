@@ -1,5 +1,10 @@
 """Assignments: who is matched with whom, in all slices of the objects and at all thresholds, as every policy gives them.
 
+A policy takes `pairs`, with the columns `detection` (row numbers in the order of `order_detections`: lower is better ranked),
+`annotation` (row numbers) and `similarity`, where pairs that reach no threshold may be absent; `is_crowd`, one flag per
+annotation; `ignored`, flags of shape (slices, annotations); `thresholds`, ascending; and `strict`, whether a similarity must
+be greater than a threshold, or at least equal to it (see `count_reached`). It gives assignments.
+
 A table with the columns `detection` and `annotation` (numbers), `similarity`, `slice` (its number, or `EVERY_SLICE`), `first`
 and `last` (it holds at thresholds number first, first + 1, ... last - 1) and `is_repeat` (the detection is ignored although
 its annotation counts: a group of objects that another detection has already). A detection may have several rows, which

@@ -21,26 +21,13 @@ def match_by_best_overlap(
     Crowds (group-of boxes) stand apart: a detection that is assigned to nothing else at a threshold tries the crowd that it
     is most similar to (the first, where several are equal).
 
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+
     Parameters
     ----------
-    pairs
-        columns `detection` (row numbers in the order of `order_detections`: lower is better ranked), `annotation` (row
-        numbers) and `similarity`; pairs that reach no threshold may be absent
-    is_crowd
-        one flag per annotation
-    ignored
-        flags of shape (slices, annotations)
-    thresholds
-        ascending
-    strict
-        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
     count_groups
         whether one detection of each crowd is a true positive: the best ranked of those assigned to it; the others are
         `is_repeat`. Without it crowds are to be flagged in `ignored`.
-
-    Returns
-    -------
-    See `apframe.matching.assignments`; in the order of `detection`.
 
     Source: `voc_eval` of py-faster-rcnn, which is strict (`VOCevaldet` of the VOC development kit is not); for crowds
     `PerImageEvaluation` of the TensorFlow Object Detection API, which is not.

@@ -27,23 +27,7 @@ def match_by_score(
     2. The few others are walked as COCO does, but all images, thresholds and slices side by side: first the best ranked
        detection of each, then the second one, and so on.
 
-    Parameters
-    ----------
-    pairs
-        columns `detection` (row numbers in the order of `order_detections`: lower is better ranked), `annotation` (row
-        numbers) and `similarity`
-    is_crowd
-        one flag per annotation
-    ignored
-        flags of shape (slices, annotations)
-    thresholds
-        ascending
-    strict
-        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
-
-    Returns
-    -------
-    See `apframe.matching.assignments`; in the order of `detection`.
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`.
 
     Source: `COCOeval.evaluateImg`.
 

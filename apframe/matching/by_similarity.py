@@ -6,6 +6,7 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.assignments import EVERY_SLICE, find_contested
+from apframe.matching.order import number_within
 from apframe.matching.reached import count_reached
 
 
@@ -23,24 +24,12 @@ def match_by_similarity(
     annotation can be taken at once, wherever it stands among the others: all such pairs of the data set leave in one round.
     Where every rival for an annotation has no other candidate there is nothing to settle at all.
 
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+
     Parameters
     ----------
     pairs
-        columns `detection` (row numbers in the order of `order_detections`: lower is better ranked), `annotation` (row
-        numbers) and `similarity`. Which detections there are matters to the others, whatever their scores: a limit on
-        detections is to be applied before.
-    is_crowd
-        one flag per annotation
-    ignored
-        flags of shape (slices, annotations)
-    thresholds
-        ascending
-    strict
-        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
-
-    Returns
-    -------
-    See `apframe.matching.assignments`; in the order of `detection`.
+        which detections there are matters to the others, whatever their scores: a limit on detections is to be applied before
 
     Source: `_evaluate_box_proposals` of detectron2.
 
@@ -78,7 +67,7 @@ def match_by_similarity(
 
 def _settle_in_rounds(slices: np.ndarray, detection: np.ndarray, annotation: np.ndarray) -> np.ndarray:
     """Which rows are taken, when in each slice the first is, all others of its detection and annotation leave, and so on."""
-    taker, target = _number(slices, detection), _number(slices, annotation)
+    taker, target = number_within(slices, detection), number_within(slices, annotation)
     row, taken = np.arange(len(slices)), [np.arange(0)]
     first_of_taker, first_of_target = np.empty_like(row), np.empty_like(row)
     while len(row):
@@ -91,8 +80,3 @@ def _settle_in_rounds(slices: np.ndarray, detection: np.ndarray, annotation: np.
         is_gone[0, taker[wins]] = is_gone[1, target[wins]] = True
         row = row[~(is_gone[0, taker[row]] | is_gone[1, target[row]])]
     return np.concatenate(taken)
-
-
-def _number(slices: np.ndarray, item: np.ndarray) -> np.ndarray:
-    """Dense numbers from 0 of the items of each slice."""
-    return np.unique(slices * (np.int64(item.max(initial=0)) + 1) + item, return_inverse=True)[1]

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.matching.assignments import EVERY_SLICE, find_contested
-from apframe.matching.order import place_within
+from apframe.matching.order import number_within, place_within
 from apframe.matching.reached import count_reached
 
 # Totals closer than this for each pair are ties. It is far above the rounding of sums, far below what a similarity means.
@@ -37,24 +37,12 @@ def match_optimally(
     Where every rival for an annotation has no other candidate, the most similar one has it, in all slices and at all
     thresholds that it reaches. Only the others go to the solver.
 
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
+
     Parameters
     ----------
     pairs
-        columns `detection` (row numbers in the order of `order_detections`: lower is better ranked), `annotation` (row
-        numbers) and `similarity`; pairs that reach no threshold may be absent. Which detections there are matters to
-        the others, whatever their scores: a limit on detections is to be applied before.
-    is_crowd
-        one flag per annotation
-    ignored
-        flags of shape (slices, annotations)
-    thresholds
-        ascending
-    strict
-        whether a similarity must be greater than a threshold, or at least equal to it (see `count_reached`)
-
-    Returns
-    -------
-    See `apframe.matching.assignments`; in the order of `detection`.
+        which detections there are matters to the others, whatever their scores: a limit on detections is to be applied before
 
     Raises
     ------
@@ -142,8 +130,7 @@ def _solve(
     """The row numbers of the pairs taken, each problem on its own; rows come by detection and annotation within a problem."""
     if not len(problem):
         return np.arange(0)
-    taker, target = (np.unique(problem * (np.int64(item.max()) + 1) + item, return_inverse=True)[1]
-                     for item in (detection, annotation))  # fmt: skip
+    taker, target = number_within(problem, detection), number_within(problem, annotation)
     n_takers, n_targets = int(taker.max()) + 1, int(target.max()) + 1
     # what competes, directly or not, is one part
     nodes = n_takers + n_targets

@@ -46,6 +46,15 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
     return walk.with_columns(cell_rank=place_within(cell))
 
 
+def number_within(groups: np.ndarray, items: np.ndarray) -> np.ndarray:
+    """Dense numbers from 0, one for each item of each group.
+
+    >>> number_within(np.array([0, 0, 1]), np.array([7, 7, 7])).tolist()
+    [0, 0, 1]
+    """
+    return np.unique(groups * (np.int64(items.max(initial=0)) + 1) + items, return_inverse=True)[1]
+
+
 def place_within(groups: np.ndarray) -> np.ndarray:
     """The place of each item among those of the same group, from 1, in the order given.
 

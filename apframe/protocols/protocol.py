@@ -300,10 +300,13 @@ class Protocol:
         except (TypeError, ValueError) as error:
             raise ParameterError(f"recall_levels has the wrong type ({error}): recall_levels={levels!r}") from error
 
+    def choices(self) -> dict[str, Any]:
+        """Every choice by the name of its parameter: all but the variants."""
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
+
     def as_dict(self) -> dict[str, Any]:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
-        choices = {each.name: getattr(self, each.name) for each in fields(self) if each.compare}
-        return choices | {
+        return self.choices() | {
             "parts": [asdict(part) for part in self.parts],
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),

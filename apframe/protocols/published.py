@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from dataclasses import fields
 from typing import Any
 
 from apframe.exceptions import ParameterError, did_you_mean
@@ -63,5 +62,5 @@ def departures(protocol: Protocol) -> list[str]:
         return []
     if protocol.iou_type in published.iou_types:
         published = published.variant(protocol.iou_type)
-    names = [each.name for each in fields(Protocol) if each.compare]
-    return [name for name in names if getattr(protocol, name) != getattr(published, name)]
+    as_published = published.choices()
+    return [name for name, choice in protocol.choices().items() if choice != as_published[name]]

@@ -39,6 +39,7 @@ def describe(protocol: Protocol) -> str:
     summary = headlines(protocol, with_parts=True)
     has_precision = any(line.column == "ap" for line in summary)
     precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
+    changed = departures(protocol)
     null = [line.metric for line in summary if not line.is_evaluated(protocol)]
     lines = [
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
@@ -54,7 +55,7 @@ def describe(protocol: Protocol) -> str:
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
-        ("departs", f"from {protocol.name} as published in {', '.join(departures(protocol))}" if departures(protocol) else ""),
+        ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
     ]
     return "\n".join([protocol.name, protocol.citation, *(f"{name:<12}{text}" for name, text in lines if text)])
 

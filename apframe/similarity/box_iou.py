@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.similarity.pairs import Similarity, pair_by
+from apframe.similarity.pairs import Similarity, pair_by, union_of
 
 BOX = ["x", "y", "width", "height"]
 
@@ -50,15 +50,18 @@ def box_iou() -> pl.Expr:
     ... }).select(iou=box_iou())["iou"].to_list()
     [0.3333333333333333, 0.5]
     """
-    width = _overlap("x", "width")
-    height = _overlap("y", "height")
+    width, height = shared_side("x", "width"), shared_side("y", "height")
     intersection = width * height
     detected = pl.col("width") * pl.col("height")
     annotated = pl.col("width_right") * pl.col("height_right")
-    union = pl.when("is_crowd").then(detected).otherwise(detected + annotated - intersection)
-    return pl.when((width > 0) & (height > 0)).then(intersection / union)
+    return pl.when((width > 0) & (height > 0)).then(intersection / union_of(detected, annotated, intersection))
 
 
-def _overlap(start: str, length: str) -> pl.Expr:
+def shared_side(start: str, length: str) -> pl.Expr:
+    """How long a side of a box and that of the right one have in common; negative where they are apart.
+
+    >>> pl.DataFrame({"x": [0], "w": [5], "x_right": [3], "w_right": [6]}).select(shared_side("x", "w")).item()
+    2
+    """
     end = pl.min_horizontal(pl.col(length) + pl.col(start), pl.col(f"{length}_right") + pl.col(f"{start}_right"))
     return end - pl.max_horizontal(start, f"{start}_right")

@@ -6,10 +6,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.similarity.box_iou import BOX
+
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs
-
-_BOX = ["x", "y", "width", "height"]
 
 
 def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Runs | None = None) -> pl.DataFrame:
@@ -38,15 +38,15 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Run
 
     >>> interval = pl.DataFrame({
     ...     "detection_id": [1], "image_id": [1], "start_time": [2.0], "end_time": [5.0],
-    ...     **dict.fromkeys([*_BOX, "area"], [None])}, schema_overrides=dict.fromkeys([*_BOX, "area"], pl.Float64))
-    >>> with_boxes("detections", interval, pl.DataFrame({"image_id": [1]})).select(*_BOX, "area").row(0)
+    ...     **dict.fromkeys([*BOX, "area"], [None])}, schema_overrides=dict.fromkeys([*BOX, "area"], pl.Float64))
+    >>> with_boxes("detections", interval, pl.DataFrame({"image_id": [1]})).select(*BOX, "area").row(0)
     (2.0, 0.0, 3.0, 1.0, 3.0)
     """
     if _has_boxes(frame):
         return frame
     extents = _extents(table, frame, images) if masks is None else _of_masks(masks)
     area = pl.coalesce("area", extents["area"])
-    return frame.with_columns(*extents.select(_BOX), area=area)
+    return frame.with_columns(*extents.select(BOX), area=area)
 
 
 def masks_for_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Runs | None:

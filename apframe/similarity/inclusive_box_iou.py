@@ -7,8 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.similarity.box_iou import BOX
-from apframe.similarity.pairs import Similarity, pair_by
+from apframe.similarity.box_iou import BOX, shared_side
+from apframe.similarity.pairs import Similarity, pair_by, union_of
 
 
 @dataclass(frozen=True)
@@ -49,14 +49,8 @@ def inclusive_box_iou() -> pl.Expr:
     ... }).select(iou=inclusive_box_iou())["iou"].to_list()
     [0.3333333333333333, None]
     """
-    width, height = _overlap("x", "width"), _overlap("y", "height")
+    width, height = shared_side("x", "width") + 1, shared_side("y", "height") + 1
     intersection = width * height
     detected = (pl.col("width") + 1) * (pl.col("height") + 1)
     annotated = (pl.col("width_right") + 1) * (pl.col("height_right") + 1)
-    union = pl.when("is_crowd").then(detected).otherwise(detected + annotated - intersection)
-    return pl.when((width > 0) & (height > 0)).then(intersection / union)
-
-
-def _overlap(start: str, length: str) -> pl.Expr:
-    last = pl.min_horizontal(pl.col(start) + pl.col(length), pl.col(f"{start}_right") + pl.col(f"{length}_right"))
-    return last - pl.max_horizontal(start, f"{start}_right") + 1
+    return pl.when((width > 0) & (height > 0)).then(intersection / union_of(detected, annotated, intersection))

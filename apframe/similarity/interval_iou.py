@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError
 from apframe.schema import refuse_rows
-from apframe.similarity.pairs import Similarity, pair_by, require
+from apframe.similarity.pairs import Similarity, overlap, pair_by, require, union_of
 
 INTERVAL = ["start_time", "end_time"]
 
@@ -54,12 +54,10 @@ def interval_iou() -> pl.Expr:
     ... }).select(iou=interval_iou())["iou"].to_list()
     [0.3333333333333333, 0.5]
     """
-    first = pl.max_horizontal("start_time", "start_time_right")
-    intersection = pl.min_horizontal("end_time", "end_time_right") - first
+    intersection = overlap("start_time", "end_time")
     detected = pl.col("end_time") - pl.col("start_time")
     annotated = pl.col("end_time_right") - pl.col("start_time_right")
-    union = pl.when("is_crowd").then(detected).otherwise(annotated + detected - intersection)
-    return pl.when(intersection > 0).then(intersection / union)
+    return pl.when(intersection > 0).then(intersection / union_of(detected, annotated, intersection))
 
 
 def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -8,13 +8,13 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.similarity.pairs import Similarity, join_on_cell
+from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
 
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs
 
 
-_EDGES = ["left", "top", "right_edge", "bottom"]
+_EDGES = ["left", "top", "right", "bottom"]
 
 
 @dataclass(frozen=True)
@@ -77,11 +77,9 @@ def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotation
 
     left = _sizes(detections.select("cell"), found)
     right = _sizes(annotations.select("cell", "is_crowd"), expected)
-    width = pl.min_horizontal("right_edge", "right_edge_right") - pl.max_horizontal("left", "left_right")
-    height = pl.min_horizontal("bottom", "bottom_right") - pl.max_horizontal("top", "top_right")
+    width, height = overlap("left", "right"), overlap("top", "bottom")
     at_most = pl.min_horizontal(width.clip(0) * height.clip(0), "pixels", "pixels_right")
-    either = pl.col("pixels") + pl.col("pixels_right") - pl.col("shared")
-    similarity = pl.col("shared") / pl.when("is_crowd").then("pixels").otherwise(either)
+    similarity = pl.col("shared") / union_of(pl.col("pixels"), pl.col("pixels_right"), pl.col("shared"))
     is_pair = (pl.col("shared") > 0) & (similarity >= least)
     candidates = (
         join_on_cell(left, right, [*_EDGES, "pixels"])

@@ -10,22 +10,19 @@ from typing import Any
 from apframe.exceptions import ParameterError, did_you_mean, first_line
 from apframe.similarity.pairs import Similarity
 
-# module and class by name, imported when one is asked for; the first of an iou_type is the one to name
+# module, class and iou_type (None: any) by name; imported when one is asked for. The first of an iou_type is the one to name
 _HOMES = {
-    "box_iou": ("box_iou", "BoxIoU"),
-    "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU"),
-    "intersection_over_detection": ("intersection_over_detection", "IntersectionOverDetection"),
-    "mask_iou": ("mask_iou", "MaskIoU"),
-    "boundary_iou": ("boundary_iou", "BoundaryIoU"),
-    "oks": ("keypoints", "OKS"),
-    "rotated_iou": ("rotated_iou", "RotatedIoU"),
-    "interval_iou": ("interval_iou", "IntervalIoU"),
-    "user": ("user", "UserSimilarity"),
+    "box_iou": ("box_iou", "BoxIoU", "bbox"),
+    "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU", "bbox"),
+    "intersection_over_detection": ("intersection_over_detection", "IntersectionOverDetection", "bbox"),
+    "mask_iou": ("mask_iou", "MaskIoU", "segm"),
+    "boundary_iou": ("boundary_iou", "BoundaryIoU", "boundary"),
+    "oks": ("keypoints", "OKS", "keypoints"),
+    "rotated_iou": ("rotated_iou", "RotatedIoU", "rotated"),
+    "interval_iou": ("interval_iou", "IntervalIoU", "interval"),
+    "user": ("user", "UserSimilarity", None),
 }
-_IOU_TYPES = {
-    "box_iou": "bbox", "inclusive_box_iou": "bbox", "intersection_over_detection": "bbox", "mask_iou": "segm",
-    "boundary_iou": "boundary", "oks": "keypoints", "rotated_iou": "rotated", "interval_iou": "interval",
-}  # fmt: skip
+_TO_NAME = {iou_type: kind for _, kind, iou_type in reversed(_HOMES.values()) if iou_type is not None}
 _ALIASES = {"box": "bbox", "boxes": "bbox", "mask": "segm", "masks": "segm", "segmentation": "segm"}
 
 
@@ -38,7 +35,7 @@ def as_similarity(value: Any) -> Similarity:
     if isinstance(value, Similarity):
         return value
     if isinstance(value, Mapping) and value.get("name") in _HOMES:
-        module, kind_name = _HOMES[value["name"]]
+        module, kind_name, _ = _HOMES[value["name"]]
         kind = getattr(import_module(f"apframe.similarity.{module}"), kind_name)
         parameters = {name: item for name, item in value.items() if name != "name"}
         try:
@@ -65,7 +62,7 @@ def as_iou_type(value: Any) -> str:
         raise ParameterError(f"iou_type is a name such as bbox or segm, not {value!r}")
     name = value.strip().lower()
     name = _ALIASES.get(name, name)
-    return name if name in _IOU_TYPES.values() else value
+    return name if name in _TO_NAME else value
 
 
 def iou_type_of(similarity: Similarity) -> str | None:
@@ -74,7 +71,7 @@ def iou_type_of(similarity: Similarity) -> str | None:
     >>> iou_type_of(as_similarity({"name": "mask_iou"}))
     'segm'
     """
-    return _IOU_TYPES.get(similarity.name)
+    return _HOMES[similarity.name][2] if similarity.name in _HOMES else None
 
 
 def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
@@ -87,13 +84,12 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
     compared = iou_type_of(similarity)
     if compared in (None, iou_type):
         return
-    fitting = [_HOMES[name][1] for name, kind in _IOU_TYPES.items() if kind == iou_type]
-    if not fitting:
-        known = list(dict.fromkeys(_IOU_TYPES.values()))
+    if iou_type not in _TO_NAME:
+        known = list(dict.fromkeys(kind for *_, kind in _HOMES.values() if kind is not None))
         raise ParameterError(f"no iou_type {iou_type!r}{did_you_mean(iou_type, known)}; others need a similarity of your own")
     raise ParameterError(
         f"iou_type={iou_type!r} with {type(similarity).__name__}(); "
-        f"give similarity=apframe.{fitting[0]}(), or iou_type={compared!r}"
+        f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}"
     )
 
 

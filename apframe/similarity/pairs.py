@@ -97,6 +97,24 @@ def join_on_cell(detections: pl.DataFrame, annotations: pl.DataFrame, columns: S
     return left.join(right, on="cell")
 
 
+def overlap(low: str, high: str) -> pl.Expr:
+    """How long a stretch from `low` to `high` and that of the right side have in common; negative where they are apart.
+
+    >>> pl.DataFrame({"a": [0], "b": [5], "a_right": [3], "b_right": [9]}).select(overlap("a", "b")).item()
+    2
+    """
+    return pl.min_horizontal(high, f"{high}_right") - pl.max_horizontal(low, f"{low}_right")
+
+
+def union_of(detected: pl.Expr, annotated: pl.Expr, intersection: pl.Expr) -> pl.Expr:
+    """The size of what either covers; that of the detection alone where `is_crowd` holds for the annotation.
+
+    >>> pl.DataFrame({"is_crowd": [False, True]}).select(union=union_of(pl.lit(5), pl.lit(4), pl.lit(3)))["union"].to_list()
+    [6, 5]
+    """
+    return pl.when("is_crowd").then(detected).otherwise(detected + annotated - intersection)
+
+
 def pair_by(
     expression: pl.Expr, detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str], least: float
 ) -> pl.DataFrame:

@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.schema import refuse_rows
 from apframe.similarity.box_iou import BOX
-from apframe.similarity.pairs import Similarity, join_on_cell, lacking
+from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
 
 if TYPE_CHECKING:
     import numpy as np
@@ -91,12 +91,10 @@ def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _most() -> pl.Expr:
     """The IoU of two shapes that fill all that their upright rectangles share; null where these share nothing."""
-    width = pl.min_horizontal("right", "right_right") - pl.max_horizontal("left", "left_right")
-    height = pl.min_horizontal("bottom", "bottom_right") - pl.max_horizontal("top", "top_right")
+    width, height = overlap("left", "right"), overlap("top", "bottom")
     shared = pl.min_horizontal(width * height, "size", "size_right")
-    union = pl.when("is_crowd").then(pl.col("size")).otherwise(pl.col("size") + pl.col("size_right") - shared)
     meets = (width > 0) & (height > 0) & (pl.col("size") > 0) & (pl.col("size_right") > 0)
-    return pl.when(meets).then(shared / union)
+    return pl.when(meets).then(shared / union_of(pl.col("size"), pl.col("size_right"), shared))
 
 
 def _shapes(shapely: Any, corners: Array) -> Array:
