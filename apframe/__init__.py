@@ -18,6 +18,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.io.coco import read_coco_results as read_coco_results
     from apframe.io.coco import write_coco as write_coco
     from apframe.io.coco import write_coco_results as write_coco_results
+    from apframe.io.formats import formats as formats
+    from apframe.io.formats import read_dataset as read_dataset
+    from apframe.io.formats import read_results as read_results
+    from apframe.io.formats import write_dataset as write_dataset
+    from apframe.io.formats import write_results as write_results
     from apframe.io.trec import read_qrels as read_qrels
     from apframe.io.trec import read_run as read_run
     from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
@@ -91,6 +96,7 @@ _HOMES = {
     "apframe.analysis.patches": "evaluate_patches",
     "apframe.evaluation": "Evaluation evaluate read_evaluation",
     "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
+    "apframe.io.formats": "formats read_dataset read_results write_dataset write_results",
     "apframe.io.trec": "read_qrels read_run",
     "apframe.protocols.activitynet": "ACTIVITYNET",
     "apframe.protocols.coco": "COCO",

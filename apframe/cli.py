@@ -15,15 +15,38 @@ import typer
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
+from apframe.io.formats import as_format, read_result_table
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
 
+_SEVERITIES = ("error", "warning", "note")
+
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
+
+
+# options that several commands have
+GtFormat = Annotated[
+    str | None, typer.Option(metavar="NAME", help="the format of GT, where its path does not tell; see `apframe formats`")
+]
+DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of DT, likewise")]
+Split = Annotated[
+    str | None, typer.Option(metavar="val", help="the part of GT: VOC's image set, YOLO's split, ActivityNet's subset")
+]
+ImageSizes = Annotated[
+    Path | None,
+    typer.Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
+]
+JoinByName = Annotated[
+    str | None,
+    typer.Option(
+        metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
+    ),
+]
 
 
 @app.callback(invoke_without_command=True)
@@ -39,10 +62,15 @@ def about(show_version: Annotated[bool, typer.Option("--version", help="print th
 @app.command("eval", short_help="Evaluate detections against ground truth.")
 def evaluate_files(
     context: typer.Context,
-    truth: Annotated[Path | None, typer.Argument(metavar="GT", help="COCO ground truth, JSON or JSON.gz")] = None,
-    results: Annotated[
-        Path | None, typer.Argument(metavar="DT", help="COCO results, JSON or JSON.gz; or detections as Parquet")
+    truth: Annotated[
+        Path | None, typer.Argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")
     ] = None,
+    results: Annotated[Path | None, typer.Argument(metavar="DT", help="results, likewise")] = None,
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    join_by_name: JoinByName = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
     ] = "coco",
@@ -94,15 +122,17 @@ def evaluate_files(
         refuse_foreign(out, DETECTION)
     with _progress() as say:
         say("reading")
+        dataset, found = _read_both(truth, results, gt_format, dt_format, split, image_sizes)
         evaluation = apf.evaluate(
-            truth,
-            results,
+            dataset,
+            found,
             chosen,
-            categories=None if categories is None else [name.strip() for name in categories.split(",")],
+            categories=_words(categories) or None,
             unknown_images="drop" if drop_unknown_images else "error",
+            join_by_name=_words(join_by_name),
         )
         say("matching and ranking")
-        slices = None if by is None else evaluation.by(*(name.strip() for name in by.split(",")))
+        slices = None if by is None else evaluation.by(*_words(by))
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
@@ -118,6 +148,94 @@ def evaluate_files(
         kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
         slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
     _show(slices, as_json, as_csv, digits=3)
+
+
+@app.command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
+def check_files(
+    truth: Annotated[Path, typer.Argument(metavar="DATASET", help="ground truth, in any format")],
+    results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="results, in any format")] = None,
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    join_by_name: JoinByName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+) -> None:
+    """Find what is wrong or suspicious in a data set and its results: severity, rows, and what to do.
+
+    Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
+    """
+    with _progress() as say:
+        say("checking")
+        findings = apf.check(
+            truth,
+            results,
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            join_by_name=_words(join_by_name),
+        )
+    if as_json:
+        print(findings.write_json())
+    else:
+        for line in findings.iter_rows(named=True):
+            print(_finding(line))
+        counts = [f"{n} {name}{'' if n == 1 else 's'}" for name in _SEVERITIES if (n := (findings["severity"] == name).sum())]
+        print(", ".join(counts) or "nothing found")
+    raise typer.Exit({"error": 1, "warning": 3}.get(str(findings["severity"].min()), 0) if findings.height else 0)
+
+
+@app.command("convert", short_help="Convert a data set, or results, from one format to another.")
+def convert_files(
+    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a data set; results with --results-of")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help="the file or new folder to write")],
+    to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
+    source_format: Annotated[
+        str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, where its path does not tell")
+    ] = None,
+    results_of: Annotated[
+        Path | None, typer.Option(metavar="GT", help="SOURCE are results of this data set, which has their ids and names")
+    ] = None,
+    gt_format: GtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    join_by_name: JoinByName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
+) -> None:
+    """Convert a data set, or results, from one format to another; what the format cannot hold is printed.
+
+    TARGET appears whole or not at all.
+    """
+    if results_of is None and (gt_format or join_by_name):
+        raise ParameterError("--gt-format and --join-by-name are for results: name their data set with --results-of")
+    with _progress() as say:
+        say("reading")
+        if results_of is None:
+            dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
+            say(f"writing {target}")
+            lost = apf.write_dataset(dataset, target, to)
+        else:
+            dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
+            found = apf.read_results(source, source_format, dataset=dataset, join_by_name=_words(join_by_name))
+            say(f"writing {target}")
+            lost = apf.write_results(found, target, to, dataset=dataset)
+    if as_json:
+        print(lost.write_json())
+        return
+    for table, column, n_rows, what in lost.iter_rows():
+        print(f"{table}{'' if column is None else '.' + column}: {what} ({n_rows:,} rows)")
+    print(f"{target}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
+
+
+@app.command("formats", short_help="List the formats of data sets and results.")
+def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:
+    """List the formats that `eval`, `check` and `convert` take, and what their files are."""
+    if as_json:
+        print(apf.formats().write_json())
+        return
+    for name, title, dataset, results in apf.formats().select("format", "title", "dataset", "results").iter_rows():
+        print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
 
 
 @app.command("rank", short_help="Evaluate search runs against relevance judgements.")
@@ -185,8 +303,7 @@ def evaluate_rankings(
                 "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", p="p_randomisation_holm"
             )
     elif by is not None:
-        keys = [name.strip() for name in by.split(",")]
-        means = evaluation.by(*keys)
+        means = evaluation.by(*_words(by))
         columns = [name for name in means.columns if name not in ("measure", "value")]
         table = means.pivot("measure", index=columns, values="value", maintain_order=True)
     elif as_json or as_csv:
@@ -252,6 +369,26 @@ def _read_any(folder: str) -> Any:
     if set("*?[") & set(folder) and not Path(folder).exists():
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
+
+
+def _read_both(
+    truth: Path, results: Path, gt_format: str | None, dt_format: str | None, split: str | None, image_sizes: Path | None
+) -> tuple[Any, Any]:
+    """The two as `evaluate` takes them: still paths where these say all, so that they are read side by side."""
+    if gt_format is None and dt_format is None and split is None and image_sizes is None:
+        return truth, results
+    dataset = apf.read_dataset(truth, gt_format, split=split, image_sizes=image_sizes)
+    return dataset, read_result_table(results, dt_format, lambda: dataset)
+
+
+def _finding(line: dict[str, Any]) -> str:
+    rows = f" [{', '.join(line['rows'])}{', …' if line['n_rows'] > len(line['rows']) else ''}]" if line["rows"] else ""
+    return f"{line['severity']}: {line['table']}: {line['problem']}{rows}; {line['remedy']}"
+
+
+def _words(text: str | None) -> list[str]:
+    """Names with commas between them."""
+    return [] if text is None else [name.strip() for name in text.split(",")]
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:

@@ -18,7 +18,7 @@ from apframe.analysis.parts import conditions_of_parts
 from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories, make_inputs
-from apframe.io.coco import read_coco, read_result_columns
+from apframe.io.formats import read_dataset, read_result_table
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
@@ -54,17 +54,18 @@ def evaluate(
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
     matching: str | None = None,
     unknown_images: str = "error",
+    join_by_name: str | Sequence[str] = (),
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
     Parameters
     ----------
     truth
-        a `Dataset`, or what `read_coco` reads (a path, a dict)
+        a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO
     detections
-        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns, or a Parquet
-        file), or what `read_coco_results` reads (a path, a list). In the place of a box there may be another shape: `mask`,
-        `keypoints`, `corners`, or `start_time` and `end_time`. Two paths are read side by side.
+        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or a
+        list of dicts as COCO's results. In the place of a box there may be another shape: `mask`, `keypoints`, `corners`,
+        or `start_time` and `end_time`. Two paths are read side by side.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
     iou_type
@@ -76,6 +77,9 @@ def evaluate(
         evaluate only these, given by name or id; one or several
     unknown_images
         "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
+    join_by_name
+        "images", "categories" or both, where the detections have not the ids of the ground truth, but names of files and of
+        categories; see `apframe.io.ids.join_by_name`
 
     Returns
     -------
@@ -104,23 +108,14 @@ def evaluate(
         max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
     )  # fmt: skip
     with ThreadPoolExecutor(2) as other_threads:
-        reading = other_threads.submit(_read_truth, truth, masks="mask" in options.similarity.needs)
+        reading = other_threads.submit(read_dataset, truth, masks="mask" in options.similarity.needs)
         other_threads.submit(import_module, "apframe.pipeline")
-        found = _read_detections(detections)
+        found = read_result_table(detections, None, reading.result, join_by_name)
         dataset = reading.result()
     chosen = choose_categories(dataset.core("categories"), categories)
     drop = unknown_images == "drop"
     inputs = make_inputs(dataset, found, chosen, options, drop_unknown_images=drop)
     return Evaluation(lambda: inputs, options)
-
-
-def _read_truth(truth: Any, *, masks: bool) -> Dataset:
-    return truth if isinstance(truth, Dataset) else read_coco(truth, masks=masks)
-
-
-def _read_detections(detections: Any) -> Any:
-    is_json = isinstance(detections, (str, Path)) and not str(detections).endswith(".parquet")
-    return read_result_columns(detections) if is_json or isinstance(detections, list) else detections
 
 
 class Evaluation:

@@ -557,7 +557,8 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
         if frame.is_empty():
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
-            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs)
+            hint = f', or join them by name (join_by_name="{owner}")' if table == "detections" else ""
+            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, hint)
     return frame
 
 

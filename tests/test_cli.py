@@ -76,7 +76,7 @@ def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
 def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:
     done = process("eval", str(tmp_path / "nowhere.json"), RESULTS)
     assert (done.returncode, done.stdout) == (1, "")
-    assert done.stderr == f"error: {tmp_path / 'nowhere.json'}: there is no such file\n"
+    assert done.stderr == f"error: {tmp_path / 'nowhere.json'}: there is no such file or folder\n"
 
 
 def test_reader_that_goes_away_is_no_error(run: Path) -> None:
@@ -161,9 +161,9 @@ def test_detections_as_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str
 
 # arguments, exit code, what the one line on stderr says; {run} is a run, {file} a file, {folder} a folder that holds it
 BAD: dict[str, tuple[list[str], int, str]] = {
-    "no such results": (["eval", TRUTH, "{folder}/no.json"], 1, "no.json: there is no such file"),
-    "a folder": (["eval", "{folder}", RESULTS], 1, "this is a folder"),
-    "not JSON": (["eval", "{file}", RESULTS], 1, "not JSON"),
+    "no such results": (["eval", TRUTH, "{folder}/no.json"], 1, "no.json: there is no such file or folder"),
+    "a folder": (["eval", "{folder}", RESULTS], 1, "its format cannot be told: no format's dataset is a folder like this"),
+    "not JSON": (["eval", "{file}", RESULTS], 1, "its format cannot be told: no format's dataset is a file like this"),
     "the two swapped": (["eval", RESULTS, TRUTH], 1, "is it "),
     "results twice": (["eval", TRUTH, TRUTH], 1, "is it ground truth?"),
     "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),

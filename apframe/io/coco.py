@@ -20,7 +20,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, RowError
-from apframe.io.files import read_unpacked, stamp, write_whole
+from apframe.io.files import read_head, read_unpacked, stamp, write_whole
+from apframe.io.format import NUMBER, Format
 from apframe.schema import FLAT_LISTS, TABLES, Dataset, canonical, from_arrow_stream, split_boxes
 
 if TYPE_CHECKING:
@@ -121,6 +122,55 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     dataset = _dataset(cut[0], str(path), annotations)
     dataset.defer(attributes, None if masks else read_masks)
     return dataset
+
+
+class Coco(Format):
+    """COCO's JSON as a format of files; results are a JSON list."""
+
+    name = "coco"
+    title = "COCO JSON"
+    dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
+    results_are = "a JSON file, plain or gzip, with a list of detections"
+    image_ids = category_ids = NUMBER
+    holds = {
+        **{table: ("*", *(column.name for column in TABLES[table])) for table in ("images", "categories", "annotations")},
+        "detections": ("*", *(column.name for column in TABLES["detections"] if column.name not in ("detection_id", "area"))),
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A JSON object with one of COCO's lists near its beginning, and no database."""
+        head = read_head(path)
+        is_there = any(f'"{section}"'.encode() in head for section in _SECTIONS)
+        return head.lstrip()[:1] == b"{" and is_there and b'"database"' not in head
+
+    def is_results(self, path: Path) -> bool:
+        """A JSON list of objects with an image_id; or an empty one."""
+        head = read_head(path)
+        return head.lstrip()[:1] == b"[" and (b'"image_id"' in head or head.strip() == b"[]")
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; with masks, but not the other attributes of the annotations."""
+        text = read_unpacked(path)
+        cut = _cut_annotations(text)
+        annotations = None if cut is None else _scan_annotations(memoryview(text)[cut[1]], masks=True)
+        return _tables(_parsed(text, path) if cut is None or annotations is None else cut[0], str(path), annotations)[0]
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """See `read_coco`."""
+        return read_coco(path, masks=masks)
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `read_result_columns`."""
+        return read_result_columns(path)
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `write_coco`."""
+        write_coco(dataset, path)
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `write_coco_results`."""
+        write_coco_results(detections, path)
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
@@ -328,6 +378,15 @@ def _first_row(text: bytes | memoryview, path: Path) -> dict[str, Any]:
 
 def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) -> Dataset:
     """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
+    frames, json_columns = _tables(data, source, annotations)
+    dataset = Dataset(**frames)
+    dataset.other_sections = {name: value for name, value in data.items() if name not in _SECTIONS}
+    dataset.json_columns = json_columns
+    return dataset
+
+
+def _tables(data: Any, source: str, annotations: pl.DataFrame | None) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
+    """The tables, not checked yet, and which of their columns are JSON text."""
     if isinstance(data, list):
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
     if not isinstance(data, dict):
@@ -347,10 +406,7 @@ def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) ->
         frame, as_json = _frame(table, data[table])
         frames[table] = _canonical_names(table, frame)
         json_columns |= {(table, name) for name in as_json}
-    dataset = Dataset(**frames)
-    dataset.other_sections = {name: value for name, value in data.items() if name not in _SECTIONS}
-    dataset.json_columns = json_columns
-    return dataset
+    return frames, json_columns
 
 
 def _results(rows: Any, source: str) -> pl.DataFrame:

@@ -29,6 +29,32 @@ def is_packed(path: Path) -> bool:
         return file.read(len(_GZIP)) == _GZIP
 
 
+def read_head(path: Path, size: int = 1 << 16) -> bytes:
+    """The first bytes of a file, unpacked when it is gzip; none where it cannot be read."""
+    try:
+        with path.open("rb") as file:
+            is_packed = file.read(len(_GZIP)) == _GZIP
+        with gzip.open(path) if is_packed else path.open("rb") as file:
+            return file.read(size)
+    except (OSError, EOFError, zlib.error):
+        return b""
+
+
+def read_text(path: Path) -> str:
+    """A text file, unpacked when it is gzip, without a byte order mark; an error names the line that is no UTF-8."""
+    return decoded(path, read_unpacked(path))
+
+
+def decoded(path: Path, content: bytes) -> str:
+    """What `read_text` gives, of bytes that were read from the path."""
+    content = content.removeprefix(b"\xef\xbb\xbf")
+    try:
+        return content.decode()
+    except UnicodeDecodeError as error:
+        line = content.count(b"\n", 0, error.start) + 1
+        raise FormatError(f"{path}: line {line} is not UTF-8 text ({error.reason}); convert the file") from error
+
+
 @contextmanager
 def _reading(path: Path) -> Iterator[None]:
     try:

@@ -11,7 +11,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, first_line, listed
-from apframe.io.files import is_packed, read_unpacked
+from apframe.io.files import decoded, is_packed, read_unpacked
 from apframe.schema import canonical, refuse_equal_pairs
 
 _QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
@@ -164,11 +164,7 @@ def _count_blanks(source: Path | bytes, block: int = 1 << 18) -> dict[str, int]:
 
 def _read_lines(path: Path, content: bytes, fields: Sequence[str], number: str) -> pl.DataFrame:
     """Line by line: any blanks between fields, empty lines left out, and errors that name lines."""
-    try:
-        text = content.removeprefix(b"\xef\xbb\xbf").decode()
-    except UnicodeDecodeError as error:
-        line = content.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path}: line {line} is not UTF-8 text ({error.reason}); convert the file") from error
+    text = decoded(path, content)
     lines = pl.DataFrame({"line": text.split("\n")}).with_row_index("number", offset=1)
     table = lines.with_columns(pl.col("line").str.extract_all(r"[^ \t\r\v\f]+")).filter(pl.col("line").list.len() > 0)
     if table.is_empty():

@@ -1,0 +1,87 @@
+"""Class-and-box text: a folder with a file for each image, `class left top width height` in each line."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.io.format import Format
+from apframe.io.lines import (
+    first_fields,
+    is_number,
+    read_lines,
+    refuse_blanks,
+    some_text_files,
+    take_fields,
+    text_files,
+    write_lines,
+)
+from apframe.schema import Dataset
+
+_BOX = ("x", "y", "width", "height")
+
+
+class Boxes(Format):
+    """Text with a class and a box in pixels in each line, and the score after the class where they are results.
+
+    An image is called as its file without the ending; its size is not known. A class is called as it stands there.
+
+    Source: the layout of the folders groundtruths and detections in rafaelpadilla's Object-Detection-Metrics.
+    """
+
+    name = "boxes"
+    title = "class-and-box text"
+    dataset_is = "a folder of text files, one for each image, lines of class left top width height"
+    results_are = "the same, lines of class score left top width height"
+    dataset_from = results_from = ("folder",)
+    holds = {"images": (), "categories": (), "annotations": _BOX, "detections": ("score", *_BOX)}
+
+    def is_dataset(self, path: Path) -> bool:
+        """Five fields, of which the first is no number."""
+        return _is_like(first_fields(text_files(path)), 5)
+
+    def is_results(self, path: Path) -> bool:
+        """Six fields, of which the first is no number."""
+        return _is_like(first_fields(text_files(path)), 6)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`."""
+        annotations = _read(path, ("category_id", *_BOX))
+        names = annotations.select(pl.col("category_id").unique().sort())
+        return {
+            "images": pl.DataFrame({"image_id": [file.stem for file in text_files(path)]}, schema={"image_id": pl.String}),
+            "categories": names.with_columns(name="category_id"),
+            "annotations": annotations,
+        }
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `Format.read_results`."""
+        return _read(path, ("category_id", "score", *_BOX))
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `Format.write`."""
+        _write(dataset.annotations, path, ("category_id", *_BOX), dataset.images["image_id"])
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `Format.write_results`."""
+        images = detections["image_id"].unique(maintain_order=True) if dataset is None else dataset.images["image_id"]
+        _write(detections, path, ("category_id", "score", *_BOX), images)
+
+
+def _is_like(fields: list[str], n_fields: int) -> bool:
+    return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
+
+
+def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
+    paths = some_text_files(folder)
+    frame = take_fields(paths, read_lines(paths), layout, layout[1:])
+    stems = pl.Series("image_id", [file.stem for file in paths], dtype=pl.String)
+    return frame.select(stems.gather(frame["file"]), *layout)
+
+
+def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
+    refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
+    text = pl.concat_str([pl.col(name).cast(pl.String) for name in layout], separator=" ")
+    write_lines(folder, frame.select(name="image_id", text=text), images)

@@ -1,0 +1,94 @@
+"""What a file format is: how its files are told, read and written, and what they can hold."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from apframe.schema import Dataset
+
+ANY, NUMBER, NAME = "any", "number", "name"  # what ids are in a format's files
+
+
+class Format(ABC):
+    """A format of data sets and results, one subclass for each, in a file of its own.
+
+    Attributes
+    ----------
+    name
+        as it is asked for: `read_dataset(path, "voc")`, `--gt-format voc`
+    title
+        as people call it
+    dataset_is, results_are
+        what the files are, in words, for help and errors
+    dataset_from, results_from
+        whether a path is a "file", a "folder", or either; the first is what is written
+    options
+        which of `split` and `image_sizes` its reader of data sets takes
+    fractions
+        whether boxes are fractions of the image, so that results need the images of their data set
+    image_ids, category_ids
+        ids as they stand in the files: ANY, NUMBER (integers), NAME (the file's name without its ending; the name of the class)
+    holds
+        the columns of each table that come back equal, but for the ids above; "*" stands for attributes
+    empty_images, unused_categories
+        whether images without annotations, and categories without, come back
+    """
+
+    name: ClassVar[str]
+    title: ClassVar[str]
+    dataset_is: ClassVar[str]
+    results_are: ClassVar[str]
+    dataset_from: ClassVar[tuple[str, ...]] = ("file",)
+    results_from: ClassVar[tuple[str, ...]] = ("file",)
+    options: ClassVar[tuple[str, ...]] = ()
+    fractions: ClassVar[bool] = False
+    image_ids: ClassVar[str] = NAME
+    category_ids: ClassVar[str] = NAME
+    holds: ClassVar[Mapping[str, tuple[str, ...]]]
+    empty_images: ClassVar[bool] = True
+    unused_categories: ClassVar[bool] = False
+
+    @abstractmethod
+    def is_dataset(self, path: Path) -> bool:
+        """Whether a path, of a kind in `dataset_from`, looks like a data set of this format, by names and a first line."""
+
+    @abstractmethod
+    def is_results(self, path: Path) -> bool:
+        """The same of results."""
+
+    @abstractmethod
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """`images`, `categories` and `annotations`, as `Dataset` takes them, not checked yet.
+
+        Raises
+        ------
+        FormatError
+            what cannot be read, naming file and line
+        """
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """The data set. `masks` says that masks will be compared, to formats that would else leave them for later."""
+        del masks
+        return Dataset(**self.read_tables(path, **options))
+
+    @abstractmethod
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """Detections, as `schema.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
+
+    @abstractmethod
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """Write a data set, whose ids are as this format has them, to a path where nothing is yet."""
+
+    @abstractmethod
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """The same of results: canonical detections."""
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """What values of columns that it holds are lost all the same: column, flags of the rows, what becomes of them."""
+        del table, frame
+        return []

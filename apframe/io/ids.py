@@ -1,0 +1,189 @@
+"""Ids as a format's files have them, names or numbers, and results joined to a data set by names."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, RowError, listed
+from apframe.io.format import ANY, NAME, NUMBER, Format
+from apframe.schema import ID, Dataset, is_known, unknown_ids
+
+JOINED_BY_NAME = ("images", "categories")
+KEYS = {"images": "image_id", "categories": "category_id"}
+_NAMES = {"images": "file_name", "categories": "name"}  # of a data set, and in results that name both
+_STEM = r"\.[^./\\]*$"
+
+
+def stems(files: pl.Expr) -> pl.Expr:
+    r"""The names of files without folders and without ending.
+
+    >>> pl.DataFrame({"a": ["train\\1.jpg", "x/000007.b.png", "9"]}).select(stems(pl.col("a")))["a"].to_list()
+    ['1', '000007.b', '9']
+    """
+    return _bare(files).str.replace(_STEM, "")
+
+
+def _bare(files: pl.Expr) -> pl.Expr:
+    return files.str.replace(r"^.*[/\\]", "")
+
+
+def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
+    """The data set with ids as the format has them; the same one where they are so already.
+
+    Names are the files' without folders and ending (the ids as text where there is no file_name) and those of the categories;
+    numbers count the rows from 1, where ids are texts.
+
+    Raises
+    ------
+    RowError
+        two images or categories would have the same name
+    """
+    new = {table: _new_ids(dataset.core(table), table, kind) for table, kind in _kinds(format_).items()}
+    if all(new[table].equals(dataset.core(table)[KEYS[table]]) for table in new):
+        return dataset
+    annotations = dataset.annotations
+    frames = {}
+    for table, key in KEYS.items():
+        frames[table] = dataset.core(table).with_columns(new[table].alias(key))
+        if new[table].dtype == ID and not new[table].equals(dataset.core(table)[key]):  # the texts stay as names
+            frames[table] = frames[table].with_columns(pl.coalesce(_NAMES[table], dataset.core(table)[key]))
+        annotations = annotations.with_columns(_replaced(annotations[key], dataset.core(table)[key], new[table]))
+    lists = {"images": ["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], "categories": ["parent_ids"]}
+    for table, names in lists.items():
+        for name in set(names) & set(frames[table].columns):
+            frames[table] = frames[table].with_columns(
+                _replaced_in_lists(frames[table][name], dataset.core("categories")["category_id"], new["categories"])
+            )
+    translated = Dataset(**frames, annotations=annotations)
+    translated.other_sections, translated.json_columns = dataset.other_sections, dataset.json_columns
+    return translated
+
+
+def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Dataset | None) -> pl.DataFrame:
+    """Canonical detections with ids as the format has them, by their data set where one is given.
+
+    Raises
+    ------
+    ParameterError
+        the format numbers what has names here, and there is no data set that would say the numbers
+    UnknownIdError
+        detections of images or categories that the data set does not have
+    """
+    for table, kind in _kinds(format_).items():
+        ids = detections[KEYS[table]]
+        if dataset is not None:
+            known = dataset.core(table)[KEYS[table]]
+            is_there = is_known(ids, known)
+            if not is_there.all():
+                raise unknown_ids("detections", detections, ids.name, table, is_there, "give the data set of these results")
+            ids = _replaced(ids, known, _new_ids(dataset.core(table), table, kind))
+        elif kind == NAME:
+            ids = ids.cast(pl.String)
+        elif kind == NUMBER and ids.dtype == pl.String:
+            raise ParameterError(
+                f"{format_.title} numbers its {table}, and these results name them; give the data set that they are of"
+            )
+        detections = detections.with_columns(ids)
+    return detections
+
+
+def _kinds(format_: Format) -> dict[str, str]:
+    return {"images": format_.image_ids, "categories": format_.category_ids}
+
+
+def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
+    ids = frame[KEYS[table]]
+    if kind == ANY or (kind == NUMBER and ids.dtype == ID):
+        return ids
+    if kind == NUMBER:
+        return pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ids.name)
+    name = pl.col(_NAMES[table])
+    names = frame.select(pl.coalesce(stems(name) if table == "images" else name, pl.col(ids.name).cast(pl.String)))
+    new = names.to_series().alias(ids.name)
+    doubled = new.is_duplicated()
+    if doubled.any():
+        which = listed(new.filter(doubled).unique(maintain_order=True).to_list())
+        remedy = "this format knows them by their names alone: rename them"
+        raise RowError(table, f"the name is not unique ({which})", ids.name, ids.filter(doubled).to_list(), remedy)
+    return new
+
+
+def _replaced(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
+    return values.replace_strict(old, new, return_dtype=new.dtype) if len(old) else values.cast(new.dtype)
+
+
+def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
+    rows = values.to_frame().with_row_index("row")
+    items = rows.explode(values.name, empty_as_null=False, keep_nulls=False)
+    items = items.with_columns(_replaced(items[values.name], old, new))
+    lists = items.group_by("row", maintain_order=True).agg(values.name)
+    return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
+
+
+def join_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str]) -> pl.DataFrame:
+    """Detections with the ids that a data set has for the images and categories that they name.
+
+    Parameters
+    ----------
+    detections
+        with a name for each image or category: the column `file_name`, or `image_id` where there is none; the column `name`, or
+        `category_id`
+    dataset
+        its images are known by `file_name`: as it is, without folders, or without folders and ending, whichever is the first
+        that all names are among; where that is null by `image_id`. Its categories by `name`.
+    tables
+        "images", "categories", or both
+
+    Raises
+    ------
+    ParameterError
+        another table
+    UnknownIdError
+        names that the data set does not have
+    RowError
+        a name that several images or categories have
+
+    >>> dataset = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
+    >>> found = pl.DataFrame({"image_id": ["a"], "category_id": ["cat"]})
+    >>> join_by_name(found, dataset, ["images", "categories"]).rows()
+    [(7, 3)]
+    """
+    tables = [tables] if isinstance(tables, str) else list(tables)
+    unknown = [table for table in tables if table not in JOINED_BY_NAME]
+    if unknown:
+        raise ParameterError(f"join_by_name takes {' and '.join(JOINED_BY_NAME)}, not {listed(unknown)}")
+    for table in tables:
+        key, name = KEYS[table], _NAMES[table]
+        names = detections[name if name in detections.columns else key].cast(pl.String)
+        detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))
+    return detections
+
+
+def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
+    """The ids of what is named."""
+    key = KEYS[table]
+    own = owner.select(key, called=pl.coalesce(_NAMES[table], pl.col(key).cast(pl.String)))
+    forms = [pl.col("called"), _bare(pl.col("called")), stems(pl.col("called"))] if table == "images" else [pl.col("called")]
+    asked = names.alias("called").to_frame()
+    for form in forms:
+        called, wanted = own.with_columns(form), asked.select(form).to_series()
+        known = is_known(wanted, called["called"])
+        if known.all():
+            break
+    if not known.all():
+        shown = detections.with_columns(names.alias(key))
+        raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {_NAMES[table]} of the {table}")
+    doubled = called["called"].is_duplicated() & is_known(called["called"], wanted.unique())
+    if doubled.any():
+        which = listed(called["called"].filter(doubled).unique(maintain_order=True).to_list())
+        raise RowError(
+            table,
+            f"{_NAMES[table]} is not unique ({which})",
+            key,
+            own[key].filter(doubled).to_list(),
+            "results cannot be joined by it",
+        )
+    called = called.filter(~called["called"].is_duplicated())
+    return _replaced(wanted, called["called"], called[key])

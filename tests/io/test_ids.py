@@ -1,0 +1,121 @@
+"""Ids as formats have them, and results that name images and categories."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import IdTypeError, ParameterError, RowError, UnknownIdError
+from apframe.io.boxes import Boxes
+from apframe.io.coco import Coco
+from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
+
+BOX = {"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}
+
+
+def dataset(files: list[str | None], names: list[str | None], image: Any = 1, category: Any = 1) -> apf.Dataset:
+    of_texts = isinstance(image, str)
+    images = {"image_id": [f"i{n}" if of_texts else n for n in range(1, len(files) + 1)], "file_name": files}
+    categories = {"category_id": [f"c{n}" if of_texts else n for n in range(1, len(names) + 1)], "name": names}
+    return apf.Dataset(images, categories, {"image_id": [image], "category_id": [category], **BOX})
+
+
+def test_numbers_become_names_of_files_and_classes() -> None:
+    named = with_ids_of(Boxes(), dataset(["val/a.b.jpg", None], ["cat", "dog"], 1, 2))
+    assert named.images["image_id"].to_list() == ["a.b", "2"]
+    assert named.categories["category_id"].to_list() == ["cat", "dog"]
+    assert named.annotations.select("image_id", "category_id").rows() == [("a.b", "dog")]
+
+
+def test_names_become_numbers_and_stay_as_names() -> None:
+    numbered = with_ids_of(Coco(), dataset([None, "b.jpg"], [None, "dog"], "i2", "c1"))
+    assert numbered.images.select("image_id", "file_name").rows() == [(1, "i1"), (2, "b.jpg")]
+    assert numbered.categories.select("category_id", "name").rows() == [(1, "c1"), (2, "dog")]
+    assert numbered.annotations.select("image_id", "category_id").rows() == [(2, 1)]
+
+
+def test_lists_of_categories_go_with_them() -> None:
+    images = {"image_id": [1, 2], "neg_category_ids": [[4, 3], []]}
+    categories = {"category_id": [3, 4], "name": ["cat", "animal"], "parent_ids": [[4], []]}
+    named = with_ids_of(Boxes(), apf.Dataset(images, categories, {}))
+    assert named.images["neg_category_ids"].to_list() == [["animal", "cat"], []]
+    assert named.categories["parent_ids"].to_list() == [["animal"], []]
+
+
+def test_ids_that_fit_stay() -> None:
+    given = dataset(["a.jpg"], ["cat"])
+    assert with_ids_of(Coco(), given) is given
+
+
+def test_two_files_of_one_name_are_refused() -> None:
+    with pytest.raises(RowError, match=r"images: the name is not unique \('a'\) where image_id is 1, 2; .* rename them"):
+        with_ids_of(Boxes(), dataset(["x/a.jpg", "y/a.jpg"], ["cat"]))
+
+
+def test_results_go_with_their_data_set() -> None:
+    found = pl.DataFrame({"detection_id": [1], "image_id": [1], "category_id": [2]})
+    named = results_with_ids_of(Boxes(), found, dataset(["a.jpg"], ["cat", "dog"]))
+    assert named.rows() == [(1, "a", "dog")]
+
+
+def test_results_without_a_data_set_keep_ids_as_text() -> None:
+    found = pl.DataFrame({"detection_id": [1], "image_id": [7], "category_id": [2]})
+    assert results_with_ids_of(Boxes(), found, None).rows() == [(1, "7", "2")]
+    with pytest.raises(ParameterError, match="COCO JSON numbers its images, and these results name them; give the data set"):
+        results_with_ids_of(Coco(), found.cast({"image_id": pl.String}), None)
+
+
+def test_results_of_unknown_images_are_not_translated() -> None:
+    found = pl.DataFrame({"detection_id": [1], "image_id": [9], "category_id": [2]})
+    with pytest.raises(UnknownIdError, match="image_id is not among the images where detection_id is 1; unknown: 9"):
+        results_with_ids_of(Boxes(), found, dataset(["a.jpg"], ["cat"]))
+
+
+JOINS = {
+    "as they are": (["val/a.jpg", "b.jpg"], ["val/a.jpg", "b.jpg"]),
+    "without folders": (["val/a.jpg", "val/b.jpg"], ["a.jpg", "test/b.jpg"]),
+    "without ending": (["val/a.jpg", "val/b.jpg"], ["a", "b.png"]),
+    "by id where there is no file": ([None, "b.jpg"], ["1", "b.jpg"]),
+}
+
+
+@pytest.mark.parametrize(("files", "named"), JOINS.values(), ids=JOINS)
+def test_images_are_joined_by_file_name(files: list[str | None], named: list[str]) -> None:
+    found = pl.DataFrame({"image_id": named})
+    assert join_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
+
+
+def test_columns_of_names_come_before_ids() -> None:
+    found = pl.DataFrame({"image_id": [0, 0], "file_name": ["b.jpg", "a.jpg"], "category_id": [0, 1], "name": ["dog", "cat"]})
+    joined = join_by_name(found, dataset(["a.jpg", "b.jpg"], ["cat", "dog"]), ["images", "categories"])
+    assert joined.select("image_id", "category_id").rows() == [(2, 2), (1, 1)]
+
+
+def test_unknown_and_ambiguous_names_are_refused() -> None:
+    given = dataset(["x/a.jpg", "y/a.jpg"], ["cat", "cat"])
+    with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; .* joined to the file_name of the images"):
+        join_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
+    with pytest.raises(
+        RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; results cannot be joined by it"
+    ):
+        join_by_name(pl.DataFrame({"image_id": ["a"]}), given, "images")
+    with pytest.raises(RowError, match=r"categories: name is not unique \('cat'\)"):
+        join_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "categories")
+    with pytest.raises(ParameterError, match="join_by_name takes images and categories, not 'files'"):
+        join_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "files")
+
+
+def test_a_name_that_nobody_asks_for_may_be_ambiguous() -> None:
+    given = dataset(["x/a.jpg", "y/a.jpg", "b.jpg"], ["cat"])
+    assert join_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
+
+
+def test_evaluate_joins_when_asked_and_says_how_when_not() -> None:
+    given = dataset(["a.jpg"], ["cat"])
+    found = {"image_id": ["a"], "category_id": ["cat"], "score": [0.5], **BOX}
+    assert apf.evaluate(given, found, join_by_name=["images", "categories"]).metrics["recall"][0] == 1
+    with pytest.raises(IdTypeError, match=r'or join them by name \(join_by_name="images"\)$'):
+        apf.evaluate(given, found)
