@@ -11,9 +11,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.analysis.keys import bins as bins
     from apframe.analysis.keys import quantiles as quantiles
     from apframe.analysis.patches import evaluate_patches as evaluate_patches
+    from apframe.checks.check import check as check
     from apframe.evaluation import Evaluation as Evaluation
     from apframe.evaluation import evaluate as evaluate
     from apframe.evaluation import read_evaluation as read_evaluation
+    from apframe.evaluator import Evaluator as Evaluator
     from apframe.io.coco import read_coco as read_coco
     from apframe.io.coco import read_coco_results as read_coco_results
     from apframe.io.coco import write_coco as write_coco
@@ -94,7 +96,9 @@ _HOMES = {
     "apframe.analysis.comparison": "bootstrap_mean compare_runs",
     "apframe.analysis.keys": "bins quantiles",
     "apframe.analysis.patches": "evaluate_patches",
+    "apframe.checks.check": "check",
     "apframe.evaluation": "Evaluation evaluate read_evaluation",
+    "apframe.evaluator": "Evaluator",
     "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.io.formats": "formats read_dataset read_results write_dataset write_results",
     "apframe.io.trec": "read_qrels read_run",

@@ -21,8 +21,6 @@ from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
 
-_SEVERITIES = ("error", "warning", "note")
-
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
@@ -165,6 +163,8 @@ def check_files(
 
     Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
     """
+    from apframe.checks.check import worst  # for this alone
+
     with _progress() as say:
         say("checking")
         findings = apf.check(
@@ -181,9 +181,9 @@ def check_files(
     else:
         for line in findings.iter_rows(named=True):
             print(_finding(line))
-        counts = [f"{n} {name}{'' if n == 1 else 's'}" for name in _SEVERITIES if (n := (findings["severity"] == name).sum())]
-        print(", ".join(counts) or "nothing found")
-    raise typer.Exit({"error": 1, "warning": 3}.get(str(findings["severity"].min()), 0) if findings.height else 0)
+        counts = findings.group_by("severity").len().sort("severity").rows()
+        print(", ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts) or "nothing found")
+    raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
 @app.command("convert", short_help="Convert a data set, or results, from one format to another.")
@@ -383,7 +383,7 @@ def _read_both(
 
 def _finding(line: dict[str, Any]) -> str:
     rows = f" [{', '.join(line['rows'])}{', …' if line['n_rows'] > len(line['rows']) else ''}]" if line["rows"] else ""
-    return f"{line['severity']}: {line['table']}: {line['problem']}{rows}; {line['remedy']}"
+    return f"{line['severity']}: {line['problem']}{rows}; {line['remedy']}"
 
 
 def _words(text: str | None) -> list[str]:

@@ -63,9 +63,9 @@ def evaluate(
     truth
         a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO
     detections
-        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or a
-        list of dicts as COCO's results. In the place of a box there may be another shape: `mask`, `keypoints`, `corners`,
-        or `start_time` and `end_time`. Two paths are read side by side.
+        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
+        a list of dicts as COCO's results. In the place of a box there may be another shape: `mask`, `keypoints`, `corners`, or
+        `start_time` and `end_time`. Two paths are read side by side.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
     iou_type

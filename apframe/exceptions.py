@@ -26,15 +26,16 @@ class ColumnError(InputError):
 class RowError(InputError):
     """Some rows of a table hold values that cannot be right.
 
-    `table` is the table's name, `key` its id column (or "row", counted from 1), `rows` the ids of all such rows.
+    `table` is the table's name, `key` its id column (or "row", counted from 1), `rows` the ids of all such rows; `problem` and
+    `remedy` are the words of the message.
     """
 
     def __init__(self, table: str, problem: str, key: str, rows: Iterable[Any], remedy: str) -> None:
-        self.table, self.key, self.rows = table, key, list(rows)
+        self.table, self.problem, self.key, self.rows, self.remedy = table, problem, key, list(rows), remedy
         super().__init__(f"{table}: {problem} where {key} is {listed(self.rows)}; {remedy}")
 
     def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
-        return _restored, (type(self), str(self), self.table, self.key, self.rows)
+        return type(self), (self.table, self.problem, self.key, self.rows, self.remedy)
 
 
 class DuplicateIdError(RowError):
@@ -93,6 +94,10 @@ class CountWarning(ApframeWarning):
     """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 
 
+class RepeatedImageWarning(ApframeWarning):
+    """Several results of an image came, which differ; one of them was kept."""
+
+
 class RunsDifferWarning(ApframeWarning):
     """Runs that stand side by side were measured on different data or by different rules."""
 
@@ -131,9 +136,3 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     in_case = {name.lower(): name for name in known}
     near = difflib.get_close_matches(word.lower(), in_case, 3)
     return f"; did you mean {', '.join(in_case[name] for name in near)}?" if near else f"; there are {', '.join(known)}"
-
-
-def _restored(kind: type[RowError], message: str, table: str, key: str, rows: list[Any]) -> RowError:
-    error = kind.__new__(kind, message)
-    error.args, error.table, error.key, error.rows = (message,), table, key, rows
-    return error

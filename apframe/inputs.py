@@ -39,7 +39,7 @@ class Inputs:
     `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
     resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
     be unread; `tables` has them. `masks` are those of the detections, if they are compared and had to be
-    decoded already, to make boxes of them.
+    decoded already, to make boxes of them; `annotation_masks` those of the annotations, where somebody has them decoded.
     """
 
     dataset: Dataset
@@ -49,6 +49,7 @@ class Inputs:
     category_ids: pl.Series
     by_category: bool
     masks: Runs | None = None
+    annotation_masks: Runs | None = None
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""
@@ -88,20 +89,14 @@ def make_inputs(
 ) -> Inputs:
     """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
 
-    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
-    one that is missing or unknown is taken for the first category's.
-
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
     >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
     [1, 2]
     """
-    if protocol.agnostic and protocol.ties == "input":
-        detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
-    found = canonical_detections(detections, dataset)
+    found = check_detections(detections, dataset, category_ids, protocol)
     _refuse_intervals("annotations", dataset.core("annotations"), protocol)
-    _refuse_intervals("detections", found, protocol)
     _warn_of_lists(dataset.core("images"), protocol)
     _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
     if protocol.per_image and protocol.max_detections[-1] is not None:
@@ -126,8 +121,30 @@ def make_inputs(
     return inputs
 
 
+def check_detections(detections: Any, dataset: Dataset, category_ids: pl.Series | None, protocol: Protocol) -> pl.DataFrame:
+    """Detections as a canonical table, as far as they can be checked without the annotations.
+
+    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
+    one that is missing or unknown is taken for the first category's.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> found = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
+    >>> check_detections(found, dataset, None, COCO)["area"].to_list()
+    [81.0]
+    """
+    if protocol.agnostic and protocol.ties == "input":
+        detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
+    found = canonical_detections(detections, dataset)
+    _refuse_intervals("detections", found, protocol)
+    return found
+
+
 def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
-    """The data set with the masks that are compared, boxes, and annotations of the parents of their categories."""
+    """The data set with the masks that are compared, boxes, and annotations of the parents of their categories.
+
+    One that is prepared already stays as it is.
+    """
     if "mask" in protocol.similarity.needs:
         dataset.read_masks()
     annotations = dataset.core("annotations")
@@ -230,12 +247,8 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
 
 def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
     """The detections on images and of categories that are evaluated."""
-    known = is_known(found["image_id"], dataset.core("images")["image_id"])
-    if drop_unknown_images:
-        found = found.filter(known)
-    elif not known.all():
-        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
-        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+    on_known = on_known_images(found, dataset, drop=drop_unknown_images)
+    found = found if on_known.all() else found.filter(on_known)
     listed_ids = dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
@@ -247,3 +260,17 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     if unknown.any() or len(category_ids) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], category_ids))
     return found
+
+
+def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:
+    """Flags: is each detection on an image of the data set? Unless the others are to be dropped, they are an error.
+
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> on_known_images(pl.DataFrame({"image_id": [1, 2]}), dataset, drop=True).to_list()
+    [True, False]
+    """
+    known = is_known(found["image_id"], dataset.core("images")["image_id"])
+    if not (drop or known.all()):
+        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+    return known

@@ -49,7 +49,7 @@ class Pipeline:
     def __init__(self, inputs: Inputs, protocol: Protocol) -> None:
         self.detections, self.annotations = inputs.detections, inputs.annotations
         self.image_ids, self.category_ids = inputs.image_ids, inputs.category_ids
-        self.images, self._masks = inputs.dataset.images, inputs.masks
+        self.images, self._masks = inputs.dataset.images, (inputs.masks, inputs.annotation_masks)
         self.protocol = protocol
         names = [name for name, *_ in protocol.area_ranges]
         self.area_names = pl.Series(names, dtype=pl.Enum(names))
@@ -98,7 +98,7 @@ class Pipeline:
             detections, annotations = (with_image_sizes(frame, self.images) for frame in (detections, annotations))
         least = min(self.protocol.iou_thresholds[0], NEARLY_ONE)
         if isinstance(similarity, MaskSimilarity):
-            return similarity.pair(detections, annotations, least, self._masks)
+            return similarity.pair(detections, annotations, least, *self._masks)
         return similarity.pair(detections, annotations, least)
 
     @cached_property

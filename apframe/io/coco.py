@@ -154,7 +154,7 @@ class Coco(Format):
         text = read_unpacked(path)
         cut = _cut_annotations(text)
         annotations = None if cut is None else _scan_annotations(memoryview(text)[cut[1]], masks=True)
-        return _tables(_parsed(text, path) if cut is None or annotations is None else cut[0], str(path), annotations)[0]
+        return tables_of_json(_parsed(text, path) if cut is None or annotations is None else cut[0], str(path), annotations)[0]
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """See `read_coco`."""
@@ -378,14 +378,16 @@ def _first_row(text: bytes | memoryview, path: Path) -> dict[str, Any]:
 
 def _dataset(data: Any, source: str, annotations: pl.DataFrame | None = None) -> Dataset:
     """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
-    frames, json_columns = _tables(data, source, annotations)
+    frames, json_columns = tables_of_json(data, source, annotations)
     dataset = Dataset(**frames)
     dataset.other_sections = {name: value for name, value in data.items() if name not in _SECTIONS}
     dataset.json_columns = json_columns
     return dataset
 
 
-def _tables(data: Any, source: str, annotations: pl.DataFrame | None) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
+def tables_of_json(
+    data: Any, source: str, annotations: pl.DataFrame | None
+) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
     """The tables, not checked yet, and which of their columns are JSON text."""
     if isinstance(data, list):
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")

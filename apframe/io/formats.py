@@ -80,8 +80,8 @@ def read_dataset(
         return source
     if not isinstance(source, (str, Path)):
         return read_coco(source, masks=masks)
-    chosen = _choose(Path(source), format, "dataset")
-    return chosen.read(Path(source), masks=masks, **_taken(chosen, split=split, image_sizes=image_sizes))
+    chosen = choose_format(Path(source), format, "dataset")
+    return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
 
 def read_results(
@@ -118,7 +118,7 @@ def read_result_table(
         found: Any = read_result_columns(source)
     elif isinstance(source, (str, Path)):
         path = Path(source)
-        chosen = _choose(path, format, "results")
+        chosen = choose_format(path, format, "results")
         found = chosen.read_results(path, dataset() if chosen.fractions else None)
     else:
         found = source
@@ -169,7 +169,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: Da
     return lost
 
 
-def _choose(path: Path, name: str | None, role: str) -> Format:
+def choose_format(path: Path, name: str | None, role: str) -> Format:
     """The format that was named, or the only one that the path looks like; `role` is "dataset" or "results"."""
     if not path.exists():
         raise FormatError(f"{path}: there is no such file or folder")
@@ -206,7 +206,7 @@ def _words(format_: Format, role: str) -> str:
     return format_.dataset_is if role == "dataset" else format_.results_are
 
 
-def _taken(format_: Format, **options: Any) -> dict[str, Any]:
+def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     """The options that were given, all of which the format takes."""
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:

@@ -100,8 +100,10 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     )
 
 
-def read_both(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None) -> tuple[Runs, Runs]:
-    """The masks of both tables, which are of one size where they are of one image; `found` if the detections' are known.
+def read_both(
+    detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None, expected: Runs | None = None
+) -> tuple[Runs, Runs]:
+    """The masks of both tables, which are of one size where they are of one image; `found` and `expected` if they are known.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
     >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
@@ -109,11 +111,10 @@ def read_both(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs |
     (1, 1)
     """
     with ThreadPoolExecutor(1) as other_thread:
-        expecting = other_thread.submit(read_masks, "annotations", annotations)
-        found = read_masks("detections", detections) if found is None else found
-        expected = expecting.result()
-    _check_sizes(detections, annotations, found, expected)
-    return found, expected
+        expecting = other_thread.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
+        masks = (read_masks("detections", detections) if found is None else found), expecting.result()
+    _check_sizes(detections, annotations, *masks)
+    return masks
 
 
 def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:

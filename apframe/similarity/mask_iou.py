@@ -25,12 +25,17 @@ class MaskSimilarity(Similarity):
     uses_images: ClassVar[bool] = True
 
     def pair(
-        self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float, found: Runs | None = None
+        self,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        least: float,
+        found: Runs | None = None,
+        expected: Runs | None = None,
     ) -> pl.DataFrame:
-        """See `Similarity.pair`; `found` are the masks of the detections where these have been decoded before."""
+        """See `Similarity.pair`; `found` and `expected` are the masks of the tables where they have been decoded before."""
         from apframe.similarity.mask_columns import read_both
 
-        return self.compare(*read_both(detections, annotations, found), detections, annotations, least)
+        return self.compare(*read_both(detections, annotations, found, expected), detections, annotations, least)
 
     @abstractmethod
     def compare(

@@ -1,0 +1,127 @@
+"""Boxes and areas that cannot be meant: outside their image, empty, in other units, twice the same."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Iterable
+
+import polars as pl
+
+from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.checks.masks import has_mask
+from apframe.schema import TABLES
+from apframe.similarity.box_iou import BOX, box_iou
+from apframe.similarity.extents import with_image_sizes
+
+_SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1
+_NEAR = 0.9  # IoU from which two boxes are taken for one
+_MOSTLY = 0.99  # a share that is nearly all
+_OFTEN = 0.1  # a share of boxes beyond their image that is no slip
+
+
+def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
+    """Of rows with boxes `outside_image`, `empty_box`, `fractions`, `corners`.
+
+    Parameters
+    ----------
+    table
+        "annotations" or "detections"
+    frame, images
+        canonical; where the size of an image is not known, nothing is said about what is outside of it
+
+    Notes
+    -----
+    `corners` are boxes given as left, top, right, bottom: taken as they are, a tenth of them or more end beyond their image,
+    but in nearly all rows the third and fourth number are at least the first and second, and inside the image.
+
+    >>> boxes = pl.DataFrame({"detection_id": [1], "image_id": [1], "x": [90.0], "y": [0.0], "width": [20.0], "height": [9.0]})
+    >>> images = pl.DataFrame({"image_id": [1], "image_width": [100], "image_height": [100]})
+    >>> [(finding.check, finding.problem) for finding in check_boxes("detections", boxes, images)]
+    [('outside_image', '1 of 1 detections: the box is partly outside its image, by up to 10 pixels')]
+    """
+    has_size = (pl.col("image_width") > 0) & (pl.col("image_height") > 0)
+    frame = frame.select(TABLES[table][0].name, "image_id", *BOX).filter(pl.col("x").is_not_null())
+    boxes = with_image_sizes(frame, images)
+    boxes = boxes.with_columns(pl.when(has_size).then(pl.col("image_width", "image_height")))
+    right, bottom = pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height")
+    beyond = pl.max_horizontal(-pl.col("x"), -pl.col("y"), right - pl.col("image_width"), bottom - pl.col("image_height"))
+    is_out = (right <= 0) | (bottom <= 0) | (pl.col("x") >= pl.col("image_width")) | (pl.col("y") >= pl.col("image_height"))
+    sized = pl.col("image_width").is_not_null()
+    flags = boxes.select(
+        wholly=sized & is_out & (beyond > _SLACK),
+        partly=sized & ~is_out & (beyond > _SLACK),
+        beyond=pl.when(sized).then(beyond),
+        empty=(pl.col("width") == 0) | (pl.col("height") == 0),
+        fits=pl.col("width").is_between("x", "image_width") & pl.col("height").is_between("y", "image_height"),
+        fraction=pl.all_horizontal(pl.col(name).is_between(0, 1) for name in BOX),
+    )
+    furthest, share_fits, share_out = flags.select(
+        pl.col("beyond").filter("partly").max().fill_null(0),
+        pl.col("fits").mean().fill_null(0),
+        (pl.col("wholly") | pl.col("partly")).mean().fill_null(0),
+    ).row(0)
+    if share_fits >= _MOSTLY and share_out >= _OFTEN:
+        problem = "x + width or y + height is beyond the image again and again, as if boxes were left, top, right, bottom"
+        yield of_table("warning", "corners", table, boxes.height, problem, "give width = right - left, height = bottom - top")
+    elif boxes.height and flags["fraction"].all() and not flags["empty"].all():
+        problem = "all boxes are within 0 and 1, as if they were fractions of the image"
+        yield of_table("warning", "fractions", table, boxes.height, problem, "multiply them by the sizes of their images")
+    else:
+        remedy = "is it the right image, and are its width and height the right way round?"
+        problem = "the box is wholly outside its image"
+        yield from of_rows("warning", "outside_image", table, boxes, flags["wholly"], problem, remedy)
+        problem = f"the box is partly outside its image, by up to {furthest:,.0f} pixels"
+        remedy = "clip them if they are not meant so; IoU counts all of a box"
+        yield from of_rows("note", "outside_image", table, boxes, flags["partly"], problem, remedy)
+    problem = "width or height is 0, and such a box matches nothing"
+    severity = "warning" if table == "annotations" else "note"
+    yield from of_rows(severity, "empty_box", table, boxes, flags["empty"], problem, "remove them, or give their size")
+
+
+def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
+    """`image_size`: a width or height that is given, but not positive.
+
+    >>> images = pl.DataFrame({"image_id": [1], "image_width": [0], "image_height": [480]})
+    >>> [finding.check for finding in check_image_sizes(images)]
+    ['image_size']
+    """
+    wrong = images.select(((pl.col("image_width") < 1) | (pl.col("image_height") < 1)).fill_null(False)).to_series()
+    problem, remedy = "image_width or image_height is not positive", "give the size in pixels, or null where it is not known"
+    yield from of_rows("warning", "image_size", "images", images, wrong, problem, remedy)
+
+
+def check_areas(annotations: pl.DataFrame) -> Iterable[Finding]:
+    """`area_of_box`: without a mask, but with an area that is larger than the box, by more than a hundredth and a pixel.
+
+    >>> annotations = pl.DataFrame({"annotation_id": [3], "width": [9.0], "height": [9.0], "area": [500.0]})
+    >>> [finding.rows for finding in check_areas(annotations)]
+    [('3',)]
+    """
+    flags = (annotations["area"] > 1.01 * annotations["width"] * annotations["height"] + 1).fill_null(False)
+    if "mask" in annotations.columns:
+        flags &= ~has_mask(annotations["mask"])
+    problem, remedy = "area is larger than the box", "correct it: area ranges go by it"
+    yield from of_rows("warning", "area_of_box", "annotations", annotations, flags, problem, remedy)
+
+
+def check_near_duplicates(annotations: pl.DataFrame) -> Iterable[Finding]:
+    """`near_duplicate`: annotations of an image and category that overlap an earlier one by IoU .9 or more; crowds aside.
+
+    >>> annotations = pl.DataFrame({
+    ...     "annotation_id": [1, 2], "image_id": [1, 1], "category_id": [1, 1], "is_crowd": [False, False],
+    ...     "x": [0.0, 0.0], "y": [0.0, 0.0], "width": [99.0, 99.0], "height": [99.0, 98.0]})
+    >>> [finding.rows for finding in check_near_duplicates(annotations)]
+    [('2',)]
+    """
+    # areas of such boxes differ by less than the step, so that only neighbouring sizes are compared: cells may be crowded
+    size = ((pl.col("width") * pl.col("height")).log() / -math.log(_NEAR - 0.01)).floor().cast(pl.Int64)
+    boxes = annotations.lazy().with_row_index("place").filter(~pl.col("is_crowd") & (pl.col("width") * pl.col("height") > 0))
+    boxes = boxes.select("place", "image_id", "category_id", *BOX, size=size)
+    near = pl.concat([boxes.with_columns(pl.col("size") + step) for step in (-1, 0, 1)])
+    pairs = boxes.join(near, on=["image_id", "category_id", "size"]).with_columns(is_crowd=pl.lit(False))
+    pairs = pairs.filter(pl.col("place") > pl.col("place_right"))
+    later = pairs.filter(box_iou() >= _NEAR).select("place").unique().collect(engine="streaming")["place"]
+    flags = pl.int_range(annotations.height, dtype=pl.UInt32, eager=True).is_in(later.implode())
+    problem = f"nearly the box of an earlier one in the same image and category (IoU {_NEAR} or more)"
+    remedy = "keep one of each: a detection matches only one, the other is missed"
+    yield from of_rows("warning", "near_duplicate", "annotations", annotations, flags, problem, remedy)

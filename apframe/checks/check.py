@@ -1,0 +1,116 @@
+"""`check`: everything that is wrong or suspicious in a data set and its results, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any
+
+import polars as pl
+
+from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
+from apframe.checks.findings import Finding, as_table
+from apframe.checks.masks import check_masks
+from apframe.checks.references import check_references, check_truth
+from apframe.checks.results import check_numbers, check_repeats, check_scores
+from apframe.checks.shifted_ids import check_shifts
+from apframe.checks.sources import read_found, read_truth
+from apframe.schema import Dataset
+
+
+def check(
+    truth: Any,
+    detections: Any = None,
+    *,
+    format: str | None = None,
+    results_format: str | None = None,
+    split: str | None = None,
+    image_sizes: Any = None,
+    join_by_name: str | Sequence[str] = (),
+) -> pl.DataFrame:
+    """What is wrong or suspicious in a data set, and in results if they are given.
+
+    It reports everything, where `evaluate` stops at the first error: rows that cannot be right are named and left out, and the
+    rest is looked at.
+
+    Parameters
+    ----------
+    truth
+        as `evaluate` takes it: a `Dataset`, a path of any format, a dict as `json.load` returns it for COCO; also a dict of
+        the tables `images`, `categories` and `annotations`, which hold columns
+    detections
+        as `evaluate` takes them; None: only the ground truth is looked at
+    format, results_format
+        of paths, by default told from them; see `formats`
+    split, image_sizes
+        see `read_dataset`
+    join_by_name
+        see `read_results`
+
+    Returns
+    -------
+    A row for each finding, none where all is well; the most severe first, then those of most rows:
+
+    - `severity`: "error" (evaluation refuses it), "warning" (numbers are probably not what is meant), "note" (worth knowing)
+    - `check`: a short name of what was looked for
+    - `table`, `n_rows`, `rows`: where it is, in how many rows, and the ids of the first five ("row 3": the third one, where
+      ids are missing; none where it is about the table as a whole)
+    - `problem`, `remedy`: in words, with numbers, and what to do
+
+    Raises
+    ------
+    FormatError
+        a path that is missing or of no format that can be told, a file that cannot be parsed
+    ParameterError
+        no such format, or an option that it does not take
+
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}], "annotations": [
+    ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},
+    ...     {"id": 2, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> check(truth).select("severity", "check", "rows", "problem").rows()  # doctest: +NORMALIZE_WHITESPACE
+    [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
+     ('note', 'unused_category', ['2'], '1 of 2 categories: no annotation is of it')]
+    """
+    with ThreadPoolExecutor(1) as other_thread:
+        reading = other_thread.submit(read_truth, truth, format, split, image_sizes)
+        found, of_results = None, list[Finding]()
+        if detections is not None:
+            found, of_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)
+        dataset, findings = reading.result()
+    findings = findings + of_results
+    if dataset is not None:
+        findings += _check_dataset(dataset)
+    if found is not None:
+        findings += _check_results(found, dataset)
+    return as_table(findings)
+
+
+def worst(findings: pl.DataFrame) -> str | None:
+    """The highest severity among findings, None if there are none.
+
+    >>> worst(check({"images": [], "categories": [], "annotations": []}))
+    'warning'
+    """
+    return None if findings.is_empty() else findings["severity"].min()  # type: ignore[return-value]
+
+
+def _check_dataset(dataset: Dataset) -> Iterable[Finding]:
+    images, annotations = dataset.core("images"), dataset.core("annotations")
+    yield from check_truth(dataset)
+    yield from check_image_sizes(images)
+    yield from check_boxes("annotations", annotations, images)
+    yield from check_areas(annotations)
+    yield from check_near_duplicates(annotations)
+    yield from check_masks("annotations", annotations, images)
+
+
+def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Finding]:
+    yield from check_scores(found)
+    yield from check_repeats(found)
+    yield from check_numbers(found)
+    if dataset is not None:
+        images = dataset.core("images")
+        yield from check_references(found, dataset)
+        yield from check_boxes("detections", found, images)
+        yield from check_masks("detections", found, images)
+        yield from check_shifts(found, dataset)

@@ -1,0 +1,69 @@
+"""Masks that cannot be decoded, and areas that are not those of their masks."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+import polars as pl
+
+from apframe.checks.findings import Finding, of_rows
+from apframe.checks.refused import accept
+from apframe.similarity.extents import with_image_sizes
+
+# An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
+# published areas of COCO's crowds by up to 13 %.
+_SHARE, _PER_SIDE = 0.25, 0.5
+
+
+def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
+    """`missing_mask`, `invalid_mask`, and of annotations `area_of_mask`.
+
+    An area is in doubt where it differs from the number of pixels by more than a quarter of these, and half the mask's width
+    and height.
+
+    >>> images = pl.DataFrame({"image_id": [1], "image_width": [100], "image_height": [100]})
+    >>> triangle = pl.DataFrame({
+    ...     "annotation_id": [1], "image_id": [1], "area": [10000.0], "mask": ["[[0, 0, 100, 0, 0, 100]]"]})
+    >>> [finding.problem for finding in check_masks("annotations", triangle, images)]
+    ['1 of 1 annotations: area is not that of the mask, of 1 that of a box around it']
+    """
+    if "mask" not in frame.columns:
+        return
+    from apframe.similarity.mask_columns import mask_extents, read_masks  # which brings in NumPy
+
+    given = frame.filter(has_mask(frame["mask"]))
+    if given.is_empty():
+        return
+    missing = ~has_mask(frame["mask"])
+    problem, remedy = "there is no mask, while others have one", "give it where masks are compared; boxes do without"
+    yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
+    decoded, findings = accept(
+        {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
+        lambda **frames: (frames[table], mask_extents(read_masks(table, frames[table]))),
+        "invalid_mask",
+    )
+    yield from findings
+    if decoded is None or table != "annotations":
+        return
+    rows, extents = decoded
+    area, pixels = rows["area"], extents["area"]
+    slack = _SHARE * pixels + _PER_SIDE * (extents["width"] + extents["height"])
+    wrong = (area - pixels).abs() > slack
+    around = extents["width"] * extents["height"]
+    n_boxes = int((wrong & ((area - around).abs() <= _PER_SIDE * 2 * (extents["width"] + extents["height"]) + 1)).sum())
+    problem = f"area is not that of the mask, of {n_boxes:,} that of a box around it"
+    remedy = "give the number of its pixels: area ranges go by it"
+    yield from of_rows("warning", "area_of_mask", table, rows, wrong, problem, remedy)
+
+
+def has_mask(masks: pl.Series) -> pl.Series:
+    """Flags: neither null nor an empty list, which some tools write where there is only a box.
+
+    >>> has_mask(pl.Series(["[[0, 0, 9, 0, 9, 9]]", "[]", None])).to_list()
+    [True, False, False]
+    """
+    if masks.dtype == pl.String:
+        return ~masks.str.contains(r"^\s*\[\s*\]\s*$").fill_null(True)
+    if isinstance(masks.dtype, pl.List):
+        return masks.list.len().fill_null(0) > 0
+    return masks.is_not_null()

@@ -1,0 +1,179 @@
+"""What a `Dataset` or an evaluation would refuse, all of it: refused rows are reported and left out, then it is tried again."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import TypeVar
+
+import polars as pl
+
+from apframe.checks.findings import Finding, first_few, of_rows, of_table
+from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError
+from apframe.io.ids import join_by_name
+from apframe.schema import TABLES, Dataset, canonical, with_id_types
+
+PLACE = "place in the source"
+_NAMES = {UnknownIdError: "unknown_reference", IdTypeError: "id_types", ColumnError: "column"}
+Made = TypeVar("Made")
+
+
+def accept_truth(frames: Mapping[str, pl.DataFrame]) -> tuple[Dataset | None, list[Finding]]:
+    """A data set of what is right in raw tables, and why the rest of it is refused.
+
+    Refused rows of images and categories keep their ids and lose the rest; other rows are left out. There is no data set
+    where a table lacks a column, or holds another type than it needs.
+
+    >>> dataset, findings = accept_truth({
+    ...     "images": pl.DataFrame({"image_id": [1, 1]}), "categories": pl.DataFrame({"category_id": [1]}),
+    ...     "annotations": pl.DataFrame({"image_id": [1, 2], "category_id": 1, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2})})
+    >>> dataset, [(finding.check, finding.rows) for finding in findings]
+    (Dataset(1 images, 1 categories, 1 annotations), [('duplicate_id', ('1',)), ('unknown_reference', ('2',))])
+    """
+    tables, findings = {}, []
+    for table, frame in frames.items():
+        tables[table], found = _accept_table(table, frame)
+        findings += found
+    whole = {table: frame for table, frame in tables.items() if frame is not None}
+    if len(whole) < len(tables):
+        return None, findings
+    dataset, found = accept(whole, Dataset)
+    return dataset, findings + found
+
+
+def accept_detections(
+    frame: pl.DataFrame, dataset: Dataset | None, join_tables: str | Sequence[str] = ()
+) -> tuple[pl.DataFrame | None, list[Finding]]:
+    """The same of detections: a canonical table, with ids of the types of their data set if there is one.
+
+    Detections of images and categories that it does not have stay in, unless they are to be joined to these by name.
+
+    >>> accept_detections(pl.DataFrame({"image_id": [1]}), None)[1][0].check
+    'column'
+    """
+    findings: list[Finding] = []
+    if dataset is not None and join_tables:
+        named = {"detections": _numbered("detections", frame)}
+        joined, findings = accept(named, lambda detections: join_by_name(detections, dataset, join_tables))
+        if joined is None:
+            return None, findings
+        frame = joined
+    found, further = _accept_table("detections", frame)
+    findings += further
+    if found is None or dataset is None:
+        return found, findings
+    typed, further = accept({"detections": found}, lambda detections: with_id_types("detections", detections, dataset))
+    return typed, findings + further
+
+
+def accept(
+    frames: Mapping[str, pl.DataFrame], make: Callable[..., Made], name: str = "invalid_value"
+) -> tuple[Made | None, list[Finding]]:
+    """What is made of tables, without the rows that are refused; None where tables are refused as a whole.
+
+    Parameters
+    ----------
+    frames
+        by their names, which are the keywords of `make`; each with its key
+    make
+        raises `RowError`, `ColumnError` or `IdTypeError`
+    name
+        of findings of rows, where their error has none of its own
+    """
+    frames = dict(frames)
+    findings: list[Finding] = []
+    while True:
+        try:
+            return make(**frames), findings
+        except RowError as error:
+            if error.table not in frames:
+                return None, [*findings, of_error(error, frames)]
+            frame, finding, is_double = frames[error.table], of_error(error, frames, name), isinstance(error, DuplicateIdError)
+            if not is_double and finding not in findings:  # doubles were reported already
+                findings.append(finding)
+            frames[error.table] = _without(error.table, frame, _refused(frame, error), is_double=is_double)
+            if frames[error.table].equals(frame):
+                return None, [*findings, finding]
+        except (ColumnError, IdTypeError) as error:
+            return None, [*findings, of_error(error, frames)]
+
+
+def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Finding:
+    """An error as a finding; `frames` are the tables that may be meant, `name` that of a finding of rows.
+
+    >>> of_error(ColumnError("images: no column image_id; there are a, b")).problem
+    'no column image_id'
+    """
+    check = next((given for kind, given in _NAMES.items() if isinstance(error, kind)), name)
+    if not isinstance(error, RowError):
+        where, _, what = str(error).partition(": ") if isinstance(error, ColumnError) else (str(error), "", str(error))
+        table, (problem, _, remedy) = where.partition(".")[0], what.partition("; ")
+        return of_table("error", check, table, (frames or {}).get(table, pl.DataFrame()).height, problem, remedy)
+    frame, n_rows, rows = (frames or {}).get(error.table), len(error.rows), first_few(error.rows)
+    of_all = f"{n_rows:,} {error.table}" if frame is None else f"{n_rows:,} of {frame.height:,} {error.table}"
+    if error.key == "row":
+        places = error.rows if frame is None else frame[PLACE].gather([row - 1 for row in error.rows])
+        rows = tuple(f"row {place}" for place in first_few(places))
+    return Finding("error", check, error.table, n_rows, rows, f"{of_all}: {error.problem}", error.remedy)
+
+
+def _accept_table(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Finding]]:
+    if PLACE not in frame.columns:  # as it is, so that errors tell of its own columns alone
+        try:
+            return canonical(table, frame), []
+        except ColumnError as error:
+            return None, [of_error(error, {table: frame})]
+        except RowError:
+            pass
+    frame = _numbered(table, frame)
+    findings = _duplicates(table, frame)
+    accepted, refused = accept({table: frame}, lambda **frames: canonical(table, frames[table]))
+    return (None if accepted is None else accepted.drop(PLACE, strict=False)), findings + refused
+
+
+def _numbered(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the places of its rows, and with a key where it may do without: as it is numbered if all is right."""
+    key = TABLES[table][0]
+    if not frame.columns:  # a table of nothing may have no columns either
+        return frame
+    if PLACE not in frame.columns:
+        frame = frame.with_row_index(PLACE, offset=1)
+    if not key.required and key.name not in frame.columns:
+        frame = frame.with_columns(pl.col(PLACE).cast(pl.Int64).alias(key.name))
+    return frame
+
+
+def _duplicates(table: str, frame: pl.DataFrame) -> list[Finding]:
+    name = TABLES[table][0].name
+    if name not in frame.columns:
+        return []
+    key = frame[name]
+    if key.dtype.is_nested() or (key.is_sorted() and (key.shift() != key).all()):
+        return []
+    doubled = key.is_duplicated() & key.is_not_null()
+    ids = key.filter(doubled).unique(maintain_order=True)
+    ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
+    problem = f"{name} is not unique, {len(ids):,} ids stand in several rows"
+    found = of_rows("error", "duplicate_id", table, frame, doubled, problem, "make the ids unique")
+    return [Finding(**{**vars(finding), "rows": first_few(ids)}) for finding in found]
+
+
+def _refused(frame: pl.DataFrame, error: RowError) -> pl.Series:
+    """Flags of the rows that an error names."""
+    if error.key == "row":
+        return pl.int_range(1, frame.height + 1, eager=True).is_in(pl.Series(error.rows).implode())
+    ids = pl.Series(error.rows)
+    return frame[error.key].cast(ids.dtype).is_in(ids.implode())
+
+
+def _without(table: str, frame: pl.DataFrame, refused: pl.Series, *, is_double: bool) -> pl.DataFrame:
+    """The frame without what is refused of it: later rows of an id, or attributes of images and categories, or rows.
+
+    Other tables refer to images and categories, which stay for that as long as their ids are right.
+    """
+    key = TABLES[table][0].name
+    if is_double:
+        return frame.unique(key, keep="first", maintain_order=True)
+    others = pl.exclude(key, PLACE)
+    if table in ("images", "categories") and frame.filter(refused).select(others.count()).sum_horizontal().sum():
+        return frame.with_columns(pl.when(~refused).then(others).name.keep())
+    return frame.filter(~refused)

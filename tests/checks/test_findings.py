@@ -1,0 +1,315 @@
+"""Each finding on a tiny data set: the row of the table that is expected, and no other of that severity."""
+
+from __future__ import annotations
+
+import copy
+from collections.abc import Callable
+from typing import Any
+
+import polars as pl
+import pytest
+
+from apframe.checks.check import check, worst
+
+Row = dict[str, Any]
+Found = tuple[str, str, str, int, list[str]]
+
+SQUARE = {"size": [100, 100], "counts": [0, 5, 95, 5, 9895]}  # 10 pixels
+CLEAN: dict[str, list[Row]] = {
+    "images": [
+        {"id": 1, "width": 100, "height": 100, "file_name": "a.jpg"},
+        {"id": 4, "width": 100, "height": 100, "file_name": "b.jpg"},
+    ],
+    "categories": [{"id": 2, "name": "cat"}, {"id": 5, "name": "dog"}, {"id": 9, "name": "owl"}],
+    "annotations": [
+        {"id": 11, "image_id": 1, "category_id": 2, "bbox": [10, 10, 40, 30], "area": 900},
+        {"id": 12, "image_id": 1, "category_id": 5, "bbox": [60, 60, 20, 20], "area": 400},
+        {"id": 13, "image_id": 4, "category_id": 9, "bbox": [50, 5, 30, 40], "area": 1000},
+    ],
+    "detections": [
+        {"image_id": 1, "category_id": 2, "bbox": [11, 10, 40, 30], "score": 0.9},
+        {"image_id": 1, "category_id": 5, "bbox": [60, 61, 20, 20], "score": 0.4},
+        {"image_id": 4, "category_id": 9, "bbox": [50, 5, 31, 40], "score": 0.7},
+    ],
+}
+
+
+def changed(table: str, place: int, **fields: Any) -> dict[str, list[Row]]:
+    data = copy.deepcopy(CLEAN)
+    data[table][place] |= fields
+    return data
+
+
+def with_rows(**rows: list[Row]) -> dict[str, list[Row]]:
+    return {table: [*CLEAN[table], *rows.get(table, [])] for table in CLEAN}
+
+
+def of_all(table: str, change: Callable[[Row], Row]) -> dict[str, list[Row]]:
+    return CLEAN | {table: [row | change(row) for row in CLEAN[table]]}
+
+
+def found(data: dict[str, list[Row]]) -> list[Found]:
+    return check(data, data["detections"]).select("severity", "check", "table", "n_rows", "rows").rows()
+
+
+def as_corners(row: Row) -> Row:
+    x, y, width, height = row["bbox"]
+    return {"bbox": [x, y, x + width, y + height]}
+
+
+def test_a_clean_set_gives_an_empty_table() -> None:
+    findings = check(CLEAN, CLEAN["detections"])
+    assert findings.is_empty() and worst(findings) is None
+    assert findings.schema == {
+        "severity": pl.Enum(["error", "warning", "note"]),
+        "check": pl.String,
+        "table": pl.String,
+        "n_rows": pl.Int64,
+        "rows": pl.List(pl.String),
+        "problem": pl.String,
+        "remedy": pl.String,
+    }
+
+
+ERRORS: dict[str, tuple[dict[str, list[Row]], Found]] = {
+    "image twice": (
+        with_rows(images=[CLEAN["images"][0] | {"file_name": "c.jpg"}]),
+        ("error", "duplicate_id", "images", 2, ["1"]),
+    ),
+    "category twice": (with_rows(categories=[{"id": 9, "name": "eel"}]), ("error", "duplicate_id", "categories", 2, ["9"])),
+    "annotation twice": (changed("annotations", 1, id=11), ("error", "duplicate_id", "annotations", 2, ["11"])),
+    "unknown image": (
+        with_rows(annotations=[{"id": 14, "image_id": 8, "category_id": 2, "bbox": [0, 0, 9, 9]}]),
+        ("error", "unknown_reference", "annotations", 1, ["14"]),
+    ),
+    "unknown category": (
+        with_rows(annotations=[{"id": 14, "image_id": 1, "category_id": 7, "bbox": [0, 0, 9, 9]}]),
+        ("error", "unknown_reference", "annotations", 1, ["14"]),
+    ),
+    "unknown listed category": (
+        changed("images", 0, neg_category_ids=[77]),
+        ("error", "unknown_reference", "images", 1, ["1"]),
+    ),
+    "results of an unknown image": (
+        with_rows(detections=[{"image_id": 8, "category_id": 2, "bbox": [0, 0, 9, 9], "score": 0.1}]),
+        ("error", "unknown_image", "detections", 1, ["4"]),
+    ),
+    "score missing": (
+        with_rows(detections=[{"image_id": 1, "category_id": 2, "bbox": [0, 0, 9, 9]}]),
+        ("error", "invalid_value", "detections", 1, ["4"]),
+    ),
+    "score NaN": (
+        with_rows(detections=[{"image_id": 1, "category_id": 2, "bbox": [0, 0, 9, 9], "score": float("nan")}]),
+        ("error", "invalid_value", "detections", 1, ["4"]),
+    ),
+    "negative width": (
+        with_rows(annotations=[{"id": 14, "image_id": 1, "category_id": 2, "bbox": [50, 0, -9, 9]}]),
+        ("error", "invalid_value", "annotations", 1, ["14"]),
+    ),
+    "infinite box": (
+        with_rows(annotations=[{"id": 14, "image_id": 1, "category_id": 2, "bbox": [0, 0, float("inf"), 9]}]),
+        ("error", "invalid_value", "annotations", 1, ["14"]),
+    ),
+    "no box in a row": (
+        with_rows(annotations=[{"id": 14, "image_id": 1, "category_id": 2}]),
+        ("error", "invalid_value", "annotations", 1, ["14"]),
+    ),
+    "no box in a row of the results": (
+        with_rows(detections=[{"image_id": 1, "category_id": 2, "score": 0.2, "bbox": [1, 2]}]),
+        ("error", "invalid_value", "detections", 1, ["row 4"]),
+    ),
+    "a word for a number": (
+        with_rows(annotations=[{"id": 14, "image_id": 1, "category_id": 2, "bbox": [0, 0, 9, 9], "area": "big"}]),
+        ("error", "invalid_value", "annotations", 1, ["14"]),
+    ),
+    "a row that is no object": (
+        CLEAN | {"detections": [*CLEAN["detections"], 7]},
+        ("error", "invalid_value", "detections", 1, ["row 4"]),  # type: ignore[list-item]
+    ),
+    "results with ids of another type": (
+        of_all("detections", lambda row: {"image_id": str(row["image_id"])}),
+        ("error", "id_types", "detections", 3, []),
+    ),
+    "mask that cannot be decoded": (
+        changed("annotations", 1, segmentation=[[1, 2, 3]]),
+        ("error", "invalid_mask", "annotations", 1, ["12"]),
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), ERRORS.values(), ids=ERRORS)
+def test_what_is_refused_is_an_error(data: dict[str, list[Row]], expected: Found) -> None:
+    assert [row for row in found(data) if row[0] == "error"] == [expected]
+
+
+SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
+    "file name twice": (changed("images", 1, file_name="a.jpg"), ("warning", "duplicate_name", "images", 2, ["1", "4"])),
+    "category name twice": (changed("categories", 1, name="cat"), ("warning", "duplicate_name", "categories", 2, ["2", "5"])),
+    "annotation id 0": (changed("annotations", 2, id=0), ("warning", "annotation_id_0", "annotations", 1, ["0"])),
+    "unused category": (
+        with_rows(categories=[{"id": 20, "name": "eel"}]),
+        ("note", "unused_category", "categories", 1, ["20"]),
+    ),
+    "image without annotations": (
+        with_rows(images=[{"id": 20, "file_name": "c.jpg"}]),
+        ("note", "image_without_annotations", "images", 1, ["20"]),
+    ),
+    "image of no size": (changed("images", 1, width=0), ("warning", "image_size", "images", 1, ["4"])),
+    "annotation partly outside": (
+        changed("annotations", 1, bbox=[90, 60, 12, 40]),
+        ("note", "outside_image", "annotations", 1, ["12"]),
+    ),
+    "detection partly outside": (
+        changed("detections", 1, bbox=[60, -3, 20, 20]),
+        ("note", "outside_image", "detections", 1, ["2"]),
+    ),
+    "annotation wholly outside": (
+        changed("annotations", 1, bbox=[160, 60, 20, 20]),
+        ("warning", "outside_image", "annotations", 1, ["12"]),
+    ),
+    "annotation without width": (
+        changed("annotations", 1, bbox=[60, 60, 0, 20], area=0),
+        ("warning", "empty_box", "annotations", 1, ["12"]),
+    ),
+    "detection without height": (changed("detections", 1, bbox=[60, 60, 20, 0]), ("note", "empty_box", "detections", 1, ["2"])),
+    "area larger than its box": (changed("annotations", 1, area=500), ("warning", "area_of_box", "annotations", 1, ["12"])),
+    "area larger than its box, the mask an empty list": (
+        changed("annotations", 1, area=500, segmentation=[]),
+        ("warning", "area_of_box", "annotations", 1, ["12"]),
+    ),
+    "area of a box in the place of the mask's": (
+        with_rows(
+            annotations=[
+                {
+                    "id": 14,
+                    "image_id": 1,
+                    "category_id": 2,
+                    "bbox": [0, 0, 50, 50],
+                    "area": 2500,
+                    "segmentation": [[0, 0, 50, 0, 0, 50]],
+                }
+            ]
+        ),
+        ("warning", "area_of_mask", "annotations", 1, ["14"]),
+    ),
+    "mask missing": (
+        changed("annotations", 1, segmentation=SQUARE, area=10, bbox=[0, 0, 2, 5]),
+        ("note", "missing_mask", "annotations", 2, ["11", "13"]),
+    ),
+    "near duplicate": (
+        with_rows(annotations=[CLEAN["annotations"][0] | {"id": 14, "bbox": [10, 10, 40, 29]}]),
+        ("warning", "near_duplicate", "annotations", 1, ["14"]),
+    ),
+    "annotations as fractions": (
+        of_all("annotations", lambda row: {"bbox": [side / 100 for side in row["bbox"]], "area": None}),
+        ("warning", "fractions", "annotations", 3, []),
+    ),
+    "detections as corners": (of_all("detections", as_corners), ("warning", "corners", "detections", 3, [])),
+    "no annotations": (CLEAN | {"annotations": []}, ("warning", "no_annotations", "annotations", 0, [])),
+    "no detections": (CLEAN | {"detections": []}, ("warning", "no_detections", "detections", 0, [])),
+    "unknown category of results": (
+        with_rows(detections=[{"image_id": 1, "category_id": 7, "bbox": [0, 0, 9, 9], "score": 0.1}]),
+        ("warning", "unknown_category", "detections", 1, ["4"]),
+    ),
+    "score above 1": (changed("detections", 2, score=70), ("warning", "score_outside_0_1", "detections", 1, ["3"])),
+    "score below 0": (changed("detections", 0, score=-0.1), ("warning", "score_outside_0_1", "detections", 1, ["1"])),
+    "equal scores": (of_all("detections", lambda _: {"score": 0.5}), ("warning", "equal_scores", "detections", 3, [])),
+    "an image's results twice": (
+        with_rows(detections=[CLEAN["detections"][2]]),
+        ("warning", "repeated_image", "images", 1, ["4"]),
+    ),
+    "many detections of a category": (
+        with_rows(detections=[CLEAN["detections"][2] | {"score": k / 500} for k in range(100)]),
+        ("note", "many_of_category", "images", 1, ["4"]),
+    ),
+    "many detections of an image": (
+        with_rows(detections=[CLEAN["detections"][0] | {"score": k / 500, "category_id": [2, 5][k % 2]} for k in range(100)]),
+        ("note", "many_detections", "images", 1, ["1"]),
+    ),
+    "category ids one too small": (
+        of_all("detections", lambda row: {"category_id": row["category_id"] - 1}),
+        ("warning", "shifted_ids", "detections", 3, []),
+    ),
+    "category ids one too large": (
+        of_all("detections", lambda row: {"category_id": row["category_id"] + 1}),
+        ("warning", "shifted_ids", "detections", 3, []),
+    ),
+    "category ids are places": (
+        of_all("detections", lambda row: {"category_id": [2, 5, 9].index(row["category_id"])}),
+        ("warning", "shifted_ids", "detections", 3, []),
+    ),
+    "image ids one too small": (
+        of_all("detections", lambda row: {"image_id": row["image_id"] - 1}),
+        ("warning", "shifted_ids", "detections", 3, []),
+    ),
+}
+
+
+@pytest.mark.parametrize(("data", "expected"), SUSPICIONS.values(), ids=SUSPICIONS)
+def test_what_is_suspicious_is_found(data: dict[str, list[Row]], expected: Found) -> None:
+    assert expected in found(data)
+
+
+NO_SUSPICIONS = {
+    "box a pixel outside": changed("annotations", 1, bbox=[80.9, 60, 20, 20]),
+    "image sizes unknown": of_all("images", lambda _: {"width": None, "height": None}),
+    "area a little larger than its box": changed("annotations", 1, area=404),
+    "same boxes of two categories": changed("annotations", 1, bbox=CLEAN["annotations"][0]["bbox"], area=900),
+    "boxes of IoU .89": with_rows(annotations=[CLEAN["annotations"][0] | {"id": 14, "bbox": [10, 10, 40, 26.7], "area": 800}]),
+    "a group over an object": with_rows(annotations=[CLEAN["annotations"][0] | {"id": 14, "iscrowd": 1}]),
+    "empty lists for masks": of_all("annotations", lambda _: {"segmentation": []}),
+    "a detection twice, but not all of its image": with_rows(detections=[CLEAN["detections"][0]]),
+    "many detections, but not more than 100": with_rows(
+        detections=[CLEAN["detections"][2] | {"score": k / 500} for k in range(99)]
+    ),
+    "one score": CLEAN | {"detections": CLEAN["detections"][:1]},
+    "image names that are missing": of_all("images", lambda _: {"file_name": None}),
+}
+
+
+@pytest.mark.parametrize("data", NO_SUSPICIONS.values(), ids=NO_SUSPICIONS)
+def test_what_is_common_is_silent(data: dict[str, list[Row]]) -> None:
+    assert found(data) == []
+
+
+def test_ids_that_are_all_known_are_told_from_a_shift_by_what_they_overlap() -> None:
+    places = [(image_id, category_id, 10 * k) for image_id in (1, 2, 3) for category_id in (2, 3) for k in range(5)]
+    truth = {
+        "images": [{"id": image_id} for image_id in (1, 2, 3)],
+        "categories": [{"id": category_id, "name": str(category_id)} for category_id in (1, 2, 3, 4)],
+        "annotations": [
+            {"id": number, "image_id": image_id, "category_id": category_id, "bbox": [x, 50 * category_id, 9, 9]}
+            for number, (image_id, category_id, x) in enumerate(places, 1)
+        ],
+    }
+    results = [row | {"category_id": row["category_id"] - 1, "score": row["id"] / 100} for row in truth["annotations"]]
+    assert [problem for name, problem in check(truth, results).select("check", "problem").rows() if name == "shifted_ids"] == [
+        "category_id looks 1 too small: 0 of 2 ids are unknown, 0 by that; 30 of 30 detections overlap an annotation so, "
+        "0 as they are"
+    ]
+    assert "shifted_ids" not in check(truth, [row | {"score": 0.5} for row in truth["annotations"]])["check"]
+
+
+def test_repeats_are_counted() -> None:
+    data = with_rows(detections=[*CLEAN["detections"][:2], *CLEAN["detections"]])
+    findings = check(data, data["detections"])
+    assert findings.select("check", "rows", "problem").rows() == [
+        ("repeated_image", ["1", "4"], "all results of 2 of 2 images are there 2 times or more, 5 detections too many")
+    ]
+
+
+def test_findings_are_sorted_by_severity_then_rows() -> None:
+    data = with_rows(
+        images=[{"id": 20}, {"id": 21}], categories=[{"id": 9, "name": "eel"}, {"id": 30, "name": "cat"}],
+        detections=[CLEAN["detections"][2] | {"score": 7}],
+    )  # fmt: skip
+    findings = check(data, data["detections"])
+    assert findings.select("severity", "check", "n_rows").rows() == [
+        ("error", "duplicate_id", 2),
+        ("warning", "duplicate_name", 2),
+        ("warning", "score_outside_0_1", 1),
+        ("note", "image_without_annotations", 2),
+        ("note", "unused_category", 1),
+    ]
+    assert worst(findings) == "error"
+    assert worst(findings.filter(pl.col("severity") != "error")) == "warning"
