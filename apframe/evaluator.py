@@ -12,7 +12,7 @@ import polars as pl
 from polars import selectors
 
 from apframe.evaluation import Evaluation
-from apframe.exceptions import ColumnError, ParameterError, RepeatedImageWarning, first_line, listed
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RepeatedImageWarning, first_line, listed
 from apframe.inputs import check_detections, choose_categories, make_inputs, on_known_images
 from apframe.io.formats import read_dataset, read_result_table
 from apframe.protocols.coco import COCO
@@ -218,7 +218,12 @@ class Evaluator:
         if not table["image_id"].is_sorted():
             table = table.sort("image_id", maintain_order=True)
         if "detection_id" in table.columns:
-            table = canonical("detections", table)
+            try:
+                table = canonical("detections", table)
+            except DuplicateIdError as error:  # as it is where each update numbers its own
+                remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
+                problem = "detection_id is not unique over all updates"
+                raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
         table = table.select(*known, *sorted(set(table.columns) - set(known)))
         self._updates, self._repeated = {_kind(table): [table]}, set()
