@@ -6,6 +6,11 @@ from typing import TYPE_CHECKING, Any
 import apframe.ranking.expressions  # noqa: F401 - puts `ap` on Polars expressions
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
+    from apframe.adapters.supervision import from_supervision as from_supervision
+    from apframe.adapters.torchmetrics import MeanAveragePrecision as MeanAveragePrecision
+    from apframe.adapters.torchvision import from_torchvision as from_torchvision
+    from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
+    from apframe.adapters.ultralytics import from_ultralytics as from_ultralytics
     from apframe.analysis.comparison import bootstrap_mean as bootstrap_mean
     from apframe.analysis.comparison import compare_runs as compare_runs
     from apframe.analysis.keys import bins as bins
@@ -40,6 +45,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.protocols.published import PUBLISHED as PUBLISHED
     from apframe.protocols.voc import VOC2007 as VOC2007
     from apframe.protocols.voc import VOC2012 as VOC2012
+    from apframe.pycocotools import patch_pycocotools as patch_pycocotools
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
@@ -93,6 +99,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOMES = {
+    "apframe.adapters.supervision": "from_supervision",
+    "apframe.adapters.torchmetrics": "MeanAveragePrecision",
+    "apframe.adapters.torchvision": "from_torchvision targets_from_torchvision",
+    "apframe.adapters.ultralytics": "from_ultralytics",
     "apframe.analysis.comparison": "bootstrap_mean compare_runs",
     "apframe.analysis.keys": "bins quantiles",
     "apframe.analysis.patches": "evaluate_patches",
@@ -112,6 +122,7 @@ _HOMES = {
     "apframe.protocols.protocol": "Part Protocol",
     "apframe.protocols.published": "PUBLISHED",
     "apframe.protocols.voc": "VOC2007 VOC2012",
+    "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",
     "apframe.ranking.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
     "r_precision recall recall_at_precision reciprocal_rank success",

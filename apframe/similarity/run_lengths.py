@@ -1,13 +1,16 @@
 """COCO's run-length encodings as runs: counts of pixels outside and inside in turn, down the columns, plain or as text.
 
-Source: `rleFrString` of the COCO mask API, which is lenient: here, what is no valid encoding is a fault.
+Source: `rleFrString` of the COCO mask API, which is lenient: here, what is no valid encoding is a fault. Masks are encoded as
+`rleEncode` and `rleToString` do, to the last character.
 """
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 
-from apframe.similarity.runs import BLOCK, MOST_PIXELS, Runs, concatenate, in_blocks, split_at_columns
+from apframe.similarity.runs import BLOCK, MOST_PIXELS, Runs, concatenate, in_blocks, split_at_columns, stretches
 
 _OFFSET, _MORE = 48, 32  # of a character: its zero, and the flag that the number goes on
 _MOST_DIGITS = 7  # 32 bits
@@ -130,3 +133,77 @@ def _runs_of(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width
     n_runs = n_counts // 2
     before = np.repeat((np.cumsum(n_pixels) - n_pixels).astype(np.int32), n_runs)
     return split_at_columns(height, width, n_runs, edges[::2] - before, edges[1::2] - before)
+
+
+def to_text(counts: np.ndarray, n_counts: np.ndarray) -> list[bytes]:
+    """COCO's compressed counts of masks, from the plain counts of all one after the other; what `from_text` reads.
+
+    Source: `rleToString` of the COCO mask API.
+
+    >>> to_text(np.array([1, 3, 0, 40]), np.array([2, 2]))
+    [b'13', b'0X1']
+    """
+    counts, stop = np.asarray(counts, dtype=np.int64), np.cumsum(n_counts)
+    place = np.arange(len(counts)) - np.repeat(stop - n_counts, n_counts)
+    later = np.flatnonzero(place > 2)
+    left = counts.copy()
+    left[later] -= counts[later - 2]
+    characters = np.zeros((len(counts), _MOST_DIGITS), dtype=np.uint8)
+    goes_on, n_characters = np.ones(len(counts), dtype=bool), np.zeros(len(counts), dtype=np.int64)
+    for column in characters.T:
+        digit = left & 31
+        left >>= 5
+        n_characters += goes_on
+        goes_on = goes_on & (left != np.where(digit & 16, -1, 0))
+        column[:] = digit + _OFFSET + np.where(goes_on, _MORE, 0)
+    text = characters[np.arange(_MOST_DIGITS) < n_characters[:, None]].tobytes()
+    ends = np.concatenate([[0], np.cumsum(n_characters)])[np.concatenate([[0], stop])].tolist()
+    return [text[begin:end] for begin, end in pairwise(ends)]
+
+
+def count_runs(masks: Runs) -> tuple[np.ndarray, np.ndarray]:
+    """The plain counts of all masks, one after the other, and how many each mask has; what `from_counts` reads.
+
+    >>> [part.tolist() for part in count_runs(from_counts(np.array([1, 2, 1]), np.array([3]), np.array([2]), np.array([2])))]
+    [[1, 2, 1], [3]]
+    """
+    n_runs, start, stop = stretches(masks)
+    n_pixels = masks.height * masks.width
+    owner = np.repeat(np.arange(len(masks)), n_runs)
+    joins = (stop[:-1] == start[1:]) & (owner[:-1] == owner[1:])  # at the end of a column
+    edges = np.stack([start, stop], axis=1).ravel()
+    is_edge = np.ones(len(edges), dtype=bool)
+    is_edge[1:-1] = ~np.repeat(joins, 2)
+    is_edge[1::2] &= stop < n_pixels[owner]  # at the end of the image no count follows
+    return _counts(edges[is_edge], np.bincount(np.repeat(owner, 2)[is_edge], minlength=len(masks)), n_pixels)
+
+
+def count_pixels(bitmaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The same of bitmaps of one size, Booleans of shape (masks, columns, rows).
+
+    >>> [part.tolist() for part in count_pixels(np.array([[[False, True], [True, False]]]))]
+    [[1, 2, 1], [3]]
+    """
+    n_pixels = int(np.prod(bitmaps.shape[1:]))
+    flags = bitmaps.reshape(-1)
+    changes = np.empty(len(flags), dtype=bool)
+    np.not_equal(flags[1:], flags[:-1], out=changes[1:])
+    begins = np.arange(len(bitmaps)) * n_pixels
+    if n_pixels:
+        changes[begins] = flags[begins]
+    edges = np.flatnonzero(changes)
+    n_edges = np.diff(np.searchsorted(edges, begins), append=len(edges))
+    return _counts(edges - np.repeat(begins, n_edges), n_edges, np.full(len(bitmaps), n_pixels))
+
+
+def _counts(edges: np.ndarray, n_edges: np.ndarray, n_pixels: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Counts from the places where inside and outside change, those of each mask in order."""
+    n_counts = n_edges + 1
+    last = np.cumsum(n_counts) - 1
+    is_edge = np.ones(len(edges) + len(n_edges), dtype=bool)
+    is_edge[last] = False
+    ends = np.empty(len(is_edge), dtype=np.int64)
+    ends[is_edge], ends[last] = edges, n_pixels
+    counts = np.diff(ends, prepend=0)
+    counts[last[:-1] + 1] = ends[last[:-1] + 1]
+    return counts, n_counts

@@ -397,3 +397,47 @@ def erode(masks: Runs, distance: np.ndarray) -> Runs:
     [[1, 1, 3, 3]]
     """
     return transpose(transpose(masks, distance), distance)
+
+
+def stretches(masks: Runs) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """How many runs each mask has, and where these start and stop among the pixels numbered down the columns.
+
+    >>> two_columns = pack([3], [2], [2], np.array([0, 1]), np.array([1, 0]), np.array([3, 2]))
+    >>> [part.tolist() for part in stretches(two_columns)]
+    [[2], [1, 3], [3, 5]]
+    """
+    n_runs = masks.stop - masks.start
+    run = spread(masks.start, n_runs)
+    above = masks.column[run] * np.repeat(masks.height, n_runs)
+    return n_runs, above + masks.top[run], above + masks.bottom[run]
+
+
+def to_bitmaps(masks: Runs) -> np.ndarray:
+    """Masks of one size as an array of flags, 0 or 1, of shape (masks, columns, rows).
+
+    >>> to_bitmaps(pack([3], [2], [1], np.array([1]), np.array([0]), np.array([2]))).tolist()
+    [[[0, 0, 0], [1, 1, 0]]]
+    """
+    n_runs, start, stop = stretches(masks)
+    size = (len(masks), int(masks.width.max(initial=0)), int(masks.height.max(initial=0)))
+    before = np.repeat(np.arange(len(masks)) * (size[1] * size[2]), n_runs)
+    steps = np.zeros(int(np.prod(size)) + 1, dtype=np.int8)
+    steps[before + start] += 1
+    steps[before + stop] -= 1  # where the next column's run starts, it goes on
+    return np.cumsum(steps, dtype=np.int8, out=steps)[:-1].view(np.uint8).reshape(size)
+
+
+def in_at_least(masks: Runs, least: int) -> Runs:
+    """One mask of the pixels that are in at least so many of the masks, which are of one size: 1 is the union.
+
+    >>> one = pack([3, 3], [1, 1], [1, 1], np.array([0, 0]), np.array([0, 1]), np.array([2, 3]))
+    >>> in_at_least(one, 1).area.tolist(), in_at_least(one, 2).area.tolist()
+    ([3], [1])
+    """
+    _, start, stop = stretches(masks)
+    edge = np.concatenate([start, stop])
+    order = np.argsort(edge, kind="stable")  # of equal ones, the starts first: stretches that touch are one
+    is_inside = np.cumsum(np.where(order < len(start), 1, -1)) >= least
+    turns = np.flatnonzero(np.diff(is_inside, prepend=False))
+    ends = edge[order[turns]].astype(np.int32)
+    return split_at_columns(masks.height[:1], masks.width[:1], np.array([len(ends) // 2]), ends[::2], ends[1::2])

@@ -1,0 +1,290 @@
+"""Arrays or tensors of several images as columns: what all adapters have in common.
+
+The objects of an image are a mapping of names to arrays, as torchvision has it: `boxes` (n × 4), `labels`, `scores`, `masks`
+(n × height × width), `keypoints` (n × points × 3) and more, a row for each object.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ParameterError, RowError, listed
+from apframe.schema import canonical
+from apframe.similarity.box_iou import BOX
+from apframe.similarity.run_lengths import count_pixels, to_text
+
+Item = Mapping[str, Any]
+BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
+SHAPES = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints", "rotated": "corners"}
+"""What is compared, and what it is called among the arrays of an image."""
+_MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
+# dimensions behind the first; a word where any number will do
+_DIMENSIONS: dict[str, tuple[int | str, ...]] = {
+    "boxes": (4,), "labels": (), "scores": (), "area": (), "iscrowd": (), "masks": ("height", "width"),
+    "keypoints": ("points", 3), "corners": (4, 2),
+}  # fmt: skip
+_DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
+
+
+def as_array(values: Any) -> np.ndarray:
+    """An array from an array, a list or a tensor of any device and type; nothing of the tensor's library is imported.
+
+    >>> as_array([1, 2]).tolist()
+    [1, 2]
+    """
+    if hasattr(values, "detach"):
+        tensor = values.detach().cpu()
+        try:
+            return np.asarray(tensor.numpy())
+        except TypeError:  # a type that NumPy does not have, as bfloat16; all of them are exact in 32 bits
+            return np.asarray(tensor.float().numpy())
+    return np.asarray(values)
+
+
+def tabulate(
+    source: str,
+    items: Sequence[Item],
+    image_ids: Sequence[int | str],
+    required: Sequence[str],
+    *,
+    optional: Sequence[str] = (),
+    box_format: str = "xyxy",
+) -> pl.DataFrame:
+    """The objects of all images, in order: image_id, and the columns of the arrays.
+
+    Parameters
+    ----------
+    source
+        what the items are called, for errors
+    items
+        of each image the arrays of its objects: `labels`, and others that an image without objects may do without
+    image_ids
+        of each item, see `check_ids`
+    required, optional
+        the arrays that every item must have beside labels; and those that all or none of them have, or some in the case of
+        `area` (null elsewhere) and `iscrowd`. Others are left out
+    box_format
+        what the four numbers of a box are: two corners, a corner and the size, or the middle and the size
+
+    Returns
+    -------
+    image_id, then for labels category_id, for scores score, for boxes x, y, width, height (computed in the type of the array,
+    as the box_convert of torchvision does), for masks mask (run lengths; of numbers with a fraction, pixels above 0.5 are
+    inside), keypoints, corners, area, and is_crowd for iscrowd
+
+    Raises
+    ------
+    ParameterError
+        an unknown box_format
+    RowError
+        arrays that are missing, of other shapes or numbers of rows, and values that cannot be right; `rows` are the places of
+        their images in the list, from 0
+
+    >>> one = {"boxes": [[1.0, 2.0, 4.0, 4.0]], "labels": [7]}
+    >>> tabulate("outputs", [one], [5], ["boxes"]).rows()
+    [(5, 7, 1.0, 2.0, 3.0, 2.0)]
+    """
+    if box_format not in BOX_FORMATS:
+        raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
+    refuse_items(source, [not isinstance(item, Mapping) for item in items], "the item is not a dict", "give one for each image")
+    refuse_items(source, [item.get("labels") is None for item in items], "labels is missing", "give labels for each image")
+    given = [name for name in optional if any(item.get(name) is not None for item in items)]
+    arrays = {name: _rows_of(source, items, name) for name in ("labels", *required, *given)}
+    n_rows = [len(rows) for rows in arrays["labels"]]
+    for name in arrays:
+        is_missing = [item.get(name) is None for item in items]
+        if name in _DEFAULTS:
+            filled = zip(arrays[name], is_missing, n_rows, strict=True)
+            arrays[name] = [np.full(n, _DEFAULTS[name]) if missing else rows for rows, missing, n in filled]
+        differs = [len(rows) != n for rows, n in zip(arrays[name], n_rows, strict=True)]
+        without = [is_wrong and missing for is_wrong, missing in zip(differs, is_missing, strict=True)]
+        remedy = "each image" if name in required else "all images, or for none"
+        refuse_items(source, without, f"{name} is missing", f"give {name} for {remedy}")
+        refuse_items(source, differs, f"{name} has not as many rows as labels", "give a row for each object")
+    owner = np.repeat(np.arange(len(items)), n_rows)
+    columns = [pl.Series("image_id", image_ids, strict=False).gather(owner)]
+    for name, rows in arrays.items():
+        columns += _COLUMNS[name](_Part(source, name, rows, owner, box_format))
+    return pl.DataFrame(columns)
+
+
+def tabulate_detections(
+    source: str, items: Sequence[Item], image_ids: Sequence[int | str], iou_type: str | None, box_format: str = "xyxy"
+) -> pl.DataFrame:
+    """`tabulate` of detections, with all shapes that they have; or with that alone which an `iou_type` compares.
+
+    >>> tabulate_detections("outputs", [{"boxes": [[0, 0, 1, 1]], "labels": [7], "scores": [0.5]}], [5], "bbox")["score"].item()
+    0.5
+    """
+    if iou_type is not None and iou_type not in SHAPES:
+        raise ParameterError(f"iou_type is one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}")
+    given = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
+    first, *others = [SHAPES[iou_type]] if iou_type is not None else given or ["boxes"]
+    return tabulate(source, items, image_ids, [first, "scores"], optional=others, box_format=box_format)
+
+
+def canonical_batch(frame: pl.DataFrame) -> pl.DataFrame:
+    """The canonical detections, without detection_id: frames of several batches can be put together, and are numbered then.
+
+    >>> canonical_batch(pl.DataFrame({"image_id": [1], "category_id": [7], "score": [0.5], "mask": [[[0, 1]]]})).columns[:3]
+    ['image_id', 'category_id', 'score']
+    """
+    return canonical("detections", frame).drop("detection_id")
+
+
+def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
+    """The ids of n images, tensors of one number as numbers.
+
+    Raises
+    ------
+    ParameterError
+        there are not n of them, one is no id, or one is there twice
+
+    >>> check_ids("outputs", 2, [np.array([7]), 8])
+    [7, 8]
+    """
+    ids = [as_array(each).item() if hasattr(each, "item") else each for each in image_ids]
+    if len(ids) != n:
+        raise ParameterError(f"{source}: {n} items, but {len(ids)} image ids; give one for each")
+    kinds = {type(each) for each in ids}
+    if not (kinds <= {int} or kinds <= {str}):
+        raise ParameterError(f"{source}: image ids are integers or strings, all of one kind; got {listed(ids)}")
+    if len(set(ids)) < len(ids):
+        doubled = pl.Series(ids).is_duplicated()
+        which = listed(pl.Series(ids).filter(doubled).unique(maintain_order=True).to_list())
+        places = listed(doubled.arg_true().to_list())
+        raise ParameterError(f"{source}: image ids {which} are given more than once, at {places}; give each image once")
+    return ids
+
+
+def refuse_items(source: str, wrong: Sequence[bool], problem: str, remedy: str) -> None:
+    """An error that names the places in the list, from 0, of the items that are flagged.
+
+    >>> refuse_items("outputs", [False, True], "boxes is missing", "give boxes for each image")
+    Traceback (most recent call last):
+    apframe.exceptions.RowError: outputs: boxes is missing where index is 1; give boxes for each image
+    """
+    if any(wrong):
+        raise RowError(source, problem, "index", [place for place, is_wrong in enumerate(wrong) if is_wrong], remedy)
+
+
+@dataclass(frozen=True, eq=False)
+class _Part:
+    """The arrays of one name of all images; `owner` are the places of the images of all rows."""
+
+    source: str
+    name: str
+    arrays: list[np.ndarray]
+    owner: np.ndarray
+    box_format: str
+
+    @property
+    def rows(self) -> np.ndarray:
+        """Those of all objects, one after the other."""
+        filled = [array for array in self.arrays if len(array)]
+        return np.concatenate(filled) if filled else _nothing(self.name)
+
+    def refuse(self, broken: np.ndarray, problem: str, remedy: str = "correct these") -> None:
+        """An error that names the places of the images that have a broken row."""
+        flags = broken.reshape(len(self.owner), int(np.prod(broken.shape[1:]))).any(axis=1)
+        places = np.unique(self.owner[flags])
+        if len(places):
+            raise RowError(self.source, f"{self.name}: {problem}", "index", places.tolist(), remedy)
+
+    def numbers(self) -> np.ndarray:
+        """The rows as finite doubles."""
+        rows = self.rows.astype(np.float64)
+        self.refuse(~np.isfinite(rows), "a number is not finite")
+        return rows
+
+
+def _rows_of(source: str, items: Sequence[Item], name: str) -> list[np.ndarray]:
+    """One array for each image, without rows where it is not given."""
+    tail, nothing = _DIMENSIONS[name], _nothing(name)
+    arrays = [nothing if item.get(name) is None else _or_broken(item[name]) for item in items]
+    if name == "masks":  # of one channel
+        arrays = [array[:, 0] if array.ndim == 4 and array.shape[1] == 1 else array for array in arrays]
+    arrays = [nothing if array.shape == (0,) else array for array in arrays]
+    wrong = [
+        array.ndim != nothing.ndim
+        or array.dtype.kind not in "biuf"
+        or (len(array) > 0 and any(isinstance(n, int) and n != m for n, m in zip(tail, array.shape[1:], strict=True)))
+        for array in arrays
+    ]
+    expected = " × ".join(["n", *map(str, tail)])
+    refuse_items(source, wrong, f"{name} is not an array of numbers of shape {expected}", "correct these")
+    return arrays
+
+
+def _nothing(name: str) -> np.ndarray:
+    return np.zeros((0, *(n if isinstance(n, int) else 0 for n in _DIMENSIONS[name])))
+
+
+def _or_broken(values: Any) -> np.ndarray:
+    """The array; where none can be made, as of lists of different lengths, one that is refused."""
+    try:
+        return as_array(values)
+    except (TypeError, ValueError):
+        return np.array(None)
+
+
+def _boxes(part: _Part) -> list[pl.Series]:
+    rows = part.rows
+    first, second = np.split(rows if rows.dtype.kind == "f" else rows.astype(np.float64), 2, axis=1)
+    if part.box_format == "cxcywh":
+        first, second = first - second / 2, first + second / 2
+    size = second if part.box_format == "xywh" else second - first
+    box = np.concatenate([first, size], axis=1).astype(np.float64)
+    part.refuse(~np.isfinite(box), "a number is not finite")
+    part.refuse(size < 0, "a width or height is negative", f'these are taken as box_format="{part.box_format}"')
+    return [pl.Series(name, np.ascontiguousarray(values)) for name, values in zip(BOX, box.T, strict=True)]
+
+
+def _labels(part: _Part) -> list[pl.Series]:
+    rows = part.rows
+    if rows.dtype.kind == "f":
+        part.refuse(~np.isfinite(rows) | (rows != np.floor(rows)), "not whole numbers")
+    return [pl.Series("category_id", rows.astype(np.int64))]
+
+
+def _masks(part: _Part) -> list[pl.Series]:
+    texts, sizes = [], []
+    for array in part.arrays:
+        if len(array):
+            inside = array > 0.5 if array.dtype.kind == "f" else array != 0
+            texts += to_text(*count_pixels(inside.transpose(0, 2, 1)))
+            sizes += [array.shape[1:]] * len(array)
+    return [mask_column(np.array(sizes, dtype=np.int64).reshape(-1, 2), texts)]
+
+
+def mask_column(sizes: np.ndarray, texts: list[bytes]) -> pl.Series:
+    """The column `mask` from COCO's compressed counts and the sizes, (n, 2), height first.
+
+    >>> mask_column(np.array([[2, 2]]), [b"13"]).to_list()
+    [{'size': [2, 2], 'counts': '13'}]
+    """
+    counts = pl.Series("counts", texts, dtype=pl.Binary).cast(pl.String)
+    size = pl.Series("size", sizes, dtype=pl.Array(pl.Int64, 2)).arr.to_list()
+    return pl.DataFrame([size, counts]).to_struct("mask").cast(_MASK)
+
+
+def _flat(part: _Part) -> list[pl.Series]:
+    """Points of each object as one list of numbers."""
+    shapes = [array.shape[1] if len(array) else 0 for array in part.arrays]
+    most = max(shapes, default=0)
+    refuse_items(part.source, [n not in (0, most) for n in shapes], f"{part.name}: fewer points than elsewhere", "give as many")
+    rows = part.numbers()
+    values = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
+    return [pl.Series(part.name, values, dtype=pl.Array(pl.Float64, values.shape[1])).arr.to_list()]
+
+
+_COLUMNS: dict[str, Callable[[_Part], list[pl.Series]]] = {
+    "boxes": _boxes, "labels": _labels, "scores": lambda part: [pl.Series("score", part.numbers())], "masks": _masks,
+    "area": lambda part: [pl.Series("area", part.rows.astype(np.float64)).fill_nan(None)],
+    "iscrowd": lambda part: [pl.Series("is_crowd", part.rows != 0)], "keypoints": _flat, "corners": _flat,
+}  # fmt: skip

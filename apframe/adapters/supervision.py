@@ -1,0 +1,69 @@
+"""The `Detections` of the library supervision."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.adapters.arrays import as_array, canonical_batch, check_ids, refuse_items, tabulate_detections
+
+_NAMES = {"boxes": "xyxy", "scores": "confidence", "labels": "class_id", "masks": "mask"}
+
+
+def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], *, iou_type: str | None = None) -> pl.DataFrame:
+    """Detections from supervision's `Detections`, one for each image.
+
+    Parameters
+    ----------
+    detections
+        objects with `xyxy`, `confidence`, `class_id` (taken for the category ids), and where there are some `mask`,
+        `tracker_id` and `data["class_name"]`
+    image_ids
+        of each, in their order
+    iou_type
+        "bbox" or "segm" takes boxes or masks alone; see `from_torchvision`
+
+    Returns
+    -------
+    The canonical detections as `from_torchvision` gives them, with the columns `name` and `tracker_id` where these are given
+    (null for images that do not have them).
+
+    Raises
+    ------
+    RowError
+        what is missing or cannot be right; `rows` are the places in the list, from 0
+    ParameterError
+        image ids that are too few or not unique, an unknown iou_type
+
+    >>> from types import SimpleNamespace
+    >>> one = SimpleNamespace(xyxy=[[10.0, 10, 30, 20]], confidence=[0.75], class_id=[3], data={"class_name": ["cat"]})
+    >>> from_supervision([one], image_ids=[42]).rows()
+    [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0, 'cat')]
+    """
+    detections = [detections] if hasattr(detections, "xyxy") else list(detections)
+    foreign = [not hasattr(each, "xyxy") for each in detections]
+    refuse_items("detections", foreign, "no Detections of supervision", "give one for each image")
+    ids = check_ids("detections", len(detections), image_ids)
+    frame = tabulate_detections("detections", [_arrays(each) for each in detections], ids, iou_type)
+    numbers = [len(each.xyxy) for each in detections]
+    attributes = {
+        "name": [(getattr(each, "data", None) or {}).get("class_name") for each in detections],
+        "tracker_id": [getattr(each, "tracker_id", None) for each in detections],
+    }
+    for name, given in attributes.items():
+        parts = [[None] * n if values is None else as_array(values).tolist() for n, values in zip(numbers, given, strict=True)]
+        differs = [len(part) != n for n, part in zip(numbers, parts, strict=True)]
+        refuse_items("detections", differs, f"{name} has not as many rows as boxes", "give a row for each object")
+        if any(values is not None for values in given):
+            frame = frame.with_columns(pl.Series(name, [value for part in parts for value in part]))
+    return canonical_batch(frame)
+
+
+def _arrays(detections: Any) -> dict[str, Any]:
+    """The arrays under their common names."""
+    arrays = {name: getattr(detections, theirs, None) for name, theirs in _NAMES.items()}
+    if arrays["labels"] is None and not len(detections.xyxy):
+        arrays["labels"] = []  # nothing was found, by a detector that may know classes
+    return {name: array for name, array in arrays.items() if array is not None}

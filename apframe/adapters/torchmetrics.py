@@ -1,0 +1,189 @@
+"""The metric `MeanAveragePrecision` of torchmetrics 1.x: its names and numbers, from apframe's tables."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.adapters.arrays import BOX_FORMATS, Item, tabulate, tabulate_detections
+from apframe.adapters.torchvision import dataset_of
+from apframe.evaluation import Evaluation, evaluate
+from apframe.exceptions import ParameterError
+from apframe.protocols.coco import COCO
+from apframe.similarity.mask_columns import read_masks
+
+_ARRAYS = {"bbox": "boxes", "segm": "masks"}
+
+
+class MeanAveragePrecision:
+    """Mean average precision of detectors, updated batch by batch: the interface of torchmetrics on arrays or tensors.
+
+    Parameters
+    ----------
+    box_format
+        "xyxy", "xywh" (a corner) or "cxcywh" (the middle)
+    iou_type
+        "bbox", "segm", or a tuple of both; then the names of the results begin with bbox_ and segm_
+    iou_thresholds, rec_thresholds
+        lists of numbers. By default those of torchmetrics: .5 to .95, and 0 to 1 in 101 steps, **rounded to 32 bits**, which
+        moves single values; with `np.linspace(0.5, 0.95, 10).tolist()` and `np.linspace(0, 1, 101).tolist()` the numbers are
+        those of pycocotools
+    max_detection_thresholds
+        three numbers, [1, 10, 100] by default
+    class_metrics
+        also give the numbers of every class
+    average
+        "macro", the mean over classes; or "micro", where all classes count as one
+
+    Not kept: `extended_summary` and `backend` (what they are for is in `evaluation`), plots, and the synchronisation of
+    processes (`apframe.Evaluator` merges). Differences on purpose: with [1, 10, 300] `map` is at 300 as documented, where
+    torchmetrics gives -1; with "segm", images without annotations count; with both types, "micro" and `class_metrics`, both are
+    "micro", where torchmetrics leaves the second "macro".
+
+    >>> metric = MeanAveragePrecision()
+    >>> found = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.5], "labels": [0]}
+    >>> metric.update([found], [{"boxes": [[214.0, 41.0, 562.0, 285.0]], "labels": [0]}])
+    >>> round(float(metric.compute()["map"]), 3)
+    0.6
+    """
+
+    def __init__(
+        self,
+        box_format: str = "xyxy",
+        iou_type: str | tuple[str, ...] = "bbox",
+        iou_thresholds: Sequence[float] | None = None,
+        rec_thresholds: Sequence[float] | None = None,
+        max_detection_thresholds: Sequence[int] | None = None,
+        class_metrics: bool = False,
+        average: str = "macro",
+    ) -> None:
+        if box_format not in BOX_FORMATS:
+            raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
+        self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
+        if not self.iou_types or not set(self.iou_types) <= _ARRAYS.keys():
+            raise ParameterError(f'iou_type is "bbox", "segm" or a tuple of them, not {iou_type!r}')
+        if average not in ("macro", "micro"):
+            raise ParameterError(f'average is "macro" or "micro", not {average!r}')
+        limits = [1, 10, 100] if max_detection_thresholds is None else sorted(max_detection_thresholds)
+        if len(limits) != 3:
+            raise ParameterError(f"max_detection_thresholds are three numbers, not {max_detection_thresholds!r}")
+        self.box_format, self.class_metrics, self.average = box_format, class_metrics, average
+        self.max_detection_thresholds = limits
+        self._options: dict[str, Any] = {
+            "iou_thresholds": _steps(0.5, 0.95, 10) if iou_thresholds is None else list(iou_thresholds),
+            "recall_levels": _steps(0.0, 1.0, 101) if rec_thresholds is None else list(rec_thresholds),
+            "max_detections": limits,
+        }
+        COCO.with_options(**self._options)  # which refuses bad ones
+        self.reset()
+
+    def reset(self) -> None:
+        """Forget all updates."""
+        self._n_images = 0
+        self._found: dict[str, list[pl.DataFrame]] = {name: [] for name in self.iou_types}
+        self._expected: list[pl.DataFrame] = []
+
+    def update(self, preds: Sequence[Item], target: Sequence[Item]) -> None:
+        """Add images: what was found on each, and what there is.
+
+        Parameters
+        ----------
+        preds
+            a dict for each image: `labels`, `scores`, and `boxes` or `masks`, or both, as `iou_type` needs
+        target
+            the same without scores, and where known `area` (0 is unknown: then it is that of the mask, where masks are
+            compared, or of the box) and `iscrowd`
+
+        Raises
+        ------
+        ParameterError
+            not as many targets as predictions
+        RowError
+            what is missing or cannot be right; `rows` are the places in the list, from 0. Nothing is added then
+        """
+        if len(preds) != len(target):
+            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target; give one of each for an image")
+        ids = list(range(self._n_images, self._n_images + len(preds)))
+        found = {name: tabulate_detections("preds", preds, ids, name, self.box_format) for name in self.iou_types}
+        needed = [_ARRAYS[name] for name in self.iou_types]
+        expected = tabulate("target", target, ids, needed, optional=["area", "iscrowd"], box_format=self.box_format)
+        for name, frame in found.items():
+            self._found[name].append(frame)
+        self._expected.append(expected)
+        self._n_images += len(preds)
+
+    def compute(self) -> dict[str, Any]:
+        """The numbers so far; -1 where nothing could be evaluated.
+
+        Returns
+        -------
+        map, map_50, map_75, map_small, map_medium, map_large, mar_1, mar_10, mar_100 (by `max_detection_thresholds`),
+        mar_small, mar_medium, mar_large as np.float32; map_per_class and mar_100_per_class, float32 in the order of `classes`,
+        or -1 without `class_metrics`; classes, int32, all labels that were found or expected. Those of classes are always
+        arrays, where torchmetrics makes a number of a single one
+        """
+        results: dict[str, Any] = {}
+        for iou_type in self.iou_types:
+            prefix = f"{iou_type}_" if len(self.iou_types) > 1 else ""
+            evaluation = self.evaluation(iou_type)
+            values = dict(evaluation.summary.with_columns(pl.col("value").fill_null(-1)).iter_rows())
+            areas = ("small", "medium", "large")
+            names = {"map": "AP", "map_50": "AP50", "map_75": "AP75"} | {f"map_{name}": f"AP{name[0]}" for name in areas}
+            names |= {f"mar_{n}": f"AR{n}" for n in self.max_detection_thresholds}
+            names |= {f"mar_{name}": f"AR{name[0]}" for name in areas}
+            results |= {prefix + name: np.float32(values[ours]) for name, ours in names.items()}
+            of_classes = (np.float32(-1), np.float32(-1))
+            if self.class_metrics:
+                arrays = (evaluation if self.average == "macro" else self._evaluate(iou_type, "macro")).arrays()
+                of_classes = (
+                    arrays["precision"][:, :, :, 0, -1].mean(axis=(0, 1)).astype(np.float32),
+                    arrays["recall"][:, :, 0, -1].mean(axis=0).astype(np.float32),
+                )
+            last = self.max_detection_thresholds[-1]
+            results |= {f"{prefix}map_per_class": of_classes[0], f"{prefix}mar_{last}_per_class": of_classes[1]}
+        frames = [*self._expected, *self._found[self.iou_types[0]]]
+        labels = [frame["category_id"].to_numpy() for frame in frames]
+        return results | {"classes": np.unique(np.concatenate([np.zeros(0, dtype=np.int64), *labels])).astype(np.int32)}
+
+    def evaluation(self, iou_type: str | None = None) -> Evaluation:
+        """All tables behind the numbers: matches, curves, slices, pycocotools' arrays; images are numbered from 0.
+
+        >>> MeanAveragePrecision(iou_type="bbox").evaluation("segm")
+        Traceback (most recent call last):
+        apframe.exceptions.ParameterError: iou_type is one of bbox, not 'segm'
+        """
+        chosen = self.iou_types[0] if iou_type is None else iou_type
+        if chosen not in self.iou_types:
+            raise ParameterError(f"iou_type is one of {', '.join(self.iou_types)}, not {chosen!r}")
+        return self._evaluate(chosen, self.average)
+
+    def _evaluate(self, iou_type: str, average: str) -> Evaluation:
+        empty = tabulate_detections("preds", [], [], iou_type)
+        found = pl.concat([empty, *self._found[iou_type]], how="vertical_relaxed")
+        expected = pl.concat(self._expected, how="diagonal_relaxed") if self._expected else empty.drop("score")
+        if "area" in expected.columns:
+            expected = expected.with_columns(pl.when(pl.col("area") > 0).then("area"))
+        if {"mask", "x"} <= set(expected.columns):
+            expected = _with_areas_of_masks(expected)
+        if average == "micro":
+            found, expected = (frame.with_columns(category_id=pl.lit(0, pl.Int64)) for frame in (found, expected))
+        labels = pl.concat([found["category_id"], expected["category_id"]]).unique().sort().to_list()
+        dataset = dataset_of(expected, list(range(self._n_images)), {label: str(label) for label in labels})
+        return evaluate(dataset, found, iou_type=iou_type, **self._options)
+
+
+def _with_areas_of_masks(annotations: pl.DataFrame) -> pl.DataFrame:
+    """The annotations, their areas those of their masks where they are not known."""
+    masks = read_masks("annotations", annotations.with_row_index("annotation_id"))
+    given = annotations["area"] if "area" in annotations.columns else pl.Series([None], dtype=pl.Float64)
+    return annotations.with_columns(area=given.cast(pl.Float64)).with_columns(pl.col("area").fill_null(pl.Series(masks.area)))
+
+
+def _steps(first: float, last: float, n: int) -> list[float]:
+    """Numbers at equal distances as `torch.linspace` computes them: in 32 bits, from both ends to the middle."""
+    step, place = float(np.float32((last - first) / (n - 1))), np.arange(n)
+    steps = np.where(place < n / 2, first + step * place, last - step * (n - 1 - place))
+    return steps.astype(np.float32).astype(np.float64).tolist()

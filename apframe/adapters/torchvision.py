@@ -1,0 +1,130 @@
+"""What torchvision's detectors return, and the targets that they are trained with: lists of dicts of tensors or arrays."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+
+import polars as pl
+
+from apframe.adapters.arrays import Item, canonical_batch, check_ids, refuse_items, tabulate, tabulate_detections
+from apframe.exceptions import ParameterError
+from apframe.schema import Dataset
+
+_SHAPES = ("boxes", "masks", "keypoints")
+
+
+def from_torchvision(
+    outputs: Sequence[Item] | Mapping[int | str, Item],
+    image_ids: Sequence[int | str] | None = None,
+    *,
+    iou_type: str | None = None,
+    box_format: str = "xyxy",
+) -> pl.DataFrame:
+    """Detections from the outputs of a detector of torchvision, or of any other that returns such dicts.
+
+    Parameters
+    ----------
+    outputs
+        a dict for each image: `labels` (n, the category ids), `scores` (n), and shapes, in pixels: `boxes` (n × 4), `masks`
+        (n × 1 × height × width or without the 1; of probabilities, those above 0.5 are inside), `keypoints` (n × points × 3).
+        Arrays, or tensors of any device. Or a mapping of image ids to these dicts
+    image_ids
+        of the outputs, in their order; not with a mapping
+    iou_type
+        "bbox", "segm" or "keypoints" takes only what is compared then, as torchvision's own evaluation does: areas are those
+        of the masks, or of the rectangles around the keypoints. None takes all there is; areas are those of the boxes
+    box_format
+        "xyxy", "xywh" (a corner) or "cxcywh" (the middle)
+
+    Returns
+    -------
+    The canonical detections: image_id, category_id, score, x, y, width, height, area, and mask (run lengths) and keypoints
+    where they are given. Boxes are null where they are still to be made of another shape. There is no detection_id, so that
+    the frames of several batches can be put together, or given to `apframe.Evaluator`: `evaluate` numbers them.
+
+    Raises
+    ------
+    RowError
+        what is missing or cannot be right; `rows` are the places in the list, from 0
+    ParameterError
+        image ids that are too few or not unique, an unknown box_format or iou_type
+
+    >>> outputs = [{"boxes": [[10.0, 10.0, 30.0, 20.0]], "labels": [3], "scores": [0.75]}]
+    >>> from_torchvision(outputs, image_ids=[42]).rows()
+    [(42, 3, 0.75, 10.0, 10.0, 20.0, 10.0, 200.0)]
+    """
+    if isinstance(outputs, Mapping):
+        if image_ids is not None:
+            raise ParameterError("outputs: image_ids are given, but the outputs are a mapping that has its own")
+        image_ids, outputs = list(outputs), list(outputs.values())
+    if image_ids is None:
+        raise ParameterError("outputs: no image_ids; give one for each, or a mapping of image ids to outputs")
+    ids = check_ids("outputs", len(outputs), image_ids)
+    return canonical_batch(tabulate_detections("outputs", outputs, ids, iou_type, box_format))
+
+
+def targets_from_torchvision(
+    targets: Sequence[Item],
+    image_ids: Sequence[int | str] | None = None,
+    *,
+    categories: Mapping[int, str] | None = None,
+    box_format: str = "xyxy",
+) -> Dataset:
+    """Ground truth from the targets that torchvision's detectors are trained with.
+
+    Parameters
+    ----------
+    targets
+        a dict for each image: `labels` (n), one or more of `boxes`, `masks` and `keypoints` as in `from_torchvision`, and
+        where known `area` (n, by default that of the box, or of the other shape), `iscrowd` (n) and `image_id`
+    image_ids
+        of the targets; by default what each has as `image_id`
+    categories
+        names of the category ids; by default the labels that occur, without names. Detections of other categories take no part
+    box_format
+        as in `from_torchvision`
+
+    Returns
+    -------
+    A `Dataset`. Images have sizes where there are masks.
+
+    Raises
+    ------
+    RowError, ParameterError
+        as `from_torchvision`
+    UnknownIdError
+        labels that `categories` does not have
+
+    >>> targets = [{"boxes": [[10.0, 10.0, 30.0, 20.0]], "labels": [3], "image_id": 42}]
+    >>> truth = targets_from_torchvision(targets, categories={3: "cat"})
+    >>> truth.annotations.select("image_id", "category_id", "x", "y", "width", "height").rows()
+    [(42, 3, 10.0, 10.0, 20.0, 10.0)]
+    """
+    if image_ids is None:
+        without = [not isinstance(target, Mapping) or target.get("image_id") is None for target in targets]
+        refuse_items("targets", without, "image_id is missing", "give image_ids, or an image_id in each dict")
+        image_ids = [target["image_id"] for target in targets]
+    ids = check_ids("targets", len(targets), image_ids)
+    given = [name for name in _SHAPES if any(isinstance(target, Mapping) and name in target for target in targets)]
+    first, *others = given or ["boxes"]
+    optional = [*others, "area", "iscrowd"]
+    frame = tabulate("targets", targets, ids, [first], optional=optional, box_format=box_format)
+    return dataset_of(frame, ids, categories)
+
+
+def dataset_of(annotations: pl.DataFrame, image_ids: Sequence[int | str], categories: Mapping[int, str] | None) -> Dataset:
+    """A data set of annotations, images without any included; a category for each label where none are named.
+
+    >>> dataset_of(pl.DataFrame({"image_id": [1], "category_id": [7], "mask": [[[0, 1]]]}), [1, 2], None)
+    Dataset(2 images, 1 categories, 1 annotations)
+    """
+    images = pl.DataFrame([pl.Series("image_id", image_ids, dtype=None if image_ids else pl.Int64)])
+    if "mask" in annotations.columns and isinstance(annotations["mask"].dtype, pl.Struct):
+        size = pl.col("mask").struct.field("size").first().list
+        sizes = annotations.group_by("image_id").agg(image_height=size.get(0), image_width=size.get(1))
+        images = images.join(sizes, on="image_id", how="left", maintain_order="left")
+    if categories is None:
+        named = annotations.select(pl.col("category_id").unique().sort())
+    else:
+        named = pl.DataFrame(list(categories.items()), schema={"category_id": pl.Int64, "name": pl.String}, orient="row")
+    return Dataset(images, named, annotations)

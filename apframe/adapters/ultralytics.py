@@ -1,0 +1,121 @@
+"""The `Results` of the library ultralytics: boxes, masks, keypoints and rotated boxes."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.adapters.arrays import as_array, canonical_batch, check_ids, mask_column, refuse_items, tabulate_detections
+from apframe.similarity.box_iou import BOX
+from apframe.similarity.polygons import rasterise
+from apframe.similarity.run_lengths import count_runs, to_text
+
+
+def from_ultralytics(
+    results: Sequence[Any], image_ids: Sequence[int | str] | None = None, *, iou_type: str | None = None
+) -> pl.DataFrame:
+    """Detections from the results of a model of ultralytics, one for each image.
+
+    Parameters
+    ----------
+    results
+        objects with `boxes` (`xyxy`, `conf`, `cls`) or `obb` (`xyxyxyxy`, `conf`, `cls`), and where there are some `masks`
+        (`xy`: outlines in pixels of the image, drawn as COCO does), `keypoints` (`data`), `names` and `path`
+    image_ids
+        of each, in their order; by default the names of the files without folder and ending, as text
+    iou_type
+        "bbox", "segm", "keypoints" or "rotated" takes that shape alone; see `from_torchvision`
+
+    Returns
+    -------
+    The canonical detections; category_id is the model's number of the class, from 0. `name` is that of the class and
+    `file_name` that of the file, so that ids of the ground truth can be joined. With mask (run lengths), keypoints (the third
+    number is the confidence, 1 where there is none), or corners in the place of a box.
+
+    Raises
+    ------
+    RowError
+        what is missing or cannot be right; `rows` are the places in the list, from 0
+    ParameterError
+        image ids that are too few or not unique, an unknown iou_type
+
+    >>> from types import SimpleNamespace
+    >>> boxes = SimpleNamespace(xyxy=[[10.0, 10, 30, 20]], conf=[0.75], cls=[3.0])
+    >>> result = SimpleNamespace(boxes=boxes, names={3: "cat"}, path="images/0042.jpg")
+    >>> from_ultralytics([result]).select("image_id", "category_id", "score", "name", "file_name").rows()
+    [('0042', 3, 0.75, 'cat', '0042.jpg')]
+    """
+    results = [results] if hasattr(results, "path") else list(results)
+    foreign = [_found(result) is None for result in results]
+    refuse_items("results", foreign, "neither boxes nor obb", "give the results of a detector")
+    paths = [Path(getattr(result, "path", None) or "") for result in results]
+    if image_ids is None:
+        refuse_items("results", [not path.name for path in paths], "path is missing", "give image_ids")
+        image_ids = [path.stem for path in paths]
+    ids = check_ids("results", len(results), image_ids)
+    items = [_arrays(result) for result in results]
+    masks = _masks(results, items) if iou_type in (None, "segm") else None
+    if masks is None:
+        frame = tabulate_detections("results", items, ids, iou_type)
+    else:
+        frame = tabulate_detections("results", items, ids, iou_type and "bbox").with_columns(masks)
+        frame = frame.drop(BOX) if iou_type == "segm" else frame
+    types: dict[str, Any] = {"image_id": frame.schema["image_id"], "file_name": pl.String}
+    files = pl.DataFrame({"image_id": ids, "file_name": [path.name or None for path in paths]}, schema_overrides=types)
+    frame = frame.join(files, on="image_id", how="left", maintain_order="left")
+    names = _class_names(results)
+    name = (
+        pl.col("category_id").replace_strict(names, default=None, return_dtype=pl.String) if names else pl.lit(None, pl.String)
+    )
+    return canonical_batch(frame.with_columns(name=name))
+
+
+def _found(result: Any) -> Any:
+    """Boxes, or else rotated boxes; or None."""
+    boxes = getattr(result, "boxes", None)
+    return getattr(result, "obb", None) if boxes is None else boxes
+
+
+def _arrays(result: Any) -> dict[str, Any]:
+    """The arrays under their common names."""
+    found = _found(result)
+    item = {"scores": as_array(found.conf), "labels": as_array(found.cls)}
+    if getattr(result, "boxes", None) is None:
+        item["corners"] = as_array(found.xyxyxyxy)
+    else:
+        item["boxes"] = as_array(found.xyxy)
+    if (keypoints := getattr(result, "keypoints", None)) is not None:
+        points = as_array(keypoints.data)
+        item["keypoints"] = np.insert(points, 2, 1, axis=-1) if points.shape[-1] == 2 else points
+    return item
+
+
+def _masks(results: Sequence[Any], items: Sequence[dict[str, Any]]) -> pl.Series | None:
+    """Run lengths of all outlines, None where there are none; an outline without points is a mask without pixels."""
+    given = [getattr(result, "masks", None) for result in results]
+    if all(masks is None for masks in given):
+        return None
+    outlines = [[] if masks is None else [as_array(outline) for outline in masks.xy] for masks in given]
+    n_masks = np.array([len(item["labels"]) for item in items])
+    differs = n_masks != [len(each) for each in outlines]
+    refuse_items("results", differs.tolist(), "masks has not as many rows as boxes", "give a mask for each box")
+    sizes = np.repeat(np.array([result.orig_shape for result in results], dtype=np.int64), n_masks, axis=0)
+    points = [outline.reshape(-1, 2) if outline.size else np.zeros((1, 2)) for each in outlines for outline in each]
+    n_points = np.array([len(each) for each in points], dtype=np.int64)
+    coordinates = np.concatenate([np.zeros((0, 2)), *points]).ravel()
+    masks = rasterise(coordinates, n_points, np.ones_like(n_points), *sizes.T)
+    return mask_column(sizes, to_text(*count_runs(masks)))
+
+
+def _class_names(results: Sequence[Any]) -> dict[int, str]:
+    """The names of the classes by their numbers, which are the same in all results of a model."""
+    given = [getattr(result, "names", None) or {} for result in results]
+    named = [dict(names) if hasattr(names, "keys") else dict(enumerate(names)) for names in given]
+    first = next((names for names in named if names), {})
+    differs = [names not in ({}, first) for names in named]
+    refuse_items("results", differs, "names are not those of the first", "give the results of one model")
+    return first

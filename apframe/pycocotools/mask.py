@@ -1,0 +1,278 @@
+"""`pycocotools.mask` 2.0.11: the same functions, arguments, types and values, to the last bit.
+
+Run lengths (`rleObjs`) are dicts of `size`, [height, width], and `counts`, COCO's text as bytes or a string. What is no valid
+encoding is an error here, where the reference reads beyond its memory or gives numbers without meaning; and so are masks of
+different sizes where one size is needed. Runs without pixels in the middle of an encoding, which `encode` never writes, mean
+nothing. Boxes may be lists, and arrays of any memory order, as the reference says but does not take everywhere.
+"""
+
+# ruff: noqa: N802, N803 - the names are those of the reference
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ParameterError, RowError
+from apframe.similarity.box_iou import BOX, BoxIoU
+from apframe.similarity.mask_columns import mask_extents
+from apframe.similarity.mask_iou import MaskIoU
+from apframe.similarity.polygons import rasterise
+from apframe.similarity.run_lengths import Fault, count_pixels, count_runs, from_counts, from_text, to_text
+from apframe.similarity.runs import MOST_PIXELS, Runs, in_at_least, to_bitmaps
+
+Encoding = dict[str, Any]
+_AGAIN = "encode these masks again"
+
+
+def encode(bimask: Any) -> Any:
+    """Run lengths of a bitmap (height × width), or a list of those of several (height × width × masks).
+
+    Bitmaps are Booleans or unsigned bytes; what is not 0 is inside.
+
+    Raises
+    ------
+    ParameterError
+        other dtypes or shapes
+
+    >>> encode(np.array([[0, 1], [1, 1]], dtype=np.uint8))
+    {'size': [2, 2], 'counts': b'13'}
+    """
+    pixels = np.asarray(bimask)
+    if pixels.dtype not in (np.uint8, np.bool_) or pixels.ndim not in (2, 3):
+        problem = f"an array of {pixels.dtype} of shape {pixels.shape}"
+        raise ParameterError(f"encode: {problem}; give uint8 or bool, height × width, or height × width × masks")
+    masks = pixels if pixels.ndim == 3 else pixels[:, :, None]
+    encodings = _encodings(masks.shape[0], masks.shape[1], *count_pixels(masks.T != 0))
+    return encodings if pixels.ndim == 3 else encodings[0]
+
+
+def decode(rleObjs: Any) -> np.ndarray:
+    """The bitmap of run lengths, height × width; or those of a list, height × width × masks. uint8, columns first.
+
+    Raises
+    ------
+    ParameterError, RowError
+        what is no run length, and masks of different sizes; RowError names their places in the list
+
+    >>> decode({"size": [2, 2], "counts": b"13"}).tolist()
+    [[0, 1], [1, 1]]
+    """
+    bitmaps = to_bitmaps(_of_one_size(_read(rleObjs))).T
+    return bitmaps if isinstance(rleObjs, list) else bitmaps[:, :, 0]
+
+
+def area(rleObjs: Any) -> Any:
+    """The number of pixels, uint32; an array for a list.
+
+    Raises
+    ------
+    ParameterError, RowError
+        what is no run length
+
+    >>> int(area({"size": [2, 2], "counts": b"13"}))
+    3
+    """
+    areas = _read(rleObjs).area.astype(np.uint32)
+    return areas if isinstance(rleObjs, list) else areas[0]
+
+
+def toBbox(rleObjs: Any) -> np.ndarray:
+    """The box around the pixels: x, y, width, height in doubles, zeros where there are none; rows for a list.
+
+    Raises
+    ------
+    ParameterError, RowError
+        what is no run length
+
+    >>> toBbox([{"size": [2, 2], "counts": b"13"}]).tolist()
+    [[0.0, 0.0, 2.0, 2.0]]
+    """
+    boxes = mask_extents(_read(rleObjs)).select(BOX).to_numpy(order="c")
+    return boxes if isinstance(rleObjs, list) else boxes[0]
+
+
+def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
+    """The union of masks, or what all of them share.
+
+    Of one mask the same; of none, size [0, 0] and no counts.
+
+    Raises
+    ------
+    ParameterError, RowError
+        what is no run length, and masks of different sizes; RowError names their places in the list
+
+    >>> merge([{"size": [2, 2], "counts": b"13"}, {"size": [2, 2], "counts": b"04"}], intersect=True)
+    {'size': [2, 2], 'counts': b'13'}
+    """
+    if not isinstance(rleObjs, Sequence):
+        raise ParameterError(f"merge: a list of run lengths expected, not a {type(rleObjs).__name__}")
+    masks = _of_one_size(_read(list(rleObjs)))
+    if len(masks) == 0:
+        return {"size": [0, 0], "counts": b""}
+    if len(masks) == 1:
+        return _encoding(masks.height[0], masks.width[0], _as_bytes(rleObjs[0]["counts"]))
+    merged = in_at_least(masks, len(masks) if intersect else 1)
+    return _encodings(merged.height[0], merged.width[0], *count_runs(merged))[0]
+
+
+def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
+    """IoU of each detection with each annotation, of run lengths or of boxes; detections × annotations, columns first.
+
+    Where `pyiscrowd` holds, the annotation is a crowd: what both share is divided by the detection's own area. An empty list
+    where there are no detections or no annotations.
+
+    Raises
+    ------
+    ParameterError, RowError
+        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations, masks of
+        different sizes
+
+    >>> iou([[0, 0, 2, 2]], [[1, 0, 2, 2], [0, 0, 9, 9]], [0, 1]).round(3).tolist()
+    [[0.333, 1.0]]
+    """
+    if len(pyiscrowd) != len(gt):
+        raise ParameterError(f"iou: pyiscrowd has {len(pyiscrowd)} flags for {len(gt)} annotations; give one for each")
+    if not len(dt) or not len(gt):
+        return []
+    cells = [pl.DataFrame({"cell": np.zeros(len(side), dtype=np.int64)}) for side in (dt, gt)]
+    crowd = {"is_crowd": np.asarray(pyiscrowd).astype(bool).ravel()}
+    are_masks = [isinstance(side, list) and all(isinstance(each, dict) for each in side) for side in (dt, gt)]
+    if all(are_masks):
+        masks = _of_one_size(_read([*dt, *gt]))
+        found, expected = masks.take(np.arange(len(dt))), masks.take(np.arange(len(dt), len(masks)))
+        pairs = MaskIoU().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
+    elif any(are_masks):
+        raise ParameterError("iou: run lengths on one side and boxes on the other; give the same on both")
+    else:
+        boxes = [cell.hstack(pl.DataFrame(_boxes("iou", side), schema=BOX)) for cell, side in zip(cells, (dt, gt), strict=True)]
+        pairs = BoxIoU().pair(boxes[0], boxes[1].with_columns(**crowd), 0.0)
+    similarity = np.zeros((len(dt), len(gt)), order="F")
+    similarity[pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()] = pairs["similarity"].to_numpy()
+    return similarity
+
+
+def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
+    """Run lengths of polygons, boxes, or dicts with plain counts; a list of them, or one for one.
+
+    A list whose first item has four numbers, and an array, holds boxes of [x, y, width, height]; one with more numbers is a
+    list of polygons [x1, y1, x2, y2, ...]. Dicts have their own `size`. What is outside the image of h × w pixels is cut off.
+
+    Raises
+    ------
+    ParameterError, RowError
+        anything else; RowError names the places in the list
+
+    >>> frPyObjects([[1, 1, 3, 1, 3, 3, 1, 3]], 4, 4)
+    [{'size': [4, 4], 'counts': b'52203'}]
+    """
+    is_array = isinstance(pyobj, np.ndarray) and pyobj.ndim == 2
+    if isinstance(pyobj, dict) or (isinstance(pyobj, list) and pyobj and np.isscalar(pyobj[0])):
+        return frPyObjects([pyobj], h, w)[0]
+    if not is_array and not (isinstance(pyobj, list) and pyobj and hasattr(pyobj[0], "__len__")):
+        raise ParameterError(f"frPyObjects: {pyobj!r:.60} is neither polygons, boxes nor run lengths with plain counts")
+    if not is_array and isinstance(pyobj[0], dict):
+        return _from_plain_counts(pyobj)
+    n_pixels = int(h) * int(w)
+    if not (0 < n_pixels <= MOST_PIXELS and int(h) > 0):
+        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of 2**30 pixels at most")
+    if is_array or len(pyobj[0]) == 4:
+        x, y, width, height = _boxes("frPyObjects", pyobj).T
+        polygons = list(np.stack([x, y, x, y + height, x + width, y + height, x + width, y], axis=1))
+    else:
+        polygons = _polygons(pyobj)
+    n = np.array([len(polygon) // 2 for polygon in polygons])
+    size, ones = np.ones(len(n), dtype=np.int64), np.ones(len(n), dtype=np.int64)
+    masks = rasterise(np.concatenate(polygons), n, ones, size * int(h), size * int(w))
+    return _encodings(int(h), int(w), *count_runs(masks))
+
+
+def _polygons(polygons: Any) -> list[np.ndarray]:
+    try:
+        outlines = [np.asarray(polygon, dtype=np.float64) for polygon in polygons]
+    except (TypeError, ValueError):
+        raise ParameterError("frPyObjects: polygons are lists of numbers, [x1, y1, x2, y2, ...]") from None
+    wrong = [outline.ndim != 1 or len(outline) % 2 == 1 or not len(outline) for outline in outlines]
+    _refuse(wrong, "a polygon has an odd number of coordinates, or none", "polygons are [x1, y1, x2, y2, ...]")
+    _refuse([not np.isfinite(outline).all() for outline in outlines], "a coordinate is not a finite number", "correct these")
+    return outlines
+
+
+def _boxes(function: str, boxes: Any) -> np.ndarray:
+    try:
+        array = np.asarray(boxes, dtype=np.float64)
+    except (TypeError, ValueError):
+        array = np.zeros(0)
+    if array.ndim != 2 or array.shape[1] != 4:
+        raise ParameterError(f"{function}: boxes are lists, or rows of an array, of four numbers: x, y, width, height")
+    n_finite: np.ndarray = np.isfinite(array).sum(axis=1)
+    _refuse([n < 4 for n in n_finite], "a box has a number that is not finite", "correct these")
+    return array
+
+
+def _from_plain_counts(encodings: list[Any]) -> list[Encoding]:
+    height, width = _sizes(encodings)
+    try:
+        parts = [np.asarray(encoding["counts"]) for encoding in encodings]
+        parts = [part.astype(np.int64, casting="safe") if len(part) else np.zeros(0, dtype=np.int64) for part in parts]
+    except (TypeError, ValueError):
+        message = "frPyObjects: counts are lists of whole numbers; those that are text are run lengths already"
+        raise ParameterError(message) from None
+    counts, n_counts = np.concatenate(parts), np.array([len(part) for part in parts])
+    _checked(from_counts(counts, n_counts, height, width))
+    return [_encoding(*each) for each in zip(height, width, to_text(counts, n_counts), strict=True)]
+
+
+def _read(encodings: Any) -> Runs:
+    """The masks of one encoding or a list of them."""
+    encodings = encodings if isinstance(encodings, list) else [encodings]
+    height, width = _sizes(encodings)
+    is_text = [isinstance(encoding["counts"], (bytes, str)) for encoding in encodings]
+    _refuse([not each for each in is_text], "counts are not text", "frPyObjects makes text of plain counts")
+    texts = [_as_bytes(encoding["counts"]) for encoding in encodings]
+    n_characters = np.array([len(text) for text in texts], dtype=np.int64)
+    return _checked(from_text(np.frombuffer(b"".join(texts), dtype=np.uint8), n_characters, height, width))
+
+
+def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
+    wrong = [not isinstance(each, dict) or not {"size", "counts"} <= each.keys() for each in encodings]
+    _refuse(wrong, "the mask is not a dict of size and counts", "encode makes these of bitmaps")
+    try:
+        sizes = np.array([list(each["size"]) for each in encodings]).reshape(-1, 2) if encodings else np.zeros((0, 2))
+        sizes = sizes.astype(np.int64)
+    except (TypeError, ValueError):
+        raise ParameterError("size of run lengths is [height, width]; give two whole numbers for each mask") from None
+    beyond = (sizes < 0).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
+    _refuse(beyond.tolist(), "size is negative, or more than 2**30 pixels", "size is [height, width]")
+    return sizes[:, 0], sizes[:, 1]
+
+
+def _checked(masks: Runs | Fault) -> Runs:
+    if not isinstance(masks, Runs):
+        raise RowError("masks", masks[0], "index", masks[1].tolist(), _AGAIN)
+    return masks
+
+
+def _of_one_size(masks: Runs) -> Runs:
+    sizes = np.stack([masks.height, masks.width], axis=1)
+    _refuse((sizes != sizes[:1]).any(axis=1).tolist(), "size is not that of the first mask", "give masks of one image")
+    return masks
+
+
+def _refuse(wrong: Sequence[bool], problem: str, remedy: str) -> None:
+    if any(wrong):
+        raise RowError("masks", problem, "index", [place for place, is_wrong in enumerate(wrong) if is_wrong], remedy)
+
+
+def _encodings(height: int, width: int, counts: np.ndarray, n_counts: np.ndarray) -> list[Encoding]:
+    return [_encoding(height, width, text) for text in to_text(counts, n_counts)]
+
+
+def _encoding(height: int, width: int, text: bytes) -> Encoding:
+    return {"size": [int(height), int(width)], "counts": text}
+
+
+def _as_bytes(counts: bytes | str) -> bytes:
+    return counts.encode() if isinstance(counts, str) else counts
