@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +21,7 @@ from apframe.io.lines import (
 )
 from apframe.schema import Dataset
 
+_OF_A_CLASS = re.compile(r".*_det_.+_|Task\d_")
 _BOX = ("x", "y", "width", "height")
 
 
@@ -40,11 +42,11 @@ class Boxes(Format):
 
     def is_dataset(self, path: Path) -> bool:
         """Five fields, of which the first is no number."""
-        return _is_like(first_fields(text_files(path)), 5)
+        return _is_like(text_files(path), 5)
 
     def is_results(self, path: Path) -> bool:
-        """Six fields, of which the first is no number."""
-        return _is_like(first_fields(text_files(path)), 6)
+        """Six fields, of which the first is no number; the files are not called as classes are in VOC's and DOTA's results."""
+        return _is_like(text_files(path), 6)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
@@ -70,7 +72,10 @@ class Boxes(Format):
         _write(detections, path, ("category_id", "score", *_BOX), images)
 
 
-def _is_like(fields: list[str], n_fields: int) -> bool:
+def _is_like(files: list[Path], n_fields: int) -> bool:
+    if any(_OF_A_CLASS.match(file.stem) for file in files):
+        return False
+    fields = first_fields(files)
     return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
 
 

@@ -15,9 +15,10 @@ from apframe.io.files import folder_beside, read_head
 from apframe.io.format import Format
 from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
 from apframe.io.losses import losses, tables_of
-from apframe.schema import Dataset, canonical, to_polars
+from apframe.io.voc import Voc
+from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
-FORMATS = {format_.name: format_ for format_ in (Coco(), Boxes())}
+FORMATS = {format_.name: format_ for format_ in (Coco(), Voc(), Boxes())}
 
 
 def formats() -> pl.DataFrame:
@@ -150,6 +151,7 @@ def write_dataset(dataset: Dataset, path: str | Path, format: str) -> pl.DataFra
         there is something else at the path, or it cannot be written
     """
     chosen = as_format(format)
+    _refuse_no_box(chosen, "annotations", dataset.core("annotations"))
     given = with_ids_of(chosen, dataset)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
     _write_whole(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
@@ -160,6 +162,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: Da
     """Write detections in a format, and say what it cannot hold; `dataset` is what they are of. See `write_dataset`."""
     chosen = as_format(format)
     found = canonical("detections", detections)
+    _refuse_no_box(chosen, "detections", found)
     given = results_with_ids_of(chosen, found, dataset)
     named = None if dataset is None else with_ids_of(chosen, dataset)
     if chosen.fractions and named is None:
@@ -167,6 +170,14 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: Da
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
     _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
     return lost
+
+
+def _refuse_no_box(format_: Format, table: str, frame: pl.DataFrame) -> None:
+    """An error where a format that has boxes alone would be given other shapes."""
+    columns = set(format_.holds[table])
+    if "x" in columns and not columns & {"mask", "keypoints", "corners", "start_time"}:
+        remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
+        refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
 
 
 def choose_format(path: Path, name: str | None, role: str) -> Format:

@@ -101,7 +101,7 @@ def is_number(text: str) -> bool:
         float(text)
     except ValueError:
         return False
-    return True
+    return "_" not in text  # which Python takes for a separator of digits
 
 
 def text_files(folder: Path) -> list[Path]:
@@ -130,11 +130,29 @@ def refuse_blanks(table: str, names: pl.Series) -> None:
         raise FormatError(f"{table}: lines with blanks between fields cannot hold the name {shown}; rename it")
 
 
+def refuse_as_file_names(names: pl.Series) -> None:
+    """An error that lists the names that no file can have.
+
+    >>> refuse_as_file_names(pl.Series(["a", "../b"]))
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: no file can be called '../b'; rename it
+    """
+    broken = names.filter(names.str.contains(r"[/\\\x00]") | (names == ""))
+    if len(broken):
+        raise FormatError(f"no file can be called {listed(broken.to_list())}; rename it")
+
+
 def write_lines(folder: Path, lines: pl.DataFrame, names: pl.Series) -> None:
     """A file `{name}.txt` for each of the names, with the lines (columns `name` and `text`) that belong to it, in order.
 
     The folder is made.
+
+    Raises
+    ------
+    FormatError
+        names that no file can have
     """
+    refuse_as_file_names(names)
     folder.mkdir(parents=True)
     texts = lines.group_by("name", maintain_order=True).agg(text=pl.col("text").str.join("\n") + "\n")
     every = names.rename("name").to_frame().join(texts, on="name", how="left", maintain_order="left")

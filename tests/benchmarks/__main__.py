@@ -142,6 +142,10 @@ def measure_set(topic: Topic, set_: str, tools: list[str], files: dict[str, tupl
 
 
 def sha256(file: Path) -> str:
+    """Of a file; of a folder, that of the names and the contents of its files."""
+    if file.is_dir():
+        parts = (f"{part.relative_to(file)} {sha256(part)}\n" for part in sorted(file.rglob("*")) if part.is_file())
+        return hashlib.sha256("".join(parts).encode()).hexdigest()
     with file.open("rb") as stream:
         return hashlib.file_digest(stream, "sha256").hexdigest()
 

@@ -44,7 +44,10 @@ Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
 
 @dataclass(frozen=True)
 class Bar:
-    """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base, its own there."""
+    """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base, its own there.
+
+    Of the quantity "seconds" the limit is so many of them, and nothing else is measured against.
+    """
 
     job: str
     set: str
@@ -68,6 +71,8 @@ class Bar:
         return tool == self.peer if self.peer else (tool == OURS) == self.of_its_own
 
     def __str__(self) -> str:
+        if self.quantity == "seconds":
+            return f"{self.job}, {self.set}: {'<' if self.below else '≤'} {self.limit:g} s"
         base = ", ".join(name for name in (self.base_job, self.base) if name)
         of = f"that of {base}" if base else f"{self.peer or 'the best peer'}'s"
         return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {round(self.limit, 3)} × {of}"
@@ -141,13 +146,15 @@ def judge(bar: Bar, cells: Cells) -> str:
         for (set_, job, tool), cell in cells.items()
         if (set_, job) == bar.reference and not cell.error and bar.is_against(tool)
     }
+    if bar.quantity == "seconds":
+        others = {"": 1.0}
     ours = cells.get((bar.set, bar.job, OURS))
     if not others or ours is None or ours.error:
         return f"- **not measured** {bar}"
     best = min(others, key=others.__getitem__)
     ratio = value(ours) / others[best]
     met = ratio < bar.limit if bar.below else ratio <= bar.limit
-    whose = "" if bar.of_its_own or bar.peer else f" ({best})"
+    whose = " s" if bar.quantity == "seconds" else f" ({best})" if not (bar.of_its_own or bar.peer) else ""
     return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}{whose}"
 
 

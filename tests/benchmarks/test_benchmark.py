@@ -83,6 +83,8 @@ def test_one_failed_run_fails_its_cell() -> None:
             "MISSED** warm, 450k: time < 2.0 × that of loaded, 45k; reached 4",
         ),
         (Bar("warm", "450k", 2.0, base_job="process"), 0.4, "not measured** warm, 450k: time ≤ 2.0 × that of process"),
+        (Bar("warm", "450k", 0.5, quantity="seconds"), 0.4, "met** warm, 450k: ≤ 0.5 s; reached 0.4 s"),
+        (Bar("warm", "450k", 0.4, below=True, quantity="seconds"), 0.4, "MISSED** warm, 450k: < 0.4 s; reached 0.4 s"),
         (Bar("warm", "5m", 1.0), 0.6, "not measured** warm, 5m: time ≤ 1.0 × the best peer's"),
     ],
 )
@@ -230,7 +232,7 @@ def test_bars_name_what_is_measured(topic: Topic) -> None:
         assert {bar.job, base_job} <= set(topic.jobs)
         assert {bar.set, base_set} <= set(topic.sets)
         peers = set(topic.jobs[bar.job].tools or topic.tools) - {OURS}
-        assert bar.of_its_own or peers
+        assert bar.of_its_own or peers or bar.quantity == "seconds"
         assert not bar.peer or bar.peer in peers
 
 

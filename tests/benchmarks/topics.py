@@ -1,10 +1,10 @@
-"""The benchmarks: detection, masks, keypoints, VOC, slices and retrieval."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces and reading."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from . import retrieval_worker, slices_worker, voc_worker, worker
+from . import interfaces_worker, reading_worker, retrieval_worker, slices_worker, voc_worker, worker
 from .report import OURS, Bar, Job, Set, Topic
 
 METRICS = slices_worker.METRICS
@@ -220,4 +220,55 @@ RETRIEVAL = Topic(
     compiled=("ranx",),
 )
 
-TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL)}
+INTERFACES = Topic(
+    name="interfaces",
+    worker=interfaces_worker.__file__,
+    tools=interfaces_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k")},
+    jobs={
+        "plain": Job("two JSON files to twelve numbers by apframe.evaluate, in a warm process", ".json", True, tools=(OURS,)),
+        "drop-in": Job("the same by the lines of a script for pycocotools, in a warm process", ".json", inside=True),
+        "plain loaded": Job("tables already loaded, to twelve numbers by apframe.evaluate", ".json", True, tools=(OURS,)),
+        "streaming": Job(
+            "the same by an Evaluator that gets the tables of 16 images at a time, in its second epoch",
+            ".json",
+            inside=True,
+            tools=(OURS,),
+        ),
+    },
+    bars=(
+        *(Bar("drop-in", set_, 1.15, base_job="plain") for set_ in ("45k", "450k")),
+        *(Bar("streaming", set_, 1.15, base_job="plain loaded") for set_ in ("45k", "450k")),
+        Bar("drop-in", "450k", 0.1, peer="pycocotools"),
+    ),
+    reference="pycocotools",
+    numbers=len(METRICS),
+    numbers_are="the twelve numbers",
+    tolerance=1e-12,
+)
+
+READING = Topic(
+    name="reading",
+    worker=reading_worker.__file__,
+    tools=(OURS,),
+    sets={
+        "street": Set("the sample set", ("street/instances.json", "street/model_a.json"), sample=True),
+        "450k": replace(DETECTION.sets["450k"], files=("5k/instances.json", "5k/detections_450000.json")),
+        "voc": Set(
+            "5,000 VOC XML files with 35,000 objects, 250,000 result lines in 80 files",
+            ("voc/truth", "voc/results"),
+            "tests/benchmarks/generate_voc.py --images 5000",
+        ),
+    },
+    jobs={
+        "read": Job("files or folders to a data set and detections, in a warm process", "", inside=True),
+        "check": Job("the same to the findings of apframe.check, in a warm process", "", inside=True),
+    },
+    bars=(Bar("check", "450k", 1.0, below=True, quantity="seconds"), Bar("read", "voc", 2.0, quantity="seconds")),
+    reference=OURS,
+    numbers=4,
+    numbers_are="the numbers of images, categories, annotations and detections",
+    tolerance=0,
+)
+
+TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, READING)}
