@@ -9,16 +9,20 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError, did_you_mean
+from apframe.io.activitynet import ActivityNet
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
+from apframe.io.dota import Dota
 from apframe.io.files import folder_beside, read_head
 from apframe.io.format import Format
 from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
+from apframe.io.kitti import Kitti
 from apframe.io.losses import losses, tables_of
+from apframe.io.lvis import Lvis
 from apframe.io.voc import Voc
 from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
-FORMATS = {format_.name: format_ for format_ in (Coco(), Voc(), Boxes())}
+FORMATS = {format_.name: format_ for format_ in (Coco(), Lvis(), Voc(), Kitti(), Dota(), ActivityNet(), Boxes())}
 
 
 def formats() -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import FormatError, listed
 from apframe.io.files import read_text
 
-_FIELD = r"[^ \t\r\v\f]+"
+_BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
 
 
 def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
@@ -27,9 +27,15 @@ def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
         .with_columns(pl.col("text").str.split("\n"))
         .with_columns(line=pl.int_ranges(1, pl.col("text").list.len() + 1))
         .explode("text", "line")
-        .select("file", "line", fields=pl.col("text").str.extract_all(_FIELD))
-        .filter(pl.col("fields").list.len() > 0)
+        .with_columns(pl.col("text").str.strip_chars(_BLANKS))
+        .filter(pl.col("text") != "")
+        .select("file", "line", fields=_split(pl.col("text")))
     )
+
+
+def _split(text: pl.Expr) -> pl.Expr:
+    """The fields; single spaces alone, the usual case, take a third of the time."""
+    return pl.when(text.str.contains(r"[\t\r\v\f]|  ")).then(text.str.extract_all(_FIELD)).otherwise(text.str.split(" "))
 
 
 def take_fields(
