@@ -98,6 +98,10 @@ class RepeatedImageWarning(ApframeWarning):
     """Several results of an image came, which differ; one of them was kept."""
 
 
+class ShapesLeftOutWarning(ApframeWarning):
+    """A file has shapes that are no boxes, polygons or masks of objects; these were left out."""
+
+
 class RunsDifferWarning(ApframeWarning):
     """Runs that stand side by side were measured on different data or by different rules."""
 

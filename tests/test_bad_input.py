@@ -453,7 +453,7 @@ def test_no_frame_at_all(tmp_path: Path) -> None:
     (tmp_path / "found.parquet").write_text("no")
     with pytest.raises(ColumnError, match="detections: a int holds no columns; give a Polars"):
         apf.evaluate(GROUND_TRUTH, 3)
-    with pytest.raises(FormatError, match=r"detections: cannot read .*found\.parquet as Parquet"):
+    with pytest.raises(FormatError, match=r"found\.parquet: cannot be read as Parquet"):
         apf.evaluate(GROUND_TRUTH, tmp_path / "found.parquet")
     with pytest.raises(FormatError, match=r"detections: cannot read .*nowhere\.parquet as Parquet"):
         apf.evaluate(GROUND_TRUTH, tmp_path / "nowhere.parquet")

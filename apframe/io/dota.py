@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
+from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
@@ -24,20 +25,8 @@ from apframe.io.lines import (
 )
 from apframe.schema import Dataset, refuse_rows
 
-_BOX = ("x", "y", "width", "height")
+_EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
-_EDGES = {
-    "xmin": pl.col("x"),
-    "ymin": pl.col("y"),
-    "xmax": pl.col("x") + pl.col("width"),
-    "ymax": pl.col("y") + pl.col("height"),
-}
-_SIDES = {
-    "x": pl.col("xmin"),
-    "y": pl.col("ymin"),
-    "width": pl.col("xmax") - pl.col("xmin"),
-    "height": pl.col("ymax") - pl.col("ymin"),
-}
 _OBJECT = (*_CORNERS, "category_id", "difficulty")
 _RESULT = {"Task1": ("image_id", "score", *_CORNERS), "Task2": ("image_id", "score", *_EDGES)}
 _RESULT_FILE = re.compile(r"(Task[12])_(.+)", re.DOTALL)
@@ -70,8 +59,8 @@ class Dota(Format):
     holds = {
         "images": tuple(_HEADER.values()),
         "categories": (),
-        "annotations": ("corners", "angle", *_BOX, "ignore", "difficulty"),
-        "detections": ("score", "corners", "angle", *_BOX),
+        "annotations": ("corners", "angle", *BOX, "ignore", "difficulty"),
+        "detections": ("score", "corners", "angle", *BOX),
     }
 
     def is_dataset(self, path: Path) -> bool:
@@ -120,7 +109,7 @@ class Dota(Format):
         layout = _RESULT[tasks[0]]
         lines = take_fields(paths, read_lines(paths), layout, layout[1:])
         category_id = pl.Series("category_id", classes).gather(lines["file"])
-        shape = {"corners": pl.concat_list(_CORNERS)} if tasks[0] == "Task1" else _SIDES
+        shape = {"corners": pl.concat_list(_CORNERS)} if tasks[0] == "Task1" else from_edges(_EDGES)
         return lines.select("image_id", category_id, "score", **shape)
 
     def write(self, dataset: Dataset, path: Path) -> None:
@@ -153,15 +142,14 @@ class Dota(Format):
                     found.append((name, frame[name] != written[name], "loses blanks"))
         elif table == "annotations" or (table == "detections" and _is_rotated(frame)):
             has_corners = frame.select(_has_corners(frame)).to_series()
-            for name in (name for name in (*_BOX, "angle") if name in frame.columns):
+            for name in (name for name in (*BOX, "angle") if name in frame.columns):
                 found.append((name, frame[name].is_not_null() & has_corners, "left out: the corners are written"))
                 found.append((name, frame[name].is_not_null() & ~has_corners, "becomes corners"))
             if table == "annotations" and "difficulty" in frame.columns:
                 is_kept = frame.select(_written_difficulty(frame) == _difficulty(frame)).to_series().fill_null(False)
                 found.append(("difficulty", frame["difficulty"].is_not_null() & ~is_kept, "becomes 0 or 1, as ignore says"))
         elif table == "detections":
-            for size, edge in (("width", frame["x"]), ("height", frame["y"])):
-                found.append((size, (edge + frame[size]) - edge != frame[size], "rounded: the files say where the box ends"))
+            found = rounded_sizes(frame)
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
 
 
@@ -243,11 +231,11 @@ def _with_corners(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 def _with_edges(frame: pl.DataFrame) -> pl.DataFrame:
     _refuse_boxless("detections", frame)
-    return frame.with_columns(**_EDGES)
+    return frame.with_columns(**to_edges(_EDGES))
 
 
 def _refuse_boxless(table: str, frame: pl.DataFrame) -> None:
-    boxless = frame.select(pl.any_horizontal(pl.col(_BOX).is_null())).to_series()
+    boxless = frame.select(pl.any_horizontal(pl.col(BOX).is_null())).to_series()
     refuse_rows(table, frame, boxless, "there are neither corners nor a box", "give these rows one, or remove them")
 
 

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.schema import Dataset
 
-ANY, NUMBER, NAME = "any", "number", "name"  # what ids are in a format's files
+ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
 
 
 class Format(ABC):
@@ -32,7 +32,8 @@ class Format(ABC):
     fractions
         whether boxes are fractions of the image, so that results need the images of their data set
     image_ids, category_ids
-        ids as they stand in the files: ANY, NUMBER (integers), NAME (the file's name without its ending; the name of the class)
+        ids as they stand in the files: ANY, NUMBER (integers), INDEX (places, from 0 without gaps), NAME (the file's name
+        without its ending; the name of the class)
     holds
         the columns of each table that come back equal, but for the ids above; "*" stands for attributes
     empty_images, unused_categories

@@ -12,17 +12,26 @@ from apframe.exceptions import FormatError, OutputError, ParameterError, did_you
 from apframe.io.activitynet import ActivityNet
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
+from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.files import folder_beside, read_head
 from apframe.io.format import Format
 from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
 from apframe.io.kitti import Kitti
+from apframe.io.label_studio import LabelStudio
 from apframe.io.losses import losses, tables_of
 from apframe.io.lvis import Lvis
+from apframe.io.open_images import OpenImages
+from apframe.io.tables import Arrow, Parquet
 from apframe.io.voc import Voc
+from apframe.io.yolo import Yolo
 from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
-FORMATS = {format_.name: format_ for format_ in (Coco(), Lvis(), Voc(), Kitti(), Dota(), ActivityNet(), Boxes())}
+_ALL: tuple[Format, ...] = (
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
+    Arrow(),
+)  # fmt: skip
+FORMATS = {format_.name: format_ for format_ in _ALL}
 
 
 def formats() -> pl.DataFrame:

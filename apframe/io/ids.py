@@ -7,7 +7,7 @@ from collections.abc import Collection
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, listed
-from apframe.io.format import ANY, NAME, NUMBER, Format
+from apframe.io.format import ANY, INDEX, NAME, NUMBER, Format
 from apframe.schema import ID, Dataset, is_known, unknown_ids
 
 JOINED_BY_NAME = ("images", "categories")
@@ -33,7 +33,7 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
     """The data set with ids as the format has them; the same one where they are so already.
 
     Names are the files' without folders and ending (the ids as text where there is no file_name) and those of the categories;
-    numbers count the rows from 1, where ids are texts.
+    numbers count the rows from 1, where ids are texts; indices count them from 0, where ids are no indices yet.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
     for table, key in KEYS.items():
         frames[table] = dataset.core(table).with_columns(new[table].alias(key))
         if new[table].dtype == ID and not new[table].equals(dataset.core(table)[key]):  # the texts stay as names
-            frames[table] = frames[table].with_columns(pl.coalesce(_NAMES[table], dataset.core(table)[key]))
+            frames[table] = frames[table].with_columns(pl.coalesce(_NAMES[table], dataset.core(table)[key].cast(pl.String)))
         annotations = annotations.with_columns(_replaced(annotations[key], dataset.core(table)[key], new[table]))
     lists = {"images": ["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], "categories": ["parent_ids"]}
     for table, names in lists.items():
@@ -81,7 +81,7 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
             ids = _replaced(ids, known, _new_ids(dataset.core(table), table, kind))
         elif kind == NAME:
             ids = ids.cast(pl.String)
-        elif kind == NUMBER and ids.dtype == pl.String:
+        elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:
             raise ParameterError(
                 f"{format_.title} numbers its {table}, and these results name them; give the data set that they are of"
             )
@@ -97,8 +97,11 @@ def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
     ids = frame[KEYS[table]]
     if kind == ANY or (kind == NUMBER and ids.dtype == ID):
         return ids
-    if kind == NUMBER:
-        return pl.int_range(1, frame.height + 1, dtype=pl.Int64, eager=True).alias(ids.name)
+    if kind in (NUMBER, INDEX):
+        numbers = pl.int_range(frame.height, dtype=pl.Int64, eager=True).alias(ids.name)
+        if kind == NUMBER:
+            return numbers + 1
+        return ids if ids.dtype == ID and ids.sort().equals(numbers) else numbers
     name = pl.col(_NAMES[table])
     names = frame.select(pl.coalesce(stems(name) if table == "images" else name, pl.col(ids.name).cast(pl.String)))
     new = names.to_series().alias(ids.name)

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
@@ -21,13 +22,7 @@ from apframe.io.lines import (
 )
 from apframe.schema import Dataset
 
-_BOX = ("x", "y", "width", "height")
-_EDGES = {
-    "left": pl.col("x"),
-    "top": pl.col("y"),
-    "right": pl.col("x") + pl.col("width"),
-    "bottom": pl.col("y") + pl.col("height"),
-}
+_EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
 # attributes, and the numbers that stand for an unknown one in the files
 _UNKNOWN = {
@@ -35,7 +30,7 @@ _UNKNOWN = {
     "location_x": -1000.0, "location_y": -1000.0, "location_z": -1000.0, "rotation_y": -10.0,
 }  # fmt: skip
 _LAYOUT = (
-    "category_id", "truncated", "occluded", "alpha", "left", "top", "right", "bottom", "object_height", "object_width",
+    "category_id", "truncated", "occluded", "alpha", *_EDGES, "object_height", "object_width",
     "object_length", "location_x", "location_y", "location_z", "rotation_y",
 )  # fmt: skip
 
@@ -64,8 +59,8 @@ class Kitti(Format):
     holds = {
         "images": (),
         "categories": (),
-        "annotations": (*_BOX, "is_crowd", "ignore", *_UNKNOWN),
-        "detections": ("score", *_BOX, *_UNKNOWN),
+        "annotations": (*BOX, "is_crowd", "ignore", *_UNKNOWN),
+        "detections": ("score", *BOX, *_UNKNOWN),
     }
 
     def is_dataset(self, path: Path) -> bool:
@@ -104,9 +99,7 @@ class Kitti(Format):
         """See `Format.further_losses`."""
         if table not in ("annotations", "detections"):
             return []
-        found = []
-        for size, edge in (("width", frame["x"]), ("height", frame["y"])):
-            found.append((size, (edge + frame[size]) - edge != frame[size], "rounded: the files say where the box ends"))
+        found = rounded_sizes(frame)
         said = _sayable(frame)
         for name in (name for name in _UNKNOWN if name in frame.columns):
             lost = frame[name].is_not_null() & said[name].is_null()
@@ -135,10 +128,7 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
         stems.gather(frame["file"]),
         "category_id",
         *(["score"] if "score" in layout else []),
-        x="left",
-        y="top",
-        width=pl.col("right") - pl.col("left"),
-        height=pl.col("bottom") - pl.col("top"),
+        **from_edges(_EDGES),
         **known,
     )
 
@@ -159,6 +149,6 @@ def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
     refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
     fields = _sayable(frame).with_columns(pl.col(name).fill_null(unknown) for name, unknown in _UNKNOWN.items())
-    fields = fields.with_columns(pl.col("occluded").cast(pl.Int64), **_EDGES)
+    fields = fields.with_columns(pl.col("occluded").cast(pl.Int64), **to_edges(_EDGES))
     text = pl.concat_str([pl.col(name).cast(pl.String) for name in layout], separator=" ")
     write_lines(folder, fields.select(name="image_id", text=text), images)

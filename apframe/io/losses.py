@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.io.format import Format
 from apframe.io.ids import KEYS
-from apframe.schema import TABLES, Dataset, is_known
+from apframe.schema import ID, TABLES, Dataset, is_known
 
 _IDS = ("annotation_id", "detection_id")
 
@@ -27,8 +27,10 @@ def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl
             if name in KEYS.values():
                 if table == "annotations":  # which goes with the two tables that it refers to
                     continue
-                n_changed = int((before[table][name].cast(pl.String) != frame[name].cast(pl.String)).sum())
-                rows.append((table, name, n_changed, f"becomes {'a name' if frame[name].dtype == pl.String else 'a number'}"))
+                old, new = before[table][name], frame[name]
+                what = "becomes a name" if new.dtype == pl.String else "becomes a number"
+                n_changed = int((old.cast(pl.String) != new.cast(pl.String)).sum())
+                rows.append((table, name, n_changed, "numbered anew" if old.dtype == new.dtype == ID else what))
             elif name not in holds and ("*" not in holds or name in known):
                 rows.append((table, name, int(_is_said(frame, name).sum()), _fate(name)))
         rows += [(table, name, int(flags.sum()), what) for name, flags, what in format_.further_losses(table, frame)]
@@ -54,7 +56,7 @@ def _is_said(frame: pl.DataFrame, name: str) -> pl.Series:
     if name in _IDS:
         return values.cast(pl.String) != pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
     if name == "area" and "width" in frame.columns:
-        return (values != frame["width"] * frame["height"]).fill_null(False)
+        return (values != frame["width"] * frame["height"]).fill_null(True) & values.is_not_null()
     if name == "name" and "category_id" in frame.columns:
         return (values != frame["category_id"].cast(pl.String)).fill_null(False)
     if values.dtype == pl.Boolean and name in ("is_crowd", "ignore"):

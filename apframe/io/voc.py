@@ -11,7 +11,9 @@ from xml.etree import ElementTree
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
-from apframe.io.files import read_head, read_unpacked
+from apframe.io.documents import read_xml
+from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
+from apframe.io.files import read_head
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
@@ -42,26 +44,15 @@ _OBJECT = {
     "occluded": "occluded",
     "difficult": "ignore",
 }
-_CORNERS = {
-    "xmin": pl.col("x"),
-    "ymin": pl.col("y"),
-    "xmax": pl.col("x") + pl.col("width"),
-    "ymax": pl.col("y") + pl.col("height"),
-}
-_BOX = {
-    "x": pl.col("xmin"),
-    "y": pl.col("ymin"),
-    "width": pl.col("xmax") - pl.col("xmin"),
-    "height": pl.col("ymax") - pl.col("ymin"),
-}
-_REQUIRED = ("name", *_CORNERS)
-_NUMBERS = ("size/width", "size/height", *_CORNERS)
+_EDGES = ("xmin", "ymin", "xmax", "ymax")
+_REQUIRED = ("name", *_EDGES)
+_NUMBERS = ("size/width", "size/height", *_EDGES)
 _FLAGS = ("segmented", "truncated", "occluded", "difficult", "ignore")
 _TEXTS = ("folder", "file_name", "pose", "category_id")
 _SIZES = ("image_width", "image_height")
 _OPTIONAL = ("folder", "segmented", "pose", "truncated", "occluded", "ignore")
 _FLAG_WORDS = {"0": False, "1": True, "false": False, "true": True, "unspecified": None}
-_LINE = ("image_id", "score", *_CORNERS)
+_LINE = ("image_id", "score", *_EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)
 _WRITTEN_SET, _WRITTEN_RUN = "all", "comp4_det_test_"
 _ROOT = re.compile(rb"<annotation[\s/>]")
@@ -95,8 +86,8 @@ class Voc(Format):
     holds = {
         "images": tuple(_IMAGE.values()),
         "categories": (),
-        "annotations": (*_OBJECT.values(), *_BOX),
-        "detections": ("score", *_BOX),
+        "annotations": (*_OBJECT.values(), *BOX),
+        "detections": ("score", *BOX),
     }
 
     def is_dataset(self, path: Path) -> bool:
@@ -127,7 +118,7 @@ class Voc(Format):
         return {
             "images": _without_empty(images.select(ids, *_IMAGE.values())),
             "categories": names.with_columns(name="category_id"),
-            "annotations": _without_empty(objects.select(ids.gather(objects["file"]), *_OBJECT.values(), **_BOX)),
+            "annotations": _without_empty(objects.select(ids.gather(objects["file"]), *_OBJECT.values(), **from_edges(_EDGES))),
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
@@ -141,7 +132,7 @@ class Voc(Format):
         paths = list(classes)
         lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
         category_id = pl.Series("category_id", list(classes.values())).gather(lines["file"])
-        return lines.select("image_id", category_id, "score", **_BOX)
+        return lines.select("image_id", category_id, "score", **from_edges(_EDGES))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`; all images are in one image set, called all."""
@@ -156,7 +147,7 @@ class Voc(Format):
                 pl.lit("\t<object>\n"),
                 *(_element("annotations", annotations, tag, column, "\t\t") for tag, column in _OBJECT.items()),
                 pl.lit("\t\t<bndbox>\n"),
-                *(pl.format("\t\t\t<{}>{}</{}>\n", pl.lit(tag), side, pl.lit(tag)) for tag, side in _CORNERS.items()),
+                *(pl.format("\t\t\t<{}>{}</{}>\n", pl.lit(tag), side, pl.lit(tag)) for tag, side in to_edges(_EDGES).items()),
                 pl.lit("\t\t</bndbox>\n\t</object>\n"),
             ),
         )
@@ -187,19 +178,16 @@ class Voc(Format):
         categories = (detections if dataset is None else dataset.categories)["category_id"].unique(maintain_order=True)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         refuse_as_file_names(categories)
-        text = pl.concat_str("image_id", "score", *_CORNERS.values(), separator=" ")
+        text = pl.concat_str("image_id", "score", *to_edges(_EDGES).values(), separator=" ")
         lines = detections.select(name=_WRITTEN_RUN + pl.col("category_id"), text=text)
         write_lines(path, lines, _WRITTEN_RUN + categories)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """See `Format.further_losses`."""
-        found = []
+        found = rounded_sizes(frame) if table in ("annotations", "detections") else []
         for name in (name for name in frame.columns if name in self.holds[table]):
             values = frame[name]
-            if name in ("width", "height"):
-                start = frame["x" if name == "width" else "y"]
-                found.append((name, (start + values) - start != values, "rounded, as the files say where the box ends"))
-            elif name in _FLAGS:
+            if name in _FLAGS:
                 found.append((name, values.is_not_null() & _text(values).is_null(), "left out, neither true nor false"))
             elif name in _TEXTS and not _is_text(values):
                 found.append((name, values.is_not_null(), "left out, no text"))
@@ -261,31 +249,18 @@ def _read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame
     images: list[tuple[Any, ...]] = []
     objects: list[tuple[Any, ...]] = []
     for place, path in enumerate(paths):
-        root = _parsed(path)
+        root = read_xml(path)
+        if root.tag != "annotation":
+            raise FormatError(f"{path}: the root is <{root.tag}>, not <annotation>")
         images.append((place, *map(root.findtext, _IMAGE)))
         for number, found in enumerate(root.iterfind("object"), 1):
             box = found.find("bndbox")
             corners = _NO_BOX if box is None else box
-            objects.append((place, number, *map(found.findtext, _OBJECT), *map(corners.findtext, _CORNERS)))
+            objects.append((place, number, *map(found.findtext, _OBJECT), *map(corners.findtext, _EDGES)))
     return (
         _values(paths, images, ("file", *_IMAGE)).rename(_IMAGE),
-        _values(paths, objects, ("file", "object", *_OBJECT, *_CORNERS)).rename(_OBJECT),
+        _values(paths, objects, ("file", "object", *_OBJECT, *_EDGES)).rename(_OBJECT),
     )
-
-
-def _parsed(path: Path) -> ElementTree.Element:
-    content = read_unpacked(path)
-    if not content.strip():
-        raise FormatError(f"{path}: the file is empty")
-    try:
-        root = ElementTree.fromstring(content)
-    except ElementTree.ParseError as error:
-        raise FormatError(f"{path}: not XML, cut off, or in another encoding than it says ({error})") from None
-    except (LookupError, ValueError) as error:
-        raise FormatError(f"{path}: the encoding cannot be read ({error}); convert the file to UTF-8") from None
-    if root.tag != "annotation":
-        raise FormatError(f"{path}: the root is <{root.tag}>, not <annotation>")
-    return root
 
 
 def _values(paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> pl.DataFrame:

@@ -11,6 +11,7 @@ import sys
 import time
 from collections.abc import Callable
 from contextlib import redirect_stdout
+from importlib import import_module
 from io import StringIO
 from typing import Any
 
@@ -20,16 +21,13 @@ N_IMAGES = 16
 
 def coco_script(tool: str) -> tuple[Any, Callable[[Any, Any], Any]]:
     """What scripts for pycocotools do, with either package."""
-    if tool == "apframe":
-        from apframe.pycocotools import COCO, COCOeval
-    else:
-        from pycocotools.coco import COCO
-        from pycocotools.cocoeval import COCOeval
+    package = "apframe.pycocotools" if tool == "apframe" else "pycocotools"
+    coco, cocoeval = (import_module(f"{package}.{name}") for name in ("coco", "cocoeval"))
 
     def evaluate(gt: str, dt: str) -> Any:
         with redirect_stdout(StringIO()):
-            truth = COCO(gt)
-            evaluation = COCOeval(truth, truth.loadRes(dt), "bbox")
+            truth = coco.COCO(gt)
+            evaluation = cocoeval.COCOeval(truth, truth.loadRes(dt), "bbox")
             evaluation.evaluate()
             evaluation.accumulate()
             evaluation.summarize()

@@ -22,12 +22,12 @@ def main(_: str, job: str, gt: str, dt: str) -> None:
     def read(truth: str, results: str) -> Any:
         return apf.read_dataset(truth), apf.read_results(results)
 
-    work = apf.check if job == "check" else read
+    work: Any = apf.check if job == "check" else read
     work(*sample_beside(gt, "bbox"))
     wall, cpu = time.perf_counter(), cpu_seconds()
     answer = work(gt, dt)
     wall, cpu = time.perf_counter() - wall, cpu_seconds() - cpu
-    dataset, found = read(gt, dt) if job == "check" else answer
+    dataset, found = answer if job == "read" else read(gt, dt)
     rows = [frame.height for frame in (dataset.images, dataset.categories, dataset.annotations, found)]
     print(f'{{"stats": {rows}, "wall": {wall}, "cpu": {cpu}}}')
 

@@ -211,11 +211,11 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
     ),
     "an encoding of several bytes": (
         b'<?xml version="1.0" encoding="gbk"?><annotation/>',
-        "b.xml: the encoding cannot be read (multi-byte encodings are not supported); convert the file to UTF-8",
+        "b.xml: not XML, cut off, or in another encoding than it says (multi-byte encodings are not supported)",
     ),
     "an unknown encoding": (
         b'<?xml version="1.0" encoding="utf-9"?><annotation/>',
-        "b.xml: the encoding cannot be read (unknown encoding: utf-9); convert the file to UTF-8",
+        "b.xml: not XML, cut off, or in another encoding than it says (unknown encoding: utf-9)",
     ),
     "another root": ("<annotations/>", "b.xml: the root is <annotations>, not <annotation>"),
     "no bndbox": (OBJECT.format(NAME + "<xmin>1</xmin>"), "b.xml: xmin is missing in object 1; correct it"),
@@ -499,7 +499,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("images", "folder", 1, "loses the blanks around it; null where nothing is left"),
         ("categories", "category_id", 2, "becomes a name"),
         ("categories", "supercategory", 1, "left out"),
-        ("annotations", "width", 1, "rounded, as the files say where the box ends"),
+        ("annotations", "width", 1, "rounded: the files say where the box ends"),
         ("annotations", "area", 1, "becomes that of the box"),
         ("annotations", "is_crowd", 1, "left out"),
         ("annotations", "occluded", 1, "left out, neither true nor false"),

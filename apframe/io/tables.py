@@ -1,0 +1,147 @@
+"""Parquet and Arrow files: the canonical tables as they are, with ids of any kind and nested columns."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import FormatError, first_line, listed
+from apframe.io.format import ANY, Format
+from apframe.io.parquet import MANIFEST
+from apframe.schema import TABLES, Dataset
+
+_DATASET = ("images", "categories", "annotations")
+_BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
+
+
+class _Tables(Format):
+    """A folder with a file for each table. Results are one file, or the file `detections` of a folder.
+
+    Attributes
+    ----------
+    endings
+        of the files; the first is what is written
+    """
+
+    endings: ClassVar[tuple[str, ...]]
+    kind: ClassVar[str]
+    dataset_from = ("folder",)
+    results_from = ("file", "folder")
+    image_ids = category_ids = ANY
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {
+        table: ("*", *(column.name for column in TABLES[table])) for table in (*_DATASET, "detections")
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """One of the three tables is there."""
+        return any(self._files(path, table) for table in _DATASET)
+
+    def is_results(self, path: Path) -> bool:
+        """A file with such an ending, or a folder where one is called detections."""
+        return path.suffix in self.endings if path.is_file() else bool(self._files(path, "detections"))
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; of an evaluation that apframe wrote too."""
+        return {table: self._read_from(path, table) for table in _DATASET}
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
+        dataset = super().read(path, **options)
+        for name in (MANIFEST, _BESIDE):
+            if (path / name).is_file():
+                beside = _beside(path / name)
+                dataset.json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
+                dataset.other_sections |= beside.get("other_sections", {})
+        return dataset
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `Format.read_results`."""
+        return self._read(path) if path.is_file() else self._read_from(path, "detections")
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `Format.write`."""
+        path.mkdir(parents=True)
+        for table in _DATASET:
+            self._write(getattr(dataset, table), path / (table + self.endings[0]))
+        beside = {"json_columns": sorted(dataset.json_columns), "other_sections": dataset.other_sections}
+        if any(beside.values()):
+            (path / _BESIDE).write_text(json.dumps(beside) + "\n", encoding="utf-8")
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `Format.write_results`."""
+        self._write(detections, path)
+
+    @abstractmethod
+    def _take(self, path: Path) -> pl.DataFrame:
+        """Read a file."""
+
+    @abstractmethod
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        """Write one."""
+
+    def _read(self, path: Path) -> pl.DataFrame:
+        if not path.stat().st_size:
+            raise FormatError(f"{path}: the file is empty")
+        try:
+            return self._take(path)
+        except (OSError, pl.exceptions.PolarsError) as error:
+            raise FormatError(f"{path}: cannot be read as {self.kind} ({first_line(error)})") from error
+
+    def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
+        found = self._files(folder, table)
+        if len(found) > 1:
+            raise FormatError(f"{folder}: {' and '.join(found)} are both there; keep one of them")
+        if not found:
+            there = sorted(path.name for path in folder.iterdir())
+            raise FormatError(f"{folder}: no {table}{self.endings[0]}; there is {listed(there) if there else 'nothing'}")
+        return self._read(folder / found[0])
+
+    def _files(self, folder: Path, table: str) -> list[str]:
+        return [table + ending for ending in self.endings if (folder / (table + ending)).is_file()]
+
+
+class Parquet(_Tables):
+    """Parquet; also the folder of `Evaluation.write_parquet`, which is a data set and results at once."""
+
+    name = "parquet"
+    title = kind = "Parquet"
+    dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
+    results_are = "a Parquet file, or a folder with detections.parquet"
+    endings = (".parquet",)
+
+    def _take(self, path: Path) -> pl.DataFrame:
+        return pl.read_parquet(path, glob=False, hive_partitioning=False)  # a folder may be called run[1] or lr=0.1
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_parquet(path, compression="zstd")
+
+
+class Arrow(_Tables):
+    """Arrow IPC, also called Feather: files and streams are read, files are written."""
+
+    name = "arrow"
+    title = kind = "Arrow IPC"
+    dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
+    results_are = "an Arrow IPC file, or a folder with detections.arrow"
+    endings = (".arrow", ".feather", ".ipc")
+
+    def _take(self, path: Path) -> pl.DataFrame:
+        with path.open("rb") as file:
+            is_file = file.read(6) == b"ARROW1"
+        return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_ipc(path, compression="zstd")
+
+
+def _beside(path: Path) -> dict[str, Any]:
+    try:
+        content = json.loads(path.read_text(encoding="utf-8"))
+    except (OSError, ValueError) as error:
+        raise FormatError(f"{path}: not JSON, or cut off ({error})") from error
+    return content if isinstance(content, dict) else {}

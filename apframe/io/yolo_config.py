@@ -1,0 +1,268 @@
+"""YOLO's data.yaml: classes, parts of the data set, and the image and label files of a part."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from apframe.exceptions import FormatError, ParameterError, listed
+from apframe.io.files import read_head, read_text
+from apframe.io.lines import first_fields, is_number
+
+_SPLITS = ("val", "train", "test")
+_IMAGES = {
+    ".avif", ".bmp", ".dng", ".heic", ".jp2", ".jpeg", ".jpg", ".mpo", ".pfm", ".png", ".tif", ".tiff", ".webp",
+}  # fmt: skip
+_KEYS = re.compile(rb"^(names|nc)[ \t]*:", re.MULTILINE)
+
+
+@dataclass(frozen=True)
+class Config:
+    """What a data.yaml says.
+
+    Attributes
+    ----------
+    path
+        the file
+    names
+        those of the classes, by number
+    splits
+        paths of images by the name of the part: folders, or text files that list them
+    roots
+        where these may be found
+    keypoints
+        how many there are, and how many numbers for each of them, 2 or 3; None where there are none
+    """
+
+    path: Path
+    names: dict[int, str]
+    splits: dict[str, list[str]]
+    roots: tuple[Path, ...]
+    keypoints: tuple[int, int] | None
+
+
+def find_config(path: Path) -> Path | None:
+    """The YAML file itself; or that of a folder: data.yaml, or the only one there that names classes.
+
+    >>> find_config(Path("nowhere"))
+    """
+    if path.is_dir():
+        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
+        likely = [file for file in files if file.stem == "data"] or files
+    else:
+        likely = [path] if path.suffix in (".yaml", ".yml") else []
+    likely = [file for file in likely if _KEYS.search(read_head(file))]
+    return likely[0] if len(likely) == 1 else None
+
+
+def read_config(path: Path) -> Config:
+    """Read a data.yaml.
+
+    Raises
+    ------
+    ParameterError
+        PyYAML is not installed
+    FormatError
+        what cannot be read, is not there or stands twice
+    """
+    fields = _read_yaml(path)
+    given = _text(path, fields, "path")
+    roots = [path.parent / given, path.parent] if given else [path.parent]
+    splits = {name: _texts(path, fields, name) for name in _SPLITS}
+    return Config(
+        path,
+        names=_names(path, fields),
+        splits={name: entries for name, entries in splits.items() if entries},
+        roots=tuple(dict.fromkeys(roots)),
+        keypoints=_keypoints(path, fields),
+    )
+
+
+def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
+    """The label files of a part, there or not, with their image files; None where there is a label file alone.
+
+    A label file is called as its image, ends in .txt, and lies in the folder `labels` instead of `images`. `split` is "val"
+    where there is one, else the only one.
+
+    Raises
+    ------
+    ParameterError
+        no such part, or several of which none is said
+    FormatError
+        images that are listed and not there; no files at all
+    """
+    chosen = split or ("val" if "val" in config.splits else next(iter(config.splits), ""))
+    if not config.splits:
+        raise FormatError(f"{config.path}: names no images (val, train or test)")
+    if chosen not in config.splits or (split is None and chosen != "val" and len(config.splits) > 1):
+        problem = f"no split {split!r}" if split else "several splits, and no val"
+        raise ParameterError(f"{config.path}: {problem}; say split=, one of {', '.join(config.splits)}")
+    found: dict[Path, Path | None] = {}
+    for entry in config.splits[chosen]:
+        place = _place(config, chosen, entry)
+        found |= _listed_files(place, config.roots) if place.suffix == ".txt" else _files_in(place)
+    if not found:
+        raise FormatError(f"{config.path}: {chosen}: neither images nor labels in {', '.join(config.splits[chosen])}")
+    return dict(sorted(found.items()))
+
+
+def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> None:
+    """Write a data.yaml with one part, val."""
+    yaml = _import_yaml()
+    fields: dict[str, Any] = {"val": "images/val", "names": names}
+    if n_keypoints is not None:
+        fields["kpt_shape"] = [n_keypoints, 3]
+    path.write_text(yaml.safe_dump(fields, sort_keys=False, allow_unicode=True), encoding="utf-8")
+
+
+def _place(config: Config, split: str, entry: str) -> Path:
+    """Where a folder or list of images is: the first place at which there is one, or its labels."""
+    # Roboflow writes ../val/images for what lies beside the file, and the trainer takes it so
+    entries = [entry, entry[3:]] if entry.startswith("../") else [entry]
+    places = [root / each for root in config.roots for each in entries]
+    for place in places:
+        if place.exists() or (place.suffix != ".txt" and _labels_of(place).is_dir()):
+            return place
+    raise FormatError(f"{config.path}: {split}: there is neither {places[0]} nor labels for it; correct path or {split}")
+
+
+def _files_in(folder: Path) -> dict[Path, Path | None]:
+    labels = (file for file in _labels_of(folder).rglob("*.txt") if _is_label(file))
+    images = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _IMAGES)
+    by_label = {_label_of(image): image for image in images}
+    doubled = [image for image in images if by_label[_label_of(image)] != image]
+    if doubled:
+        names = f"{doubled[0].name} and {by_label[_label_of(doubled[0])].name}"
+        raise FormatError(f"{doubled[0].parent}: {names} have the same label file; rename one of them")
+    return {**dict.fromkeys(labels), **by_label}
+
+
+def _is_label(path: Path) -> bool:
+    """Whether it is not the list of classes that labelling programs leave among the labels."""
+    return path.name != "classes.txt" or all(is_number(field) for field in first_fields([path]))
+
+
+def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
+    """The files of images that a text file lists, relative to it or to the data set."""
+    found: dict[Path, Path | None] = {}
+    missing = []
+    for name in filter(None, map(str.strip, read_text(path).split("\n"))):
+        for image in _candidates(name, path.parent, roots):
+            if image.is_file():
+                found[_label_of(image)] = image
+                break
+            if _label_of(image).is_file():
+                found.setdefault(_label_of(image))
+                break
+        else:
+            missing.append(name)
+    if missing:
+        raise FormatError(f"{path}: names images that are not there: {listed(missing)}; correct the list, or add them")
+    return found
+
+
+def _candidates(name: str, folder: Path, roots: Iterable[Path]) -> Iterator[Path]:
+    yield folder / name
+    yield from (root / name for root in roots)
+
+
+def _labels_of(folder: Path) -> Path:
+    """The folder of labels for one of images: the last `images` of its path is `labels`; the same one where there is none."""
+    parts = list(folder.parts)
+    if "images" in parts:
+        parts[len(parts) - 1 - parts[::-1].index("images")] = "labels"
+    return Path(*parts)
+
+
+def _label_of(image: Path) -> Path:
+    return _labels_of(image.parent) / f"{image.stem}.txt"
+
+
+def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
+    names = fields.get("names")
+    n_classes = _whole(path, "nc", _text(path, fields, "nc")) if fields.get("nc") else None
+    if names is None and n_classes is not None:
+        return {number: f"class{number}" for number in range(n_classes)}
+    if isinstance(names, list):
+        names = dict(enumerate(names))
+    if not isinstance(names, dict) or any(isinstance(name, (dict, list)) for name in names.values()):
+        raise FormatError(f"{path}: names is to be a list of the names of classes, or a mapping of numbers to them")
+    numbered = {_whole(path, "a class of names", number): name for number, name in names.items()}
+    if n_classes is not None and n_classes != len(numbered):
+        raise FormatError(f"{path}: nc is {n_classes}, and there are {len(numbered)} names; correct one of them")
+    return numbered
+
+
+def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
+    shape = [_whole(path, "kpt_shape", number) for number in _texts(path, fields, "kpt_shape")]
+    if not shape:
+        return None
+    if len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3):
+        raise FormatError(f"{path}: kpt_shape is to be the number of keypoints, and 2 or 3 numbers for each, not {shape}")
+    return shape[0], shape[1]
+
+
+def _whole(path: Path, what: str, text: str | int) -> int:
+    if re.fullmatch("[0-9]+", str(text)) is None:
+        raise FormatError(f"{path}: {what} is {text!r}, not a whole number from 0")
+    return int(text)
+
+
+def _text(path: Path, fields: dict[str, Any], key: str) -> str:
+    text = fields.get(key, "")
+    if not isinstance(text, str):
+        raise FormatError(f"{path}: {key} is to be one value")
+    return text
+
+
+def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
+    texts = fields.get(key) or []
+    texts = texts if isinstance(texts, list) else [texts]
+    if not all(isinstance(text, str) for text in texts):
+        raise FormatError(f"{path}: {key} is to be one value, or a list of them")
+    return texts
+
+
+def _read_yaml(path: Path) -> dict[str, Any]:
+    """The mapping of a YAML file, all values as texts: a class may be called `no`, which YAML takes for false."""
+    yaml = _import_yaml()
+
+    def plain(node: Any) -> Any:
+        if isinstance(node, yaml.ScalarNode):
+            return node.value
+        if isinstance(node, yaml.SequenceNode):
+            return [plain(each) for each in node.value]
+        fields = {}
+        for key, value in node.value:
+            name = plain(key) if isinstance(key, yaml.ScalarNode) else None
+            if name is None or name in fields:
+                problem = "a key that is no text" if name is None else f"{name!r} stands twice"
+                raise FormatError(f"{path}: {problem}, in line {key.start_mark.line + 1}; correct it")
+            fields[name] = plain(value)
+        return fields
+
+    text = read_text(path)
+    try:
+        fields = plain(yaml.compose(text, Loader=yaml.BaseLoader)) if text.strip() else None
+    except yaml.YAMLError as error:
+        mark = getattr(error, "problem_mark", None)
+        where = "" if mark is None else f", in line {mark.line + 1}"
+        raise FormatError(
+            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or error.reason}{where})"
+        ) from error
+    if not isinstance(fields, dict):
+        raise FormatError(
+            f"{path}: {'is empty' if fields is None else 'holds no keys'}; names, and val, train or test are needed"
+        )
+    return fields
+
+
+def _import_yaml() -> Any:
+    try:
+        import yaml
+    except ImportError as error:
+        raise ParameterError('data.yaml is read and written by PyYAML: pip install "apframe[yolo]"') from error
+    return yaml

@@ -1,0 +1,36 @@
+"""What training code imports of pycocotools 2.0.11, by the same names, on apframe's tables.
+
+`from apframe.pycocotools import COCO, COCOeval, mask` in the place of pycocotools' own, or `patch_pycocotools()` before the
+code that imports them. Numbers come from `apframe.evaluate`; dictionaries are made when they are first looked at, and are
+the data from then on.
+"""
+
+from __future__ import annotations
+
+import sys
+from importlib import import_module
+
+from apframe.pycocotools.coco import COCO
+from apframe.pycocotools.cocoeval import COCOeval, Params
+
+__all__ = ["COCO", "COCOeval", "Params", "patch_pycocotools"]
+
+
+def patch_pycocotools() -> None:
+    """Have `import pycocotools`, and its modules `coco`, `cocoeval` and `mask`, give apframe's from now on, in this process.
+
+    Call it before other code imports them: names that were imported earlier stay what they were.
+
+    >>> import sys
+    >>> before = {name: module for name, module in sys.modules.items() if name.split(".")[0] == "pycocotools"}
+    >>> patch_pycocotools()
+    >>> from pycocotools.cocoeval import COCOeval
+    >>> COCOeval.__module__
+    'apframe.pycocotools.cocoeval'
+    >>> for name in ("pycocotools", "pycocotools.coco", "pycocotools.cocoeval", "pycocotools.mask"):
+    ...     _ = sys.modules.pop(name)
+    >>> sys.modules.update(before)
+    """
+    modules = {name: import_module(f"{__name__}.{name}") for name in ("coco", "cocoeval", "mask")}
+    sys.modules["pycocotools"] = sys.modules[__name__]
+    sys.modules.update({f"pycocotools.{name}": module for name, module in modules.items()})

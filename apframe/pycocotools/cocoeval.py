@@ -1,0 +1,304 @@
+"""`COCOeval`: pycocotools' steps and results, computed by `apframe.evaluate`."""
+# ruff: noqa: N802, N803, T201 - names and prints are those that training code knows
+
+from __future__ import annotations
+
+import copy
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from dataclasses import replace
+from datetime import datetime
+from typing import Any
+
+import numpy as np
+
+from apframe.evaluation import Evaluation
+from apframe.exceptions import ParameterError
+from apframe.protocols import coco as protocols
+from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, make_cells, make_similarities, rank_cells
+from apframe.pycocotools.coco import COCO, Row
+from apframe.pycocotools.headlines import headlines, mean, words
+from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
+from apframe.pycocotools.tables import found_tables, truth_tables
+
+__all__ = ["COCOeval", "Params"]
+
+
+class COCOeval:
+    """pycocotools' `COCOeval`: `evaluate`, `accumulate`, `summarize`.
+
+    `evalImgs`, `ious` and `eval` are made when they are first looked at. From then on, and where they are assigned, they are
+    the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, but for
+    those that `evaluate` refuses, because no table passes through them.
+
+    Parameters
+    ----------
+    cocoGt, cocoDt
+        ground truth, and results that its `loadRes` gave
+    iouType
+        "bbox", "segm" or "keypoints"
+
+    >>> truth, box = COCO(), {"id": 1, "image_id": 7, "category_id": 1, "bbox": [0, 0, 10, 10], "area": 100, "iscrowd": 0}
+    >>> truth.dataset = {"images": [{"id": 7}], "categories": [{"id": 1}], "annotations": [box]}
+    >>> from contextlib import redirect_stdout
+    >>> from io import StringIO
+    >>> with redirect_stdout(StringIO()):
+    ...     truth.createIndex()
+    ...     evaluation = COCOeval(truth, truth.loadRes([box | {"bbox": [0, 0, 10, 8], "score": 0.9}]), "bbox")
+    ...     evaluation.evaluate()
+    ...     evaluation.accumulate()
+    ...     evaluation.summarize()
+    >>> evaluation.stats[:3].round(3).tolist()
+    [0.7, 1.0, 1.0]
+    """
+
+    def __init__(self, cocoGt: COCO | None = None, cocoDt: COCO | None = None, iouType: str = "segm") -> None:
+        if not iouType:
+            print("iouType not specified. use default iouType segm")
+        self.cocoGt, self.cocoDt = cocoGt, cocoDt
+        self.params = Params(iouType=iouType)
+        self.stats: Any = []
+        self.evalImgs: Any = defaultdict(list)
+        self.eval: Any = {}
+        self.ious: Any = {}
+        self._gts: Any = defaultdict(list)
+        self._dts: Any = defaultdict(list)
+        self._paramsEval: Any = {}
+        self._evaluation: Evaluation | None = None
+        self._prepared = self.params  # as they were when the tables were taken
+        self._accumulated: tuple[Evaluation, dict[str, Any], list[int]] | None = None  # what `eval` is made of
+        if cocoGt is not None:
+            self.params.imgIds = sorted(cocoGt.getImgIds())
+            self.params.catIds = sorted(cocoGt.getCatIds())
+
+    def __getattr__(self, name: str) -> Any:
+        make = _MAKES.get(name)
+        if make is None or "_evaluation" not in self.__dict__:
+            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
+        self.__dict__[name] = value = make(self)
+        return value
+
+    def __getstate__(self) -> Row:
+        made = {name: getattr(self, name) for name in ("eval", "evalImgs", "ious")}
+        kept = {name: value for name, value in self.__dict__.items() if name not in _MAKES}
+        return kept | made | {"_evaluation": None, "_accumulated": None}
+
+    def _prepare(self) -> None:
+        """Take the tables by the parameters as they are now; nothing is computed yet."""
+        p = self.params
+        if self.cocoGt is None or self.cocoDt is None:
+            raise ParameterError("COCOeval needs cocoGt and cocoDt before it can evaluate")
+        image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
+        if not p.useCats and category_ids != sorted(set(category_ids)):
+            raise ParameterError("params.catIds must increase where useCats is 0: their order tells equal scores apart")
+        if not p.useCats and p.iouType == "keypoints":
+            raise ParameterError(
+                "useCats = 0 with keypoints, where pycocotools compares nothing; pool them with apframe.evaluate"
+            )
+        hidden = sorted(set(self.cocoGt.getCatIds()) - set(category_ids))
+        truth = truth_tables(self.cocoGt, image_ids, category_ids, p.iouType)
+        found = found_tables(self.cocoDt, image_ids, hidden, p.iouType)
+        self._evaluation = evaluate_quietly(truth, found, protocol_of(p))
+        self._prepared = copy.deepcopy(p)
+        for name in _MAKES:
+            self.__dict__.pop(name, None)
+        self.eval, self._accumulated = {}, None
+
+    def evaluate(self) -> None:
+        """Evaluate by `params`; matches are computed when they are first needed.
+
+        Raises
+        ------
+        InputError
+            data that cannot be evaluated, with the rows named
+        ParameterError
+            parameters that cannot be honoured; a subclass with its own `_prepare`, `computeIoU` or `computeOks`
+        """
+        for name in ("_prepare", "computeIoU", "computeOks"):
+            if getattr(type(self), name) is not getattr(COCOeval, name):
+                raise ParameterError(
+                    f"{type(self).__name__} has a {name} of its own, which tables do not pass through; "
+                    "give apframe.evaluate a similarity=, or change the annotations before"
+                )
+        tic = time.time()
+        print("Running per image evaluation...")
+        p = self.params
+        if p.useSegm is not None:
+            p.iouType = "segm" if p.useSegm == 1 else "bbox"
+            print(f"useSegm (deprecated) is not None. Running {p.iouType} evaluation")
+        print(f"Evaluate annotation type *{p.iouType}*")
+        p.imgIds = list(np.unique(p.imgIds))
+        if p.useCats:
+            p.catIds = list(np.unique(p.catIds))
+        p.maxDets = sorted(p.maxDets)
+        self._prepare()
+        self._paramsEval = copy.copy(self._prepared)
+        if type(self).evaluateImg is not COCOeval.evaluateImg:
+            self.evalImgs = [
+                self.evaluateImg(image_id, category_id, area, p.maxDets[-1])
+                for category_id in categories_of(p)
+                for area in p.areaRng
+                for image_id in p.imgIds
+            ]
+        print(f"DONE (t={time.time() - tic:0.2f}s).")
+
+    def computeIoU(self, imgId: Any, catId: Any) -> Any:
+        """The similarities of an image and category: detections, best score first, × annotations; [] without either."""
+        return self._similarities.get((imgId, catId if self._prepared.useCats else -1), [])
+
+    def computeOks(self, imgId: Any, catId: Any) -> Any:
+        """The same of keypoints."""
+        return self.computeIoU(imgId, catId)
+
+    def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Cell | None:
+        """One of the cells of `evalImgs`; the area range and the number of detections are those of `params`.
+
+        Raises
+        ------
+        ParameterError
+            they are others; or `ious` were assigned that `computeIoU` did not give
+        """
+        p = self._prepared
+        category_id = catId if p.useCats else -1
+        assigned = self.__dict__.get("ious")
+        if assigned and len(assigned.get((imgId, catId), ())) and assigned[imgId, catId] is not self.computeIoU(imgId, catId):
+            raise ParameterError("ious were assigned, which are not read; give apframe.evaluate a similarity= of your own")
+        images, categories, areas = self._places
+        if tuple(aRng) not in areas or maxDet != max(p.maxDets):
+            raise ParameterError(
+                "evaluateImg: aRng is one of params.areaRng, maxDet the largest of params.maxDets; set them there"
+            )
+        if imgId not in images or category_id not in categories:
+            return None
+        return self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
+
+    def accumulate(self, p: Params | None = None) -> None:
+        """Rank what was evaluated; `eval` is computed when it is first looked at.
+
+        `recThrs`, and `maxDets` that were evaluated, may have changed since `evaluate`.
+
+        Raises
+        ------
+        ParameterError
+            nothing was evaluated; other parameters have changed since; `evalImgs` that do not fit them
+        """
+        print("Accumulating evaluation results...")
+        tic = time.time()
+        given = self.__dict__.get("evalImgs")
+        if not self._paramsEval or (self._evaluation is None and not given):
+            raise ParameterError("Please run evaluate() first")
+        p = self.params if p is None else p
+        p.catIds = p.catIds if p.useCats == 1 else [-1]
+        refuse_changes(p, self._paramsEval)
+        protocol, evaluation = protocol_of(p), self._evaluation
+        about = {"params": p, "date": datetime.now().strftime("%Y-%m-%d %H:%M:%S")}
+        chosen = [protocol.limits.index(limit) for limit in p.maxDets]
+        self.__dict__.pop("eval", None)
+        if given is not None:
+            shape = len(p.catIds), len(p.areaRng), len(p.imgIds)
+            self.eval, self._accumulated = _eval(rank_cells(list(given), shape, protocol), about, chosen), None
+        else:
+            assert evaluation is not None
+            if protocol != evaluation.protocol:
+                evaluation = evaluate_quietly(evaluation.dataset, evaluation.detections, protocol)
+            self._accumulated = evaluation, about, chosen
+        print(f"DONE (t={time.time() - tic:0.2f}s).")
+
+    def summarize(self) -> None:
+        """Print the headline numbers, and keep them as `stats`: -1 where nothing could be evaluated.
+
+        As in pycocotools, the first line is at 100 detections, and -1 if `maxDets` does not have 100.
+
+        Raises
+        ------
+        ParameterError
+            nothing was accumulated; boxes and masks need three or more `maxDets`
+        """
+        if self._accumulated is None and not self.__dict__.get("eval"):
+            raise ParameterError("Please run accumulate() first")
+        lines = headlines(self.params)
+        stats = self._stats_of_tables()
+        if stats is None:
+            stats = np.array([mean(self.eval, self.params, *line) for line in lines])
+        for line, value in zip(lines, stats, strict=True):
+            print(words(self.params, *line, value))
+        self.stats = stats
+
+    def _stats_of_tables(self) -> np.ndarray | None:
+        """The headline numbers without the arrays of `eval`, which take longer; None where they must be looked at."""
+        if "eval" in self.__dict__ or self._accumulated is None:
+            return None
+        evaluation, published = self._accumulated[0], protocols.COCO.variant(self.params.iouType)
+        names, labels = [name for name, *_ in published.area_ranges], list(self.params.areaRngLbl)
+        wanted = replace(protocol_of(self.params), agnostic=False)
+        as_published = wanted == replace(evaluation.protocol, agnostic=False) == published and labels == names
+        if not (as_published and list(self.params.maxDets) == list(published.limits)):
+            return None
+        stats = evaluation.stats.copy()
+        # sums in another order may differ in the last bit, which shows where a fourth digit is a lone 5
+        near_half = np.abs(stats * 1000 % 1 - 0.5) < 1e-6
+        return None if near_half.any() else stats
+
+    def __str__(self) -> str:
+        self.summarize()
+        return ""
+
+
+def _eval(arrays: dict[str, np.ndarray], about: dict[str, Any], chosen: list[int]) -> dict[str, Any]:
+    """The dictionary `eval`, its `maxDets` in the order of the params."""
+    values = {name: np.ascontiguousarray(array[..., chosen]) for name, array in arrays.items()}
+    return {**about, "counts": list(values["precision"].shape), **values}
+
+
+def _make_eval(coco_eval: COCOeval) -> dict[str, Any]:
+    if coco_eval._accumulated is None:
+        return {}
+    evaluation, about, chosen = coco_eval._accumulated
+    return _eval(evaluation.arrays(), about, chosen)
+
+
+def _make_layout(coco_eval: COCOeval) -> Layout:
+    p, evaluation = coco_eval._prepared, coco_eval._evaluation
+    if evaluation is None:
+        raise ParameterError("Please run evaluate() first")
+    return Layout(evaluation, list(p.imgIds), list(categories_of(p)), max(p.maxDets))
+
+
+def _make_cells(coco_eval: COCOeval) -> list[Cell | None]:
+    return make_cells(coco_eval._layout, coco_eval._prepared.areaRng, max(coco_eval._prepared.maxDets))
+
+
+def _make_places(coco_eval: COCOeval) -> list[dict[Any, int]]:
+    p = coco_eval._prepared
+    return [{key: n for n, key in enumerate(keys)} for keys in (p.imgIds, categories_of(p), map(tuple, p.areaRng))]
+
+
+def _grouped(name: str) -> Callable[[COCOeval], Any]:
+    """Annotations or results as dictionaries by image and category, those of ground truth with the flag `ignore`."""
+
+    def make(coco_eval: COCOeval) -> Any:
+        groups, p, coco = defaultdict(list), coco_eval._prepared, getattr(coco_eval, name)
+        ids = coco.getAnnIds(imgIds=p.imgIds, catIds=p.catIds if p.useCats else ()) if coco.imgToAnns else ()
+        for row in coco.loadAnns(ids):
+            if name == "cocoGt":
+                without = p.iouType == "keypoints" and row["num_keypoints"] == 0
+                row["ignore"] = int(bool(row.get("iscrowd")) or without)
+            groups[row["image_id"], row["category_id"]].append(row)
+        return groups
+
+    return make
+
+
+# what is made when it is first looked at
+_MAKES: dict[str, Callable[[COCOeval], Any]] = {
+    "eval": _make_eval,
+    "evalImgs": lambda coco_eval: list(coco_eval._cells),
+    "ious": lambda coco_eval: dict(coco_eval._similarities),
+    "_gts": _grouped("cocoGt"),
+    "_dts": _grouped("cocoDt"),
+    "_layout": _make_layout,
+    "_cells": _make_cells,
+    "_similarities": lambda coco_eval: make_similarities(coco_eval._layout),
+    "_places": _make_places,
+}

@@ -1,0 +1,68 @@
+"""Annotations drawn with matplotlib, for `COCO.showAnns`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+
+from apframe.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from apframe.pycocotools.coco import COCO
+
+_CROWD = (0.01, 0.65, 0.4)
+
+
+def draw(coco: COCO, annotations: Sequence[dict[str, Any]], with_boxes: bool) -> None:
+    """Draw masks, keypoints and boxes onto the current axes, each annotation in a colour of its own; or print captions.
+
+    Raises
+    ------
+    ParameterError
+        matplotlib is not installed; the annotations are neither objects nor captions
+    """
+    first = annotations[0]
+    if not {"segmentation", "keypoints"} & first.keys():
+        if "caption" not in first:
+            raise ParameterError("showAnns: the annotations have no segmentation, keypoints or caption")
+        for annotation in annotations:
+            print(annotation["caption"])  # noqa: T201 - as pycocotools does
+        return
+    try:
+        import matplotlib.pyplot as plt
+        from matplotlib.collections import PatchCollection
+        from matplotlib.patches import Polygon
+    except ImportError:
+        raise ParameterError("showAnns draws with matplotlib: pip install matplotlib") from None
+
+    axes, polygons, colours = plt.gca(), [], []
+    axes.set_autoscale_on(False)
+    for annotation in annotations:
+        colour = tuple(np.random.random(3) * 0.6 + 0.4)
+        segmentation = annotation.get("segmentation")
+        shapes = [np.reshape(polygon, (-1, 2)) for polygon in segmentation] if isinstance(segmentation, list) else []
+        if isinstance(segmentation, dict):
+            pixels = coco.annToMask(annotation)[:, :, None]
+            filling = np.broadcast_to(_CROWD if annotation.get("iscrowd") else colour, (*pixels.shape[:2], 3))
+            axes.imshow(np.concatenate([filling, pixels * 0.5], axis=2))
+        if with_boxes:
+            x, y, width, height = annotation["bbox"]
+            shapes.append(np.array([[x, y], [x, y + height], [x + width, y + height], [x + width, y]]))
+        if isinstance(annotation.get("keypoints"), list):
+            _draw_keypoints(axes, annotation, coco.loadCats(annotation["category_id"])[0]["skeleton"], colour)
+        polygons += [Polygon(shape) for shape in shapes]
+        colours += [colour] * len(shapes)
+    axes.add_collection(PatchCollection(polygons, facecolor=colours, linewidths=0, alpha=0.4))
+    axes.add_collection(PatchCollection(polygons, facecolor="none", edgecolors=colours, linewidths=2))
+
+
+def _draw_keypoints(axes: Any, annotation: dict[str, Any], skeleton: Any, colour: Any) -> None:
+    x, y, visibility = np.reshape(annotation["keypoints"], (-1, 3)).T
+    for bone in np.array(skeleton) - 1:
+        if (visibility[bone] > 0).all():
+            axes.plot(x[bone], y[bone], linewidth=3, color=colour)
+    for least, edge in ((0, "k"), (1, colour)):  # visible ones have no dark edge
+        shown = visibility > least
+        axes.plot(x[shown], y[shown], "o", markersize=8, markerfacecolor=colour, markeredgecolor=edge, markeredgewidth=2)

@@ -1,0 +1,47 @@
+"""The lines of `summarize`: which numbers they are, and their words."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from apframe.exceptions import ParameterError
+from apframe.pycocotools.params import Params
+
+Line = tuple[bool, float | None, str, int]  # is it AP (or AR), threshold (None: all), area range, maxDets
+
+
+def headlines(p: Params) -> list[Line]:
+    """The lines of the summary; the first one of boxes and masks is at 100 detections in any case."""
+    if p.iouType == "keypoints":
+        return [(ap, at, area, 20) for ap in (True, False) for at, area in
+                ((None, "all"), (0.5, "all"), (0.75, "all"), (None, "medium"), (None, "large"))]  # fmt: skip
+    if len(p.maxDets) < 3:
+        raise ParameterError(
+            f"summarize: params.maxDets has three numbers, or more, not {p.maxDets}; eval has what was computed"
+        )
+    low, middle, most = p.maxDets[:3]
+    by_area = [(None, area, most) for area in ("small", "medium", "large")]
+    precisions = [(None, "all", 100), (0.5, "all", most), (0.75, "all", most), *by_area]
+    recalls = [*((None, "all", limit) for limit in (low, middle, most)), *by_area]
+    return [*((True, *line) for line in precisions), *((False, *line) for line in recalls)]
+
+
+def mean(arrays: dict[str, Any], p: Params, is_ap: bool, threshold: float | None, area: str, limit: int) -> float:
+    """The mean of what was evaluated; -1 for nothing."""
+    values = arrays["precision" if is_ap else "recall"]
+    if threshold is not None:
+        values = values[np.asarray(p.iouThrs) == threshold]
+    areas = [number for number, label in enumerate(p.areaRngLbl) if label == area]
+    limits = [number for number, each in enumerate(p.maxDets) if each == limit]
+    values = values[..., areas, limits]
+    evaluated = values[values > -1]
+    return float(np.mean(evaluated)) if len(evaluated) else -1.0
+
+
+def words(p: Params, is_ap: bool, threshold: float | None, area: str, limit: int, value: float) -> str:
+    """A line as it is printed."""
+    title = "Average Precision  (AP)" if is_ap else "Average Recall     (AR)"
+    iou = f"{p.iouThrs[0]:0.2f}:{p.iouThrs[-1]:0.2f}" if threshold is None else f"{threshold:0.2f}"
+    return f" {title} @[ IoU={iou:<9} | area={area:>6s} | maxDets={limit:>3d} ] = {value:0.3f}"

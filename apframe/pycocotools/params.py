@@ -1,0 +1,95 @@
+"""`Params`: what is evaluated and by which thresholds, as pycocotools names them; and the protocol that they make."""
+# ruff: noqa: N802, N803 - names are those that training code knows
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import Any
+
+import numpy as np
+
+from apframe.exceptions import ParameterError
+from apframe.protocols import coco as protocols
+from apframe.protocols.protocol import Protocol
+from apframe.pycocotools.tables import SHAPES
+from apframe.similarity.keypoints import COCO_SIGMAS, OKS
+
+
+class Params:
+    """What is evaluated, and by which thresholds: pycocotools' names, COCO's values.
+
+    Parameters
+    ----------
+    iouType
+        "bbox", "segm" or "keypoints"
+
+    >>> params = Params("keypoints")
+    >>> params.maxDets, params.areaRngLbl
+    ([20], ['all', 'medium', 'large'])
+    """
+
+    def __init__(self, iouType: str = "segm") -> None:
+        if iouType not in SHAPES:
+            raise ParameterError(f"iouType not supported: {iouType!r}; there are {', '.join(SHAPES)}")
+        (self.setKpParams if iouType == "keypoints" else self.setDetParams)()
+        self.iouType = iouType
+        self.useSegm: int | None = None
+
+    def setDetParams(self) -> None:
+        """The values for boxes and masks."""
+        self._set("bbox")
+
+    def setKpParams(self) -> None:
+        """The values for keypoints."""
+        self._set("keypoints")
+        self.kpt_oks_sigmas = np.array(COCO_SIGMAS)
+
+    def _set(self, iou_type: str) -> None:
+        protocol = protocols.COCO.variant(iou_type)
+        self.imgIds: Any = []
+        self.catIds: Any = []
+        self.iouThrs: Any = np.array(protocol.iou_thresholds)
+        self.recThrs: Any = np.array(protocol.recall_levels)
+        self.maxDets: Any = list(protocol.limits)
+        self.areaRng: Any = [[low, high] for _, low, high in protocol.area_ranges]
+        self.areaRngLbl: Any = [name for name, *_ in protocol.area_ranges]
+        self.useCats = 1
+
+
+def categories_of(p: Params) -> Any:
+    """The categories of the cells: the one category -1 where they are pooled."""
+    return p.catIds if p.useCats else [-1]
+
+
+def protocol_of(p: Params) -> Protocol:
+    """The parameters as a protocol: COCO's own, where they are."""
+    published = protocols.COCO.variant(p.iouType)
+    bounds = [tuple(bounds) for bounds in p.areaRng]
+    if bounds == [area[1:] for area in published.area_ranges]:
+        areas: Any = published.area_ranges
+    else:
+        areas = tuple((str(number), *each) for number, each in enumerate(bounds))  # their labels need not be different
+    return replace(
+        published,
+        iou_thresholds=p.iouThrs,
+        definition=published._at_levels(p.recThrs),
+        area_ranges=areas,
+        max_detections=tuple(set(p.maxDets)),
+        agnostic=not p.useCats,
+        similarity=OKS(tuple(p.kpt_oks_sigmas)) if p.iouType == "keypoints" else published.similarity,
+        variants=(),
+    )
+
+
+def refuse_changes(p: Params, evaluated: Params) -> None:
+    """An error where `accumulate` would need other cells than there are."""
+    same = {
+        "useCats": bool(p.useCats) == bool(evaluated.useCats),
+        "catIds": list(categories_of(p)) == list(categories_of(evaluated)),
+        "imgIds": list(p.imgIds) == list(evaluated.imgIds),
+        "iouThrs": list(p.iouThrs) == list(evaluated.iouThrs),
+        "areaRng": list(map(tuple, p.areaRng)) == list(map(tuple, evaluated.areaRng)),
+        "maxDets": set(p.maxDets) <= set(evaluated.maxDets),
+    }
+    if changed := [name for name, is_same in same.items() if not is_same]:
+        raise ParameterError(f"params.{', '.join(changed)}: other than what was evaluated; call evaluate() again")

@@ -1,0 +1,106 @@
+"""What `COCOeval` evaluates: tables of the images and categories chosen, from tables or from dictionaries."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, listed
+from apframe.io.coco import read_coco, read_coco_results, read_result_columns
+from apframe.pycocotools.coco import COCO, Row, has_box
+from apframe.schema import Dataset, is_known
+
+# what evaluation reads of the rows, beside the shape that is compared
+_OF_ANNOTATIONS = ("id", "image_id", "category_id", "bbox", "area", "iscrowd", "num_keypoints")
+_OF_RESULTS = ("image_id", "category_id", "score", "bbox")
+SHAPES = {"bbox": (), "segm": ("segmentation",), "keypoints": ("keypoints",)}
+"""The fields that each `iouType` compares beside boxes."""
+
+
+def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[Any], iou_type: str) -> Dataset:
+    """The ground truth of some images and categories, these in the order given, also of those that it does not have."""
+    truth = coco._tables()
+    if truth is None:
+        chosen, names = set(category_ids), (*_OF_ANNOTATIONS, *SHAPES[iou_type])
+        rows = [row for row in _indexed(coco, image_ids) if row["category_id"] in chosen]
+        images, sizes = [coco.imgs.get(key, {"id": key}) for key in image_ids], ("id", "width", "height")
+        return _read(
+            lambda picked: read_coco({**picked, "categories": [{"id": key} for key in category_ids]}),
+            {"images": _pick(images, sizes), "annotations": _pick(rows, names)},
+        )
+    if iou_type == "segm":
+        truth.read_masks()
+    annotations, known = truth.core("annotations"), truth.images
+    image_column = _as_ids("imgIds", image_ids, known["image_id"])
+    category_column = _as_ids("catIds", category_ids, truth.categories["category_id"])
+    if image_column.equals(known["image_id"].sort()) and category_column.equals(truth.categories["category_id"].sort()):
+        return truth
+    sizes_of = known.select("image_id", "image_width", "image_height")
+    is_chosen = is_known(annotations["image_id"], image_column) & is_known(annotations["category_id"], category_column)
+    return Dataset(
+        image_column.to_frame("image_id").join(sizes_of, on="image_id", how="left", maintain_order="left"),
+        category_column.to_frame("category_id"),
+        annotations.filter(is_chosen),
+    )
+
+
+def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], iou_type: str) -> pl.DataFrame:
+    """The results on some images, those of `hidden` categories left out."""
+    names: tuple[str, ...] = (*_OF_RESULTS, *SHAPES[iou_type])
+    frame: pl.DataFrame
+    if coco._is_made() or coco._found is None:  # dictionaries, or a file of ground truth whose annotations have scores
+        rows = _indexed(coco, image_ids)
+        frame = _read(lambda picked: read_result_columns(picked["results"]), {"results": _pick(rows, names)})
+        own = {"detection_id": [row["id"] for row in rows], "area": [row.get("area") for row in rows]}
+        # areas are taken at their word where there is a shape beside the box, if only an empty one
+        shape = {} if SHAPES[iou_type] else {"mask": pl.Series([None] * len(rows))}
+        frame = frame.with_columns(**{name: pl.Series(values, strict=False) for name, values in own.items()}, **shape)
+    elif isinstance(coco._found, list):
+        first: Row = coco._found[0] if coco._found else {}
+        names = names if has_box(first) else (*_OF_RESULTS, "segmentation", "keypoints")
+        rows = _pick(coco._found, names) if first.keys() - names else coco._found
+        frame = _read(lambda picked: read_coco_results(picked["results"]), {"results": rows})
+    else:
+        frame = coco._found
+    for column, ids, keep in (("image_id", image_ids, True), ("category_id", hidden, False)):
+        if (keep or len(ids)) and frame.height:
+            frame = frame.filter(is_known(frame[column], pl.Series(ids)) == keep)
+    return frame
+
+
+def _indexed(coco: COCO, image_ids: Iterable[Any]) -> list[Row]:
+    """The annotations of images by the index: what is not in it is not evaluated."""
+    return [coco.anns[row["id"]] for image_id in image_ids for row in coco.imgToAnns.get(image_id, ())]
+
+
+def _pick(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
+    """The rows with these fields alone: the others take time to read."""
+    return [{name: row[name] for name in names if name in row} for row in rows]
+
+
+def _read(read: Callable[[Any], Any], sections: dict[str, list[Row]]) -> Any:
+    """What a reader makes of rows; of arrays, tensors and their numbers, which it does not know, as lists and plain numbers."""
+    try:
+        return read(sections)
+    except ValueError:  # which InputError is, and what is raised where an array is asked whether it is true
+        plain = {
+            section: [{name: _plain(value) for name, value in row.items()} for row in rows]
+            for section, rows in sections.items()
+        }
+        return read(plain)
+
+
+def _plain(value: Any) -> Any:
+    if isinstance(value, (list, tuple)):
+        return [_plain(each) for each in value]
+    return value.tolist() if hasattr(value, "tolist") else value
+
+
+def _as_ids(name: str, values: Sequence[Any], known: pl.Series) -> pl.Series:
+    """Ids of images or categories as a column of the type of the known ones."""
+    try:
+        return pl.Series(known.name, values, dtype=known.dtype, strict=True)
+    except (TypeError, pl.exceptions.PolarsError):
+        raise ParameterError(f"params.{name}: ids are {known.dtype} in the ground truth, not {listed(list(values))}") from None

@@ -1,0 +1,461 @@
+"""`COCOeval` gives pycocotools' numbers, lines, `eval`, `evalImgs` and `ious`, or says why it does not."""
+
+from __future__ import annotations
+
+import copy
+import pickle
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from apframe.exceptions import ParameterError, RowError, UnknownCategoryWarning
+from apframe.pycocotools import COCO, COCOeval, Params
+from tests.parity.strategies import Case, cases
+from tests.protocols.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
+from tests.pycocotools.both import (
+    OURS,
+    REFERENCE,
+    as_coco,
+    assert_same,
+    assert_same_arrays,
+    assert_same_cells,
+    evaluated,
+    in_files,
+    lines,
+    printed,
+    summary,
+)
+
+STREET = Path(__file__).parents[2] / "data" / "street"
+MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
+iou_types = st.sampled_from(list(MAKERS))
+seeds = st.integers(0, 2**32)
+
+
+def completed(case: Case) -> Truth:
+    """With the fields that pycocotools needs."""
+    rows = [
+        {"iscrowd": 0} | row | {"area": row["bbox"][2] * row["bbox"][3] if row.get("area") is None else row["area"]}
+        for row in case.truth["annotations"]
+    ]
+    return {**case.truth, "annotations": rows}
+
+
+def made(iou_type: str, seed: int = 3, n_images: int = 8) -> tuple[Truth, list[Row]]:
+    return MAKERS[iou_type](np.random.default_rng(seed), n_images)
+
+
+def both(*given: Any, **options: Any) -> tuple[Any, Any]:
+    return evaluated(OURS, *given, **options), evaluated(REFERENCE, *given, **options)
+
+
+@pytest.mark.parametrize("results", ["model_a.json", "model_b.json"])
+def test_sample_from_files_equals_reference(results: str) -> None:
+    ours, reference = both(STREET / "instances.json", str(STREET / results))
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@given(cases())
+def test_generated_boxes_equal_reference(case: Case) -> None:
+    ours, reference = both(completed(case), case.results)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
+def test_boxes_masks_and_keypoints_equal_reference(data: tuple[str, tuple[Truth, list[Row]]]) -> None:
+    iou_type, (truth, results) = data
+    ours, reference = both(truth, results, iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@pytest.mark.parametrize("as_polygons", [False, True])
+def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> None:
+    truth, results = made("segm")
+    results = with_boxes(np.random.default_rng(1), results, as_polygons=as_polygons)
+    assert_same(*both(truth, results, "segm"))
+
+
+@pytest.mark.parametrize("iou_type", list(MAKERS))
+def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
+    ours, reference = both(*in_files(tmp_path, *made(iou_type)), iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@pytest.mark.parametrize("iou_type", list(MAKERS))
+def test_summary_is_of_the_tables_until_the_arrays_were_looked_at(iou_type: str, tmp_path: Path) -> None:
+    ours = evaluated(OURS, *in_files(tmp_path, *made(iou_type)), iou_type)
+    of_tables = summary(ours)
+    assert "eval" not in ours.__dict__
+    _ = ours.eval
+    of_arrays = summary(ours)
+    assert of_tables[0] == of_arrays[0]
+    assert of_tables[1] == pytest.approx(of_arrays[1], rel=0, abs=1e-12)
+
+
+PARAMETERS: dict[str, Any] = {
+    "imgIds": {"imgIds": [5, 2, 2, 1]},
+    "an unknown image": {"imgIds": [1, 3, 99]},
+    "none": {"imgIds": []},
+    "catIds": {"catIds": [3, 1]},
+    "an unknown category": {"catIds": [1, 9]},
+    "iouThrs": {"iouThrs": np.array([0.3, 0.5, 0.75, 1.0])},
+    "recThrs": {"recThrs": np.linspace(0, 1, 11)},
+    "maxDets": {"maxDets": [3, 100, 1]},
+    "maxDets without 100": {"maxDets": [1, 2, 5]},
+    "four maxDets": {"maxDets": [1, 2, 5, 100]},
+    "equal maxDets": {"maxDets": [100, 100, 100]},
+    "areaRng": {"areaRng": [[0, 1e10], [0, 1024], [1024, 5000]], "areaRngLbl": ["all", "small", "large"]},
+    "areaRng of the same label": {"areaRng": [[0, 1e10], [0, 1024]], "areaRngLbl": ["all", "all"]},
+    "areaRngLbl": {"areaRngLbl": ["small", "all", "x", "y"]},
+    "useCats": {"useCats": 0},
+    "useCats and catIds": {"useCats": 0, "catIds": [1, 3]},
+    "useSegm": {"useSegm": 0},
+}
+
+
+@pytest.mark.parametrize("changes", PARAMETERS.values(), ids=PARAMETERS.keys())
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+@pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
+def test_parameters_have_their_effect_as_in_reference(
+    changes: dict[str, Any], from_files: bool, from_cells: bool, tmp_path: Path
+) -> None:
+    def change(params: Any) -> None:
+        for name, value in changes.items():
+            setattr(params, name, copy.copy(value))
+
+    def touch(coco_eval: Any) -> None:
+        _ = coco_eval.evalImgs if from_cells else None
+
+    data = made("bbox")
+    given = in_files(tmp_path, *data) if from_files else data
+    ours, reference = both(*given, change=change, after=touch)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+    assert ours.params.catIds == reference.params.catIds
+    default = evaluated(OURS, *data)
+    same_arrays = [np.array_equal(ours.eval[name], default.eval[name]) for name in ("precision", "recall", "scores")]
+    is_label = set(changes) <= {"areaRngLbl", "useSegm"}
+    assert all(same_arrays) == is_label, "the parameter changed nothing, or too much"
+
+
+def test_sigmas_have_their_effect_as_in_reference() -> None:
+    def change(params: Any) -> None:
+        params.kpt_oks_sigmas = np.linspace(0.01, 0.2, 17)
+
+    ours, reference = both(*made("keypoints"), "keypoints", change=change)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+    assert not np.array_equal(ours.eval["precision"], evaluated(OURS, *made("keypoints"), "keypoints").eval["precision"])
+
+
+@pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
+@pytest.mark.parametrize("name", ["recThrs", "maxDets"])
+def test_some_parameters_may_change_between_evaluate_and_accumulate(name: str, from_cells: bool) -> None:
+    values: dict[str, Any] = {"recThrs": np.linspace(0, 1, 5), "maxDets": [1, 10]}
+
+    def after(coco_eval: Any) -> None:
+        _ = coco_eval.evalImgs if from_cells else None
+        setattr(coco_eval.params, name, values[name])
+
+    assert_same_arrays(*both(*made("bbox"), after=after))
+
+
+def test_parameters_given_to_accumulate_are_those_of_reference() -> None:
+    def after(coco_eval: Any) -> None:
+        p = copy.deepcopy(coco_eval.params)
+        p.recThrs = np.array([0.0, 0.5])
+        coco_eval.accumulate(p)
+        coco_eval.halves = coco_eval.eval
+
+    ours, reference = both(*made("bbox"), after=after)
+    np.testing.assert_array_equal(ours.halves["precision"], reference.halves["precision"])
+    assert ours.halves["params"].recThrs.tolist() == [0.0, 0.5]
+    assert_same(ours, reference)
+
+
+@pytest.mark.parametrize(
+    ("name", "value"),
+    [("imgIds", [1]), ("catIds", [2]), ("iouThrs", np.array([0.5])), ("areaRng", [[0, 5]]), ("maxDets", [300]), ("useCats", 0)],
+)
+def test_other_parameters_must_be_evaluated_anew(name: str, value: Any) -> None:
+    coco_eval = evaluated(OURS, *made("bbox"))
+    setattr(coco_eval.params, name, value)
+    with pytest.raises(ParameterError, match=f"{name}.*call evaluate"), printed():
+        coco_eval.accumulate()
+
+
+@pytest.mark.parametrize(
+    ("changes", "message"),
+    [
+        ({"iouThrs": [0.0, 0.5]}, "iou_thresholds must lie in"),
+        ({"iouThrs": [0.75, 0.5]}, "increase"),
+        ({"recThrs": [1.0, 0.5]}, "recall_levels must lie in .* and increase"),
+        ({"areaRng": [[5, 1]]}, "low <= high"),
+        ({"maxDets": [0]}, "max_detections must be 1 or more"),
+        ({"useCats": 0, "catIds": [3, 1]}, "catIds must increase"),
+    ],
+)
+def test_parameters_that_cannot_be_honoured_are_refused(changes: dict[str, Any], message: str) -> None:
+    def change(params: Any) -> None:
+        for name, value in changes.items():
+            setattr(params, name, value)
+
+    with pytest.raises(ParameterError, match=message):
+        evaluated(OURS, *made("bbox"), change=change)
+
+
+def test_what_is_looked_at_late_is_as_it_was_evaluated() -> None:
+    def spoil(coco_eval: Any) -> Any:
+        p = coco_eval.params
+        p.imgIds, p.catIds, p.maxDets, p.areaRng, p.recThrs = [2], [1], [7], [[0, 5]], np.array([0.5])
+        return coco_eval
+
+    ours, reference = (spoil(each) for each in both(*made("bbox")))
+    assert_same_arrays(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+def test_no_category_is_as_in_reference() -> None:
+    assert_same(*both(*made("bbox"), change=lambda params: setattr(params, "catIds", [])))
+
+
+def test_pooled_keypoints_are_refused() -> None:
+    with pytest.raises(ParameterError, match="pycocotools compares nothing"):
+        evaluated(OURS, *made("keypoints"), "keypoints", change=lambda params: setattr(params, "useCats", 0))
+
+
+def test_steps_out_of_order_are_refused() -> None:
+    coco_eval = COCOeval(as_coco(COCO, made("bbox")[0]), None, "bbox")
+    with pytest.raises(ParameterError, match="cocoGt and cocoDt"), printed():
+        coco_eval.evaluate()
+    with pytest.raises(ParameterError, match="run evaluate"), printed():
+        coco_eval.accumulate()
+    with pytest.raises(ParameterError, match="run accumulate"):
+        coco_eval.summarize()
+    with pytest.raises(ParameterError, match="iouType not supported: 'lines'"):
+        Params("lines")
+
+
+def test_two_limits_have_arrays_but_no_summary() -> None:
+    coco_eval = evaluated(OURS, *made("bbox"), change=lambda params: setattr(params, "maxDets", [1, 100]))
+    assert coco_eval.eval["recall"].shape[-1] == 2
+    with pytest.raises(ParameterError, match="three numbers"):
+        coco_eval.summarize()
+
+
+@half_as_often
+@given(iou_types, seeds)
+def test_cells_ranked_again_equal_the_tables(iou_type: str, seed: int) -> None:
+    of_tables = evaluated(OURS, *made(iou_type, seed, 4), iou_type)
+    of_cells = evaluated(OURS, *made(iou_type, seed, 4), iou_type, after=lambda coco_eval: coco_eval.evalImgs)
+    assert_same(of_cells, of_tables)
+
+
+def test_cells_that_were_changed_are_what_is_accumulated() -> None:
+    def after(coco_eval: Any) -> None:
+        coco_eval.evalImgs = [cell if n % 3 else None for n, cell in enumerate(coco_eval.evalImgs)]
+        for cell in filter(None, coco_eval.evalImgs):
+            cell["dtIgnore"][:, :1] = True
+
+    # a cell is left out of all areas or of none, as there are three times as many images as cells left out
+    data = made("bbox", n_images=9)
+    ours, reference = both(*data, after=after)
+    assert_same_arrays(ours, reference)
+    assert not np.array_equal(ours.eval["recall"], evaluated(OURS, *data).eval["recall"])
+
+
+def test_cells_of_other_parameters_are_refused() -> None:
+    def drop(coco_eval: Any) -> None:
+        coco_eval.evalImgs = coco_eval.evalImgs[:-1]
+
+    def cut(coco_eval: Any) -> None:
+        for cell in filter(None, coco_eval.evalImgs):
+            cell["dtMatches"] = cell["dtMatches"][:3]
+
+    with pytest.raises(ParameterError, match="evalImgs has 95 cells, not 3 categories × 4 area ranges × 8 images"):
+        _ = evaluated(OURS, *made("bbox"), after=drop).eval
+    with pytest.raises(ParameterError, match="do not fit together"):
+        _ = evaluated(OURS, *made("bbox"), after=cut).eval
+
+
+def test_arrays_that_were_changed_are_what_is_summarized() -> None:
+    def halve(coco_eval: Any) -> Any:
+        coco_eval.eval["precision"] = coco_eval.eval["precision"] / 2
+        return summary(coco_eval)
+
+    ours, reference = both(*made("bbox"))
+    assert halve(ours)[0] == halve(reference)[0]
+    assert ours.stats[0] < evaluated_stats(made("bbox"))[0]
+
+
+def evaluated_stats(data: Any) -> list[float]:
+    return summary(evaluated(OURS, *data))[1]
+
+
+@pytest.mark.parametrize("iou_type", list(MAKERS))
+def test_single_cells_equal_reference(iou_type: str) -> None:
+    ours, reference = both(*made(iou_type), iou_type)
+    p = reference.params
+    compute = "computeOks" if iou_type == "keypoints" else "computeIoU"
+    for image_id in p.imgIds:
+        for category_id in p.catIds:
+            expected = getattr(reference, compute)(image_id, category_id)
+            np.testing.assert_array_equal(getattr(ours, compute)(image_id, category_id), expected)
+            for area in p.areaRng:
+                mine, theirs = (each.evaluateImg(image_id, category_id, area, p.maxDets[-1]) for each in (ours, reference))
+                assert (mine is None) == (theirs is None)
+                for name in theirs or ():
+                    np.testing.assert_array_equal(mine[name], theirs[name], err_msg=name)
+    assert ours.evaluateImg(99, 1, p.areaRng[0], p.maxDets[-1]) is None
+
+
+def test_single_cells_of_other_parameters_are_refused() -> None:
+    ours = evaluated(OURS, *made("bbox"))
+    for area, limit in (([1, 2], 100), ([0, 1e10], 7)):
+        with pytest.raises(ParameterError, match="aRng is one of params"):
+            ours.evaluateImg(1, 1, area, limit)
+    key = next(key for key, ious in ours.ious.items() if len(ious))
+    ours.ious[key] = ours.ious[key] * 0
+    with pytest.raises(ParameterError, match="ious were assigned"):
+        ours.evaluateImg(*key, ours.params.areaRng[0], 100)
+
+
+@pytest.mark.parametrize("name", ["_prepare", "computeIoU", "computeOks"])
+def test_subclasses_that_compare_on_their_own_are_refused(name: str) -> None:
+    kind = type("Mine", (COCOeval,), {name: lambda self, *given: getattr(COCOeval, name)(self, *given)})
+    with pytest.raises(ParameterError, match=f"Mine has a {name} of its own"):
+        evaluated((COCO, kind), *made("bbox"))
+
+
+def test_subclasses_may_judge_and_summarize_on_their_own() -> None:
+    def make(base: Any) -> Any:
+        class Mine(base):
+            def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: Any) -> Any:  # noqa: N802, N803
+                return None if imgId % 2 else super().evaluateImg(imgId, catId, aRng, maxDet)
+
+            def summarize(self) -> None:
+                self.stats = np.array([self.eval["precision"].mean()])
+
+        return Mine
+
+    ours, reference = (evaluated((kinds[0], make(kinds[1])), *made("bbox")) for kinds in (OURS, REFERENCE))
+    assert_same_arrays(ours, reference)
+    assert summary(ours) == summary(reference)
+    assert ours.eval["recall"].sum() != evaluated(OURS, *made("bbox")).eval["recall"].sum()
+
+
+def test_dictionaries_of_cells_are_those_of_reference() -> None:
+    for iou_type in ("bbox", "keypoints"):
+        ours, reference = both(*made(iou_type), iou_type)
+        for name, fields in (("_gts", ("id", "ignore")), ("_dts", ("id", "score", "area"))):
+            groups = [
+                {key: [[row[f] for f in fields] for row in rows] for key, rows in getattr(each, name).items() if rows}
+                for each in (ours, reference)
+            ]
+            assert groups[0] == groups[1]
+
+
+def test_annotations_that_were_changed_are_evaluated_again() -> None:
+    def again(coco_eval: Any) -> Any:
+        for row in coco_eval.cocoGt.anns.values():
+            row["area"] = 500.0
+        coco_eval.cocoGt.dataset["annotations"][0]["iscrowd"] = 1
+        for row in coco_eval.cocoDt.anns.values():
+            row["area"] = 5000.0
+        with printed():
+            coco_eval.evaluate()
+            coco_eval.accumulate()
+        return coco_eval
+
+    for kinds in (str, list):
+        data = (STREET / "instances.json", str(STREET / "model_a.json")) if kinds is str else made("bbox")
+        before = evaluated(OURS, *data).eval["recall"]
+        ours, reference = (again(each) for each in both(*data))
+        assert_same(ours, reference)
+        assert not np.array_equal(ours.eval["recall"], before)
+
+
+def test_annotation_id_0_counts_as_a_match_and_is_refused_in_cells() -> None:
+    row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
+    ours = evaluated(OURS, truth, [row | {"score": 1.0}])
+    assert summary(ours)[1][0] == pytest.approx(1)
+    with pytest.raises(RowError, match="annotations: evalImgs cannot tell an id of 0"):
+        _ = ours.evalImgs
+
+
+@half_as_often
+@given(cases(strings=True))
+def test_ids_may_be_strings_in_tables_and_in_cells(case: Case) -> None:
+    of_tables = evaluated(OURS, completed(case), case.results)
+    of_cells = evaluated(OURS, completed(case), case.results, after=lambda coco_eval: coco_eval.evalImgs)
+    assert_same(of_cells, of_tables)
+    matched = {key for cell in of_cells.evalImgs if cell for key in cell["dtMatches"].ravel()} - {0}
+    assert matched <= {row["id"] for row in case.truth["annotations"]}
+
+
+@pytest.mark.parametrize("from_files", [False, True])
+def test_results_of_unknown_categories_are_left_out_with_a_warning(from_files: bool, tmp_path: Path) -> None:
+    truth, results = made("bbox")
+    changed = [row | {"category_id": 99} if n % 3 == 0 else row for n, row in enumerate(results)]
+    data = in_files(tmp_path, truth, changed) if from_files else (truth, changed)
+    with pytest.warns(UnknownCategoryWarning, match="categories that the ground truth does not have were dropped: 99"):
+        ours = evaluated(OURS, *data)
+    assert_same(ours, evaluated(REFERENCE, truth, changed))
+
+
+def test_nothing_found_gives_zeros() -> None:
+    truth, _ = made("bbox")
+    with printed():
+        coco = as_coco(COCO, truth)
+        for found in (coco.loadRes([]), COCO()):
+            coco_eval = COCOeval(coco, found, "bbox")
+            coco_eval.evaluate()
+            coco_eval.accumulate()
+            coco_eval.summarize()
+            assert coco_eval.stats.tolist() == evaluated_stats((truth, []))
+            assert coco_eval.stats[0] == 0
+
+
+@pytest.mark.parametrize("copied", [copy.deepcopy, lambda each: pickle.loads(pickle.dumps(each))], ids=["copy", "pickle"])
+def test_copies_hold_what_was_evaluated(copied: Any) -> None:
+    ours = evaluated(OURS, STREET / "instances.json", str(STREET / "model_a.json"))
+    twin = copied(ours)
+    assert summary(twin)[0] == summary(ours)[0]
+    with printed():
+        twin.accumulate()
+    assert_same_arrays(twin, ours)
+    with printed():
+        twin.evaluate()
+        twin.accumulate()
+    assert_same_arrays(twin, ours)
+
+
+def test_steps_print_what_reference_prints() -> None:
+    texts = []
+    for make, evaluate in (OURS, REFERENCE):
+        with printed() as text:
+            coco = make(STREET / "instances.json")
+            coco_eval = evaluate(coco, coco.loadRes(str(STREET / "model_a.json")), "bbox")
+            coco_eval.params.useSegm = 0
+            coco_eval.evaluate()
+            coco_eval.accumulate()
+            coco_eval.summarize()
+        texts.append(lines(text))
+    assert texts[0] == texts[1]
+
+
+def test_str_prints_the_summary() -> None:
+    ours = evaluated(OURS, *made("bbox"))
+    with printed() as text:
+        assert str(ours) == ""
+    assert lines(text) == summary(ours)[0]

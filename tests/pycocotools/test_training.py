@@ -1,0 +1,166 @@
+"""Evaluation as training scripts do it, run after `patch_pycocotools()`: numbers are those of pycocotools."""
+
+from __future__ import annotations
+
+import copy
+import subprocess
+import sys
+from collections.abc import Iterator
+from typing import Any
+
+import numpy as np
+import pytest
+
+from apframe.pycocotools import patch_pycocotools
+from tests.protocols.generated import Row, Truth, boxes, masks, people
+from tests.pycocotools.both import as_coco, assert_same, assert_same_arrays, evaluated, printed
+
+MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
+MODULES = ("pycocotools", "pycocotools.coco", "pycocotools.cocoeval", "pycocotools.mask")
+
+
+@pytest.fixture
+def patched() -> Iterator[None]:
+    """pycocotools' names give the drop-in, within one test."""
+    before = {name: module for name, module in sys.modules.items() if name in MODULES}
+    patch_pycocotools()
+    yield
+    for name in MODULES:
+        del sys.modules[name]
+    sys.modules.update(before)
+
+
+def evaluate_quietly(coco_eval: Any) -> tuple[list[Any], np.ndarray]:
+    """What newer scripts do for a batch."""
+    coco_eval.evaluate()
+    shape = -1, len(coco_eval.params.areaRng), len(coco_eval.params.imgIds)
+    return coco_eval.params.imgIds, np.asarray(coco_eval.evalImgs, dtype=object).reshape(shape)
+
+
+def evaluate_by_cells(coco_eval: Any) -> tuple[list[Any], np.ndarray]:
+    """What older scripts do: the loop over cells is theirs."""
+    p = coco_eval.params
+    p.imgIds, p.catIds, p.maxDets = list(np.unique(p.imgIds)), list(np.unique(p.catIds)), sorted(p.maxDets)
+    coco_eval._prepare()
+    compute = coco_eval.computeOks if p.iouType == "keypoints" else coco_eval.computeIoU
+    coco_eval.ious = {
+        (image_id, category_id): compute(image_id, category_id) for image_id in p.imgIds for category_id in p.catIds
+    }
+    cells = [
+        coco_eval.evaluateImg(image_id, category_id, area, p.maxDets[-1])
+        for category_id in p.catIds
+        for area in p.areaRng
+        for image_id in p.imgIds
+    ]
+    coco_eval._paramsEval = copy.deepcopy(p)
+    return p.imgIds, np.asarray(cells, dtype=object).reshape(len(p.catIds), len(p.areaRng), len(p.imgIds))
+
+
+class Evaluator:
+    """Batches of results are evaluated one by one; cells of all of them, and of all processes, are put together at the end."""
+
+    def __init__(self, truth: Any, iou_type: str, evaluate: Any) -> None:
+        from pycocotools.cocoeval import COCOeval
+
+        self.truth = copy.deepcopy(truth)
+        self.coco_eval = COCOeval(self.truth, iouType=iou_type)
+        self.evaluate, self.image_ids, self.cells = evaluate, [], []
+
+    def update(self, image_ids: list[int], results: list[Row]) -> None:
+        from pycocotools.coco import COCO
+
+        self.image_ids += np.unique(image_ids).tolist()
+        self.coco_eval.cocoDt = COCO.loadRes(self.truth, results) if results else COCO()
+        self.coco_eval.params.imgIds = list(image_ids)
+        self.cells.append(self.evaluate(self.coco_eval)[1])
+
+    def finish(self, *others: Evaluator) -> Any:
+        """All processes' cells, an image that several of them have only once."""
+        cells = np.concatenate([each for evaluator in (self, *others) for each in evaluator.cells], 2)
+        image_ids, first = np.unique([key for evaluator in (self, *others) for key in evaluator.image_ids], return_index=True)
+        self.coco_eval.evalImgs = list(cells[..., first].flatten())
+        self.coco_eval.params.imgIds = list(image_ids)
+        self.coco_eval._paramsEval = copy.deepcopy(self.coco_eval.params)
+        self.coco_eval.accumulate()
+        return self.coco_eval
+
+
+@pytest.mark.parametrize("iou_type", list(MAKERS))
+@pytest.mark.parametrize("evaluate", [evaluate_quietly, evaluate_by_cells], ids=["whole", "by cells"])
+@pytest.mark.usefixtures("patched")
+def test_batches_of_two_processes_merged_equal_reference(iou_type: str, evaluate: Any) -> None:
+    truth, results = MAKERS[iou_type](np.random.default_rng(8), 11)
+    # another process pads with images that the first one has
+    shards = [[1, 2, 3, 4, 5, 6], [7, 8, 9, 10, 11, 1]]
+    from pycocotools.coco import COCO
+
+    with printed():
+        evaluators = [Evaluator(as_coco(COCO, truth), iou_type, evaluate) for _ in shards]
+        for evaluator, shard in zip(evaluators, shards, strict=True):
+            for start in range(0, len(shard), 2):
+                batch = shard[start : start + 2]
+                evaluator.update(batch, [dict(row) for row in results if row["image_id"] in batch])
+        ours = evaluators[0].finish(*evaluators[1:])
+    assert type(ours).__module__ == "apframe.pycocotools.cocoeval"
+    assert_same(ours, by_reference(truth, results, iou_type))
+
+
+def by_reference(truth: Truth, results: list[Row], iou_type: str) -> Any:
+    from tests.pycocotools.both import REFERENCE
+
+    return evaluated(REFERENCE, truth, results, iou_type)
+
+
+@pytest.mark.usefixtures("patched")
+def test_grouped_dictionaries_are_enough_for_compiled_evaluators() -> None:
+    # what they take: the annotations and results of each cell, and the similarities
+    from pycocotools.coco import COCO
+    from pycocotools.cocoeval import COCOeval
+
+    truth, results = boxes(np.random.default_rng(8), 5)
+    reference = by_reference(truth, results, "bbox")
+    with printed():
+        coco = as_coco(COCO, truth)
+        coco_eval = COCOeval(coco, coco.loadRes([dict(row) for row in results]), "bbox")
+        coco_eval._prepare()
+    for key, ious in reference.ious.items():
+        assert [row["id"] for row in coco_eval._gts[key]] == [row["id"] for row in reference._gts[key]]
+        assert [row["ignore"] for row in coco_eval._gts[key]] == [row["ignore"] for row in reference._gts[key]]
+        assert [row["id"] for row in coco_eval._dts[key]] == [row["id"] for row in reference._dts[key]]
+        np.testing.assert_array_equal(coco_eval.computeIoU(*key), ious)
+
+
+SCRIPT = """
+from apframe.pycocotools import patch_pycocotools
+patch_pycocotools()
+import pycocotools
+import pycocotools.coco as coco_module
+from pycocotools import mask
+from pycocotools.coco import COCO
+from pycocotools.cocoeval import COCOeval, Params
+import pycocotools.mask as mask_utils
+for each in (COCO, COCOeval, Params, mask.encode, pycocotools.coco.COCO, coco_module.COCO, mask_utils.iou):
+    assert each.__module__.startswith("apframe.pycocotools."), each
+"""
+
+
+def test_patched_imports_give_the_drop_in_in_every_form() -> None:
+    done = subprocess.run([sys.executable, "-c", SCRIPT], capture_output=True, text=True, check=False)
+    assert (done.returncode, done.stderr) == (0, "")
+
+
+@pytest.mark.usefixtures("patched")
+def test_accumulating_part_of_the_batches_equals_reference_on_their_images() -> None:
+    truth, results = boxes(np.random.default_rng(9), 8)
+    from pycocotools.coco import COCO
+
+    with printed():
+        evaluator = Evaluator(as_coco(COCO, truth), "bbox", evaluate_quietly)
+        for batch in ([3, 4], [1], [8, 6]):
+            evaluator.update(batch, [dict(row) for row in results if row["image_id"] in batch])
+        ours = evaluator.finish()
+
+    from tests.pycocotools.both import REFERENCE
+
+    reference = evaluated(REFERENCE, truth, results, change=lambda params: setattr(params, "imgIds", [1, 3, 4, 6, 8]))
+    assert_same_arrays(ours, reference)
