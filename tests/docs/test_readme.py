@@ -27,7 +27,7 @@ def test_tour_runs_from_top_to_bottom(
     for block in blocks:
         exec(block, namespace)
     printed = capsys.readouterr().out
-    assert printed.count("@[ IoU=") == 29  # of all images, of a subset, by other protocols
+    assert printed.count("@[ IoU=") == 42  # of all images, of a subset, by other protocols
     assert "hybrid: 60 of 60 judged queries evaluated" in printed
     assert (tmp_path / "runs" / "model_a" / "metrics.parquet").is_file()
     assert (tmp_path / "runs" / "search" / "per_query.parquet").is_file()
@@ -38,6 +38,12 @@ def test_every_definition_and_measure_is_named() -> None:
         assert f"| `{name}" in README
     for name in apf.measures()["name"]:
         assert re.search(rf"\b{name}\b", README), name
+
+
+def test_every_format_has_a_row_with_its_test() -> None:
+    rows = re.findall(r"^\| `(\w+)` (.+?) \| .* \| \[\w+\]\((tests/io/test_\w+\.py)\) \|$", README, re.MULTILINE)
+    assert [(name, title) for name, title, _ in rows] == apf.formats().select("format", "title").rows()
+    assert all((ROOT / test).is_file() for *_, test in rows)
 
 
 def test_tour_is_ten_lines() -> None:
