@@ -5,8 +5,6 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-import numpy as np
-
 
 class Crop(NamedTuple):
     """The smallest part of an image that holds a mask: its runs outside and inside in turn, along the rows; where it lies."""
@@ -26,6 +24,8 @@ def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     >>> to_columns(Crop([0, 3, 1], left=1, top=0, width=2, height=2), image_height=3, image_width=4)
     [3, 2, 1, 1, 5]
     """
+    import numpy as np  # slow to import, and no other format needs it
+
     pixels = np.repeat(np.arange(len(crop.counts)) % 2, crop.counts).reshape(crop.height, crop.width)
     framed = np.pad(pixels.T.astype(np.int8), ((0, 0), (1, 1)))
     steps = np.diff(framed)
@@ -51,6 +51,8 @@ def to_crop(mask: Any) -> Crop | None:
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
     """
+    import numpy as np
+
     if isinstance(mask, dict):
         try:
             (height, width), counts = mask["size"], mask["counts"]
