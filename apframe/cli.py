@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import json
+import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -14,8 +15,8 @@ import polars as pl
 import typer
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
-from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError
-from apframe.io.formats import as_format, read_result_table
+from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
+from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
@@ -27,13 +28,21 @@ app = typer.Typer(
 )  # fmt: skip
 
 
+_FILES = (
+    ", ".join(name for name, each in FORMATS.items() if each.dataset_from[0] == "file")
+    + ", and results to "
+    + ", ".join(name for name, each in FORMATS.items() if each.dataset_from[0] != "file" and each.results_from[0] == "file")
+)
+
 # options that several commands have
 GtFormat = Annotated[
-    str | None, typer.Option(metavar="NAME", help="the format of GT, where its path does not tell; see `apframe formats`")
+    str | None,
+    typer.Option(metavar="NAME", help="the format of the ground truth, where its path does not tell; see `apframe formats`"),
 ]
-DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of DT, likewise")]
+DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of the results, likewise")]
 Split = Annotated[
-    str | None, typer.Option(metavar="val", help="the part of GT: VOC's image set, YOLO's split, ActivityNet's subset")
+    str | None,
+    typer.Option(metavar="NAME", help="the part of the ground truth: VOC's image set, YOLO's split, ActivityNet's subset"),
 ]
 ImageSizes = Annotated[
     Path | None,
@@ -120,13 +129,16 @@ def evaluate_files(
         refuse_foreign(out, DETECTION)
     with _progress() as say:
         say("reading")
-        dataset, found = _read_both(truth, results, gt_format, dt_format, split, image_sizes)
         evaluation = apf.evaluate(
-            dataset,
-            found,
+            truth,
+            results,
             chosen,
             categories=_words(categories) or None,
             unknown_images="drop" if drop_unknown_images else "error",
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
             join_by_name=_words(join_by_name),
         )
         say("matching and ranking")
@@ -179,17 +191,14 @@ def check_files(
     if as_json:
         print(findings.write_json())
     else:
-        for line in findings.iter_rows(named=True):
-            print(_finding(line))
-        counts = findings.group_by("severity").len().sort("severity").rows()
-        print(", ".join(f"{n} {name}{'' if n == 1 else 's'}" for name, n in counts) or "nothing found")
+        print(findings)
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
 @app.command("convert", short_help="Convert a data set, or results, from one format to another.")
 def convert_files(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a data set; results with --results-of")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help="the file or new folder to write")],
+    target: Annotated[Path, typer.Argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
     to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
     source_format: Annotated[
         str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, where its path does not tell")
@@ -205,26 +214,29 @@ def convert_files(
 ) -> None:
     """Convert a data set, or results, from one format to another; what the format cannot hold is printed.
 
-    TARGET appears whole or not at all.
+    TARGET appears whole or not at all, and never in the place of another.
     """
     if results_of is None and (gt_format or join_by_name):
         raise ParameterError("--gt-format and --join-by-name are for results: name their data set with --results-of")
     with _progress() as say:
         say("reading")
         if results_of is None:
-            dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
+            with _calling({r"\bformat=": "--from"}):
+                dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
             say(f"writing {target}")
             lost = apf.write_dataset(dataset, target, to)
         else:
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
-            found = apf.read_results(source, source_format, dataset=dataset, join_by_name=_words(join_by_name))
+            with _calling({r"\bformat=": "--from"}):
+                found = apf.read_results(source, source_format, dataset=dataset, join_by_name=_words(join_by_name))
             say(f"writing {target}")
-            lost = apf.write_results(found, target, to, dataset=dataset)
+            with naming_format(source, source_format):
+                lost = apf.write_results(found, target, to, dataset=dataset)
     if as_json:
         print(lost.write_json())
         return
     for table, column, n_rows, what in lost.iter_rows():
-        print(f"{table}{'' if column is None else '.' + column}: {what} ({n_rows:,} rows)")
+        print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
     print(f"{target}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
 
 
@@ -371,21 +383,6 @@ def _read_any(folder: str) -> Any:
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
-def _read_both(
-    truth: Path, results: Path, gt_format: str | None, dt_format: str | None, split: str | None, image_sizes: Path | None
-) -> tuple[Any, Any]:
-    """The two as `evaluate` takes them: still paths where these say all, so that they are read side by side."""
-    if gt_format is None and dt_format is None and split is None and image_sizes is None:
-        return truth, results
-    dataset = apf.read_dataset(truth, gt_format, split=split, image_sizes=image_sizes)
-    return dataset, read_result_table(results, dt_format, lambda: dataset)
-
-
-def _finding(line: dict[str, Any]) -> str:
-    rows = f" [{', '.join(line['rows'])}{', …' if line['n_rows'] > len(line['rows']) else ''}]" if line["rows"] else ""
-    return f"{line['severity']}: {line['problem']}{rows}; {line['remedy']}"
-
-
 def _words(text: str | None) -> list[str]:
     """Names with commas between them."""
     return [] if text is None else [name.strip() for name in text.split(",")]
@@ -426,12 +423,38 @@ def main() -> NoReturn:
 
 
 def _fail(error: Exception, code: int) -> NoReturn:
-    print(f"error: {error}", file=sys.stderr)
+    print(f"error: {_with_flags(str(error), _FLAGS)}", file=sys.stderr)
     sys.exit(code)
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    print(f"warning: {message}", file=sys.stderr)
+    print(f"warning: {_with_flags(str(message), _FLAGS)}", file=sys.stderr)
+
+
+_FLAGS = {  # what messages of the library name, and what it is called here
+    r'\bjoin_by_name="(\w+)"': r"--join-by-name \1",
+    r'\bunknown_images="drop"': "--drop-unknown-images",
+    r"\bresults_format=": "--dt-format",
+    r"\bformat=": "--gt-format",
+    r"\bsplit=(?=['\"])": "--split ",
+    r"\bsplit=": "--split",
+}
+
+
+def _with_flags(message: str, flags: Mapping[str, str]) -> str:
+    for pattern, flag in flags.items():
+        message = re.sub(pattern, flag, message)
+    return message
+
+
+@contextmanager
+def _calling(flags: Mapping[str, str]) -> Iterator[None]:
+    """Errors from inside name these flags, not those that other commands have."""
+    try:
+        yield
+    except ApframeError as error:
+        error.args = (_with_flags(str(error), flags),)
+        raise
 
 
 @contextmanager

@@ -17,12 +17,11 @@ from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refu
 from apframe.analysis.parts import conditions_of_parts
 from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
-from apframe.inputs import Inputs, check_inputs, choose_categories, make_inputs
-from apframe.io.formats import read_dataset, read_result_table
+from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
+from apframe.io.formats import naming_format, read_dataset, read_raw_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
@@ -54,6 +53,10 @@ def evaluate(
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
     matching: str | None = None,
     unknown_images: str = "error",
+    format: str | None = None,
+    results_format: str | None = None,
+    split: str | None = None,
+    image_sizes: Any = None,
     join_by_name: str | Sequence[str] = (),
 ) -> Evaluation:
     """Evaluate detections against ground truth.
@@ -77,9 +80,13 @@ def evaluate(
         evaluate only these, given by name or id; one or several
     unknown_images
         "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
+    format, results_format
+        of paths, where these do not tell; see `formats`
+    split, image_sizes
+        of the ground truth at a path, see `read_dataset`
     join_by_name
         "images", "categories" or both, where the detections have not the ids of the ground truth, but names of files and of
-        categories; see `apframe.io.ids.join_by_name`
+        categories; see `apframe.io.ids.with_ids_by_name`
 
     Returns
     -------
@@ -92,6 +99,15 @@ def evaluate(
     ParameterError
         bad options
 
+    Warns
+    -----
+    UnknownCategoryWarning
+        detections of categories that the ground truth does not have were dropped
+    UnknownImageWarning
+        all detections were dropped as of unknown images
+    NoAnnotationsWarning
+        there is nothing to find
+
     >>> truth = Dataset(
     ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
     ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]})
@@ -100,21 +116,20 @@ def evaluate(
     >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
-    chosen_protocol = as_protocol(protocol).variant(iou_type)
-    if unknown_images not in ("error", "drop"):
-        raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
-    options = chosen_protocol.with_options(
-        iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
+    options = chosen_options(
+        protocol, iou_type, unknown_images, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
         max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
     )  # fmt: skip
     with ThreadPoolExecutor(2) as other_threads:
-        reading = other_threads.submit(read_dataset, truth, masks="mask" in options.similarity.needs)
+        reading = other_threads.submit(
+            read_dataset, truth, format, split=split, image_sizes=image_sizes, masks="mask" in options.similarity.needs
+        )
         other_threads.submit(import_module, "apframe.pipeline")
-        found = read_result_table(detections, None, reading.result, join_by_name)
+        found = read_raw_results(detections, results_format, reading.result, join_by_name)
         dataset = reading.result()
     chosen = choose_categories(dataset.core("categories"), categories)
-    drop = unknown_images == "drop"
-    inputs = make_inputs(dataset, found, chosen, options, drop_unknown_images=drop)
+    with naming_format(detections, results_format):
+        inputs = make_inputs(dataset, found, chosen, options, drop_unknown_images=unknown_images == "drop")
     return Evaluation(lambda: inputs, options)
 
 

@@ -2,31 +2,30 @@
 
 from __future__ import annotations
 
-import math
 import warnings
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
+from functools import reduce
 from typing import Any
+from zlib import crc32
 
+import numpy as np
 import polars as pl
 from polars import selectors
 
 from apframe.evaluation import Evaluation
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RepeatedImageWarning, first_line, listed
-from apframe.inputs import check_detections, choose_categories, make_inputs, on_known_images
-from apframe.io.formats import read_dataset, read_result_table
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, first_line, listed
+from apframe.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
+from apframe.io.formats import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
-from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars
-from apframe.similarity.box_iou import BOX
+from apframe.schema import BOX, TABLES, canonical, canonical_detections, is_known, to_polars
+from apframe.similarity import mask_columns
 from apframe.similarity.extents import with_image_sizes
 from apframe.similarity.pairs import Similarity, require
 
-_UPDATE = "update_of_evaluator"  # a column: which update a row came in
-_NUMBERS = {column.name for column in TABLES["detections"] if column.dtype == pl.Float64}
-_LOOKED_AT = {column.name for column in TABLES["detections"] if column.is_id} | _NUMBERS
-_MANY = 5_000  # rows from which it pays to find the different ids before they become Python's
+_UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
+_GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
 
 
 class Evaluator:
@@ -82,17 +81,20 @@ class Evaluator:
         similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
         matching: str | None = None,
         unknown_images: str = "error",
+        format: str | None = None,
+        results_format: str | None = None,
+        split: str | None = None,
+        image_sizes: Any = None,
         join_by_name: str | Sequence[str] = (),
     ) -> None:
-        if unknown_images not in ("error", "drop"):
-            raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
-        self.protocol = as_protocol(protocol).variant(iou_type).with_options(
-            iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
+        self.protocol = chosen_options(
+            protocol, iou_type, unknown_images, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
+            area_ranges=area_ranges,
             max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
         )  # fmt: skip
-        self._drop, self._join_by_name = unknown_images == "drop", join_by_name
+        self._drop, self._results_format, self._join_by_name = unknown_images == "drop", results_format, join_by_name
         needs = self.protocol.similarity.needs
-        dataset = read_dataset(truth, masks="mask" in needs)
+        dataset = read_dataset(truth, format, split=split, image_sizes=image_sizes, masks="mask" in needs)
         self._category_ids = choose_categories(dataset.core("categories"), categories)
         of_all_images = replace(self.protocol, detected_images_only=False)
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
@@ -100,25 +102,24 @@ class Evaluator:
         self._require(pl.DataFrame(schema=list(needs)))
         self._masks = None
         if "mask" in needs and self._annotations.height and not self.protocol.detected_images_only:
-            from apframe.similarity.mask_columns import read_masks  # which brings in NumPy
-
-            self._masks = read_masks("annotations", with_image_sizes(self._annotations, self._dataset.images))
-        self._known = set(inputs.image_ids.to_list())
+            self._masks = mask_columns.read_masks("annotations", with_image_sizes(self._annotations, self._dataset.images))
+        self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self.reset()
 
     def reset(self) -> None:
         """Forget all detections; the ground truth stays."""
-        self._updates: dict[tuple[Any, ...], list[pl.DataFrame]] = {}  # by their kind
-        self._plain: tuple[Any, ...] | None = None  # a kind that has passed all checks: a look at further values is enough
+        self._table = self._empty  # what has been put together
+        self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
         self._columns: set[str] = set()
-        self._seen: set[Any] = set()
-        self._repeated: set[Any] = set()
+        self._n_updates = 0
 
     def update(self, detections: Any) -> None:
         """Add the detections of some images: all that each of them has.
 
-        They are checked now, and copied. A refused update changes nothing. What only a comparison finds out, such as masks that
-        cannot be decoded, is told by `compute`.
+        They are copied. Columns and types are checked now, and with the first update that has them its values and images; those
+        of further ones by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and start
+        again. What only a comparison finds out, such as masks that cannot be decoded, is told by `compute`. An update that is
+        refused changes nothing.
 
         Parameters
         ----------
@@ -134,7 +135,8 @@ class Evaluator:
         RowError, DuplicateIdError, UnknownIdError
             naming the rows of this update
         """
-        found = read_result_table(detections, None, lambda: self._dataset, self._join_by_name)
+        self._n_updates += 1
+        found = read_raw_results(detections, self._results_format, lambda: self._dataset, self._join_by_name)
         self._add(to_polars(found, "detections"))
 
     def merge(self, other: Any) -> None:
@@ -144,8 +146,9 @@ class Evaluator:
 
         Raises
         ------
-        As `update`
+        As `update`, among which it is counted
         """
+        self._n_updates += 1
         self._add(to_polars(other.state() if isinstance(other, Evaluator) else other, "detections"))
 
     def state(self) -> pl.DataFrame:
@@ -157,6 +160,9 @@ class Evaluator:
         ------
         ColumnError
             an attribute has types that have nothing in common
+        RowError, UnknownIdError
+            naming an update with values or images that cannot be right and its rows; updates, and what was merged, are
+            numbered from 1 since the start or `reset`
         DuplicateIdError
             a `detection_id` stands in several rows
 
@@ -172,35 +178,32 @@ class Evaluator:
 
         It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
         """
-        inputs = make_inputs(self._dataset, self._collect(), self._category_ids, self.protocol)
+        found = self._collect()
+        if "detection_id" not in found.columns:
+            found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
+        inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
         if self._masks is not None:
             inputs = replace(inputs, annotation_masks=self._masks)
         return Evaluation(lambda: inputs, self.protocol)
 
     def _add(self, frame: pl.DataFrame) -> None:
-        found, kind = frame, _kind(frame)
-        columns, plain = self._columns, self._plain
-        if kind != plain or not _looks_right(frame):
-            found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
-            if found.is_empty():
-                return
-            self._require(found)
-            columns = _columns(found) - ({"detection_id"} - set(frame.columns))
-            _refuse_other_columns(columns, self._columns or columns)
-            plain = kind if _is_plain(frame.schema) else None
-        image_id = found["image_id"]
-        ids = set((image_id if image_id.len() < _MANY else image_id.unique()).to_list())
-        if not ids <= self._known:
-            frame = frame.filter(on_known_images(found, self._dataset, drop=self._drop))
-            ids &= self._known
-        if ids:
-            # the frame may lie in memory that is not its own, such as arrays that the next step fills again; what is put
-            # together of two is a copy
-            own = frame.vstack(frame.head(1)).rechunk().head(frame.height)
-            self._updates.setdefault(kind, []).append(own)
-            self._columns, self._plain = columns, plain
-            self._repeated |= ids & self._seen
-            self._seen |= ids
+        kind = (*frame.columns, *frame.dtypes)
+        if kind in self._updates:
+            self._updates[kind].add(frame, self._n_updates)
+            return
+        found = self._checked(frame)
+        if found.is_empty():
+            return
+        self._require(found)
+        columns = _columns(found) - ({"detection_id"} - set(frame.columns))
+        _refuse_other_columns(columns, self._columns or columns)
+        self._columns, self._updates[kind] = columns, _Updates(frame, self._n_updates)
+
+    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Detections on known images as a canonical table."""
+        found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
+        known = on_known_images(found, self._dataset, drop=self._drop)
+        return found if known.all() else found.filter(known)
 
     def _require(self, found: pl.DataFrame) -> None:
         if self._annotations.height:  # else nothing is compared
@@ -209,12 +212,14 @@ class Evaluator:
     def _collect(self) -> pl.DataFrame:
         """See `state`. What has been put together stays so, and is told once."""
         if not self._updates:
-            return canonical_detections({}, self._dataset).drop("detection_id")
+            return self._table
+        tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(_UPDATE))] if self._table.height else []
+        tables += [self._put_together(updates) for updates in self._updates.values()]
         try:
-            table = pl.concat([self._together(updates) for updates in self._updates.values()], how="diagonal_relaxed")
+            table = pl.concat(tables, how="diagonal_relaxed", rechunk=True)
         except pl.exceptions.PolarsError as error:
             raise ColumnError(f"detections: columns of different updates do not fit: {first_line(error)}") from error
-        table, differ = self._without_repeated(table) if self._repeated else (table, [])
+        table, differ = keep_one_of_each(table)
         if not table["image_id"].is_sorted():
             table = table.sort("image_id", maintain_order=True)
         if "detection_id" in table.columns:
@@ -225,36 +230,61 @@ class Evaluator:
                 problem = "detection_id is not unique over all updates"
                 raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
-        table = table.select(*known, *sorted(set(table.columns) - set(known)))
-        self._updates, self._repeated = {_kind(table): [table]}, set()
+        self._table, self._updates = table.select(*known, *sorted(set(table.columns) - {*known, _UPDATE})), {}
         if differ:
             warnings.warn(
                 f"{len(differ):,} images came more than once with different results, of which one is kept: {listed(differ)}; "
                 "give all detections of an image in one update, and call reset() before the next epoch",
                 RepeatedImageWarning, 3,
             )  # fmt: skip
-        return table
+        return self._table
 
-    def _together(self, updates: Iterable[pl.DataFrame]) -> pl.DataFrame:
-        """Updates of one schema as a canonical table, with `detection_id` as it was given."""
-        frame = pl.concat(updates, rechunk=True)
-        found = check_detections(
-            frame.drop("detection_id", strict=False), self._dataset, self._category_ids, self.protocol
-        ).drop("detection_id")
-        return found.with_columns(frame["detection_id"]) if "detection_id" in frame.columns else found
-
-    def _without_repeated(self, table: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]:
-        """What was put together, with one update of each image; and the images of which they differ."""
-        heights = pl.Series([frame.height for updates in self._updates.values() for frame in updates])
-        number = pl.int_range(len(heights), eager=True).repeat_by(heights).explode()
-        again = is_known(table["image_id"], pl.Series(sorted(self._repeated)))
-        one_of_each, differ = keep_one_of_each(table.with_columns(number.alias(_UPDATE)).filter(again))
-        return pl.concat([table.filter(~again), one_of_each.drop(_UPDATE)]), differ
+    def _put_together(self, updates: _Updates) -> pl.DataFrame:
+        """The updates as a canonical table with their numbers, and `detection_id` as it was given."""
+        numbers = updates.number_rows()
+        try:
+            found = self._checked(updates.rows.rename({"detection_id": _GIVEN}, strict=False).with_columns(numbers))
+        except RowError as error:
+            raise _name_update(error, numbers) from None
+        return found.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
 
     def __repr__(self) -> str:
-        n_detections = sum(frame.height for updates in self._updates.values() for frame in updates)
-        what = f"{n_detections:,} detections on {len(self._seen):,} images"
-        return f"Evaluator({self._dataset!r}, {what}, protocol={self.protocol.name})"
+        n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
+        return f"Evaluator({self._dataset!r}, {n_detections:,} detections, protocol={self.protocol.name})"
+
+
+class _Updates:
+    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again."""
+
+    def __init__(self, first: pl.DataFrame, number: int) -> None:
+        self.rows, self._numbers, self._heights = _copy(first), [number], [first.height]
+        self._is_flat = not any(dtype.is_nested() or dtype.is_object() for dtype in first.dtypes)
+
+    def add(self, frame: pl.DataFrame, number: int) -> None:
+        if self._is_flat:
+            self.rows.extend(frame)
+        else:  # `extend` would not copy lists and structs
+            self.rows.vstack(_copy(frame), in_place=True)
+        self._numbers.append(number)
+        self._heights.append(frame.height)
+
+    def number_rows(self) -> pl.Series:
+        return pl.Series(_UPDATE, np.repeat(self._numbers, self._heights))
+
+
+def _copy(frame: pl.DataFrame) -> pl.DataFrame:
+    """A copy of the memory too, as two frames put together are."""
+    return frame.vstack(frame.head(1)).rechunk().head(frame.height)
+
+
+def _name_update(error: RowError, numbers: pl.Series) -> RowError:
+    """The error, of rows of many updates (from 1), as one of the first update that has some."""
+    of_rows = numbers.gather([row - 1 for row in error.rows])
+    first = of_rows[0]
+    start = numbers.index_of(first)
+    rows = [row - start for row, number in zip(error.rows, of_rows, strict=True) if number == first]
+    problem, remedy = f"in update {first}, {error.problem}", f"{error.remedy}, and start again with reset()"
+    return type(error)(error.table, problem, "row", rows, remedy)
 
 
 def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]:
@@ -270,10 +300,15 @@ def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]
     >>> rows.rows(), differ
     ([(7, 0.5, 1), (7, 0.6, 1), (8, 0.9, 0)], [7])
     """
+    n_updates = detections.lazy().group_by("image_id").agg(pl.col(_UPDATE).n_unique())
+    several = n_updates.filter(pl.col(_UPDATE) > 1).collect()["image_id"]
+    if several.is_empty():
+        return detections, []
+    again = is_known(detections["image_id"], several)
+    repeated = detections.filter(again)
     ids = selectors.by_name("detection_id", require_all=False)
-    contents = detections.drop(ids, _UPDATE)
     updates = (
-        detections.select("image_id", _UPDATE, row=contents.hash_rows(), id=detections.select(ids, "image_id").hash_rows())
+        repeated.select("image_id", _UPDATE, row=_hash_contents(repeated), id=repeated.select(ids, "image_id").hash_rows())
         .group_by("image_id", _UPDATE, maintain_order=True)
         .agg(pl.len(), contents=pl.col("row").sort(), in_order=pl.col("row"), ids=pl.col("id"))
         .with_columns(pl.col("contents", "in_order", "ids").hash())
@@ -281,8 +316,20 @@ def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]
     best_first = updates.sort("len", "contents", "in_order", "ids", descending=[True, False, False, False])
     kept = best_first.unique("image_id", keep="first", maintain_order=True).select("image_id", _UPDATE)
     differ = updates.group_by("image_id").agg(pl.col("contents").n_unique()).filter(pl.col("contents") > 1)
-    rows = detections.join(kept, on=["image_id", _UPDATE], how="semi", maintain_order="left")
-    return rows, differ["image_id"].sort().to_list()
+    rows = repeated.join(kept, on=["image_id", _UPDATE], how="semi", maintain_order="left")
+    return pl.concat([detections.filter(~again), rows]), differ["image_id"].sort().to_list()
+
+
+def _hash_contents(frame: pl.DataFrame) -> pl.Series:
+    """A number for what each row says, whatever columns other rows brought, and in whatever order."""
+    known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
+    attributes = [
+        pl.when(pl.col(name).is_not_null()).then(pl.col(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
+        for name in frame.columns
+        if name not in (*known, "detection_id", _UPDATE)
+    ]
+    of_attributes = reduce(pl.Expr.xor, attributes, pl.repeat(0, pl.len(), dtype=pl.UInt64))
+    return frame.select(known=frame.select(known).hash_rows(), attributes=of_attributes).hash_rows()
 
 
 def _columns(found: pl.DataFrame) -> set[str]:
@@ -297,34 +344,3 @@ def _refuse_other_columns(columns: set[str], earlier: set[str]) -> None:
     problems += [f"column {', '.join(more)}, which earlier updates do not have"] if more else []
     if problems:
         raise ColumnError(f"detections: {'; '.join(problems)}; give the same columns in each update")
-
-
-def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
-    return *frame.columns, *frame.dtypes
-
-
-def _is_plain(schema: pl.Schema) -> bool:
-    """Whether of columns like these only such values can be refused as `_looks_right` sees."""
-    for column in TABLES["detections"]:
-        dtype = schema.get(column.name, column.dtype)
-        if column.is_id:
-            fits = dtype == pl.String or dtype.is_integer()
-        elif column.dtype == pl.Float64:
-            fits = dtype.is_numeric()
-        else:
-            fits = column.dtype in (None, dtype)
-        if not fits:
-            return False
-    return "bbox" not in schema
-
-
-def _looks_right(frame: pl.DataFrame) -> bool:
-    """Whether a look at some sums finds nothing to refuse; if it does, the full checks say what."""
-    for values in frame:
-        if values.name in _LOOKED_AT and (values.null_count() or not len(values)):
-            return False
-        if values.name in _NUMBERS and not math.isfinite(values.sum()):
-            return False
-        if values.name in ("width", "height", "area") and values.min() < 0:  # type: ignore[operator]
-            return False
-    return "detection_id" not in frame.columns or frame["detection_id"].n_unique() == frame.height

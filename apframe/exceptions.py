@@ -43,7 +43,9 @@ class DuplicateIdError(RowError):
 
 
 class UnknownIdError(RowError):
-    """Rows refer to an image or a category that is not in its table."""
+    """Rows refer to an image or a category that is not in its table; `of_all_rows`: each row does."""
+
+    of_all_rows = False
 
 
 class ScoreError(InputError):
@@ -72,6 +74,10 @@ class ApframeWarning(UserWarning):
 
 class UnknownCategoryWarning(ApframeWarning):
     """Detections of categories that the ground truth does not have were dropped."""
+
+
+class UnknownImageWarning(ApframeWarning):
+    """All detections were dropped, for the ground truth has none of their images."""
 
 
 class NoAnnotationsWarning(ApframeWarning):
@@ -120,6 +126,15 @@ def listed(values: list[Any], most: int = 5) -> str:
     """
     shown = ", ".join(repr(value) for value in values[:most])
     return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+
+
+def counted(number: int, noun: str) -> str:
+    """How many there are of something whose plural ends in s.
+
+    >>> counted(1, "image"), counted(2000, "image")
+    ('1 image', '2,000 images')
+    """
+    return f"{number:,} {noun}{'' if number == 1 else 's'}"
 
 
 def first_line(error: BaseException) -> str:

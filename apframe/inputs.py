@@ -18,11 +18,14 @@ from apframe.exceptions import (
     ParameterError,
     UnitWarning,
     UnknownCategoryWarning,
+    UnknownImageWarning,
+    counted,
     listed,
 )
 from apframe.matching.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.matching.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
 from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
 from apframe.similarity.extents import masks_for_boxes, with_boxes
 from apframe.similarity.rotated_iou import RotatedIoU
@@ -30,6 +33,17 @@ from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs
+
+
+def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_images: str, **options: Any) -> Protocol:
+    """The protocol that an evaluation goes by, options included; `ParameterError` for those that are wrong.
+
+    >>> chosen_options("coco", "segm", "drop", max_detections=[10]).max_detections
+    (10,)
+    """
+    if unknown_images not in ("error", "drop"):
+        raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
+    return as_protocol(protocol).variant(iou_type).with_options(**options)
 
 
 @dataclass(frozen=True)
@@ -85,9 +99,17 @@ class Inputs:
 
 
 def make_inputs(
-    dataset: Dataset, detections: Any, category_ids: pl.Series | None, protocol: Protocol, *, drop_unknown_images: bool = False
+    dataset: Dataset,
+    detections: Any,
+    category_ids: pl.Series | None,
+    protocol: Protocol,
+    *,
+    drop_unknown_images: bool = False,
+    are_checked: bool = False,
 ) -> Inputs:
     """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
+
+    Detections that `are_checked` are those of `check_detections`.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
@@ -95,7 +117,7 @@ def make_inputs(
     >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
     [1, 2]
     """
-    found = check_detections(detections, dataset, category_ids, protocol)
+    found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
     _refuse_intervals("annotations", dataset.core("annotations"), protocol)
     _warn_of_lists(dataset.core("images"), protocol)
     _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
@@ -248,13 +270,20 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
 def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
     """The detections on images and of categories that are evaluated."""
     on_known = on_known_images(found, dataset, drop=drop_unknown_images)
+    if len(on_known) and not on_known.any():
+        warnings.warn(
+            f"all detections ({found.height:,}) are of images that the ground truth does not have, and were dropped: "
+            f"{listed(found['image_id'].unique(maintain_order=True).to_list())}",
+            UnknownImageWarning, 5,
+        )  # fmt: skip
     found = found if on_known.all() else found.filter(on_known)
     listed_ids = dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
         which = listed(found["category_id"].filter(unknown).unique(maintain_order=True).to_list())
+        dropped = counted(int(unknown.sum()), "detection")
         warnings.warn(
-            f"{unknown.sum():,} detections of categories that the ground truth does not have were dropped: {which}",
+            f"{dropped} of categories that the ground truth does not have were dropped: {which}",
             UnknownCategoryWarning, 5,
         )  # fmt: skip
     if unknown.any() or len(category_ids) < len(listed_ids):

@@ -5,7 +5,6 @@ from __future__ import annotations
 import difflib
 import math
 from collections.abc import Callable, Mapping
-from copy import copy
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -23,8 +22,12 @@ from apframe.exceptions import (
     listed,
 )
 
-ID = pl.Int64  # or String; see `_as_id`
+ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"
+GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data set
+KEYS = {"images": "image_id", "categories": "category_id"}  # of the tables that the others refer to
+NAMES = {"images": "file_name", "categories": "name"}  # what people call their rows
+BOX = ("x", "y", "width", "height")
 
 
 @dataclass(frozen=True)
@@ -56,11 +59,15 @@ def _ids(name: str, meaning: str) -> Column:
 _SHAPES = ("mask", "keypoints", "corners", "start_time")  # a box is made of one of these where none is given
 _BOX = tuple(
     Column(name, pl.Float64, meaning, required=True, unless=_SHAPES)
-    for name, meaning in (
-        ("x", "left edge of the box, pixels"),
-        ("y", "top edge of the box, pixels"),
-        ("width", "xmax - xmin of the box, pixels"),
-        ("height", "ymax - ymin of the box, pixels"),
+    for name, meaning in zip(
+        BOX,
+        (
+            "left edge of the box, pixels",
+            "top edge of the box, pixels",
+            "xmax - xmin of the box, pixels",
+            "ymax - ymin of the box, pixels",
+        ),
+        strict=True,
     )
 )
 _SHAPE = (
@@ -273,7 +280,6 @@ SLICES = (
 SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_"))
 _PAIRS = ("judgements", "runs")  # tables whose key is query_id and document_id
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
-_REFERENCES = (("image_id", "images"), ("category_id", "categories"))
 FLAT_LISTS = {
     "corners": "; give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
     "keypoints": "; give x, y, visibility of each keypoint in one list",
@@ -312,11 +318,8 @@ class Dataset:
     """
 
     def __init__(self, images: Any, categories: Any, annotations: Any) -> None:
-        self._core = {
-            "images": canonical("images", images),
-            "categories": canonical("categories", categories),
-            "annotations": canonical("annotations", annotations),
-        }
+        given = zip(GROUND_TRUTH, (images, categories, annotations), strict=True)
+        self._core = {table: canonical(table, source) for table, source in given}
         self._attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
         self._masks: Callable[[], pl.DataFrame] | None = None
         # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
@@ -324,7 +327,7 @@ class Dataset:
         self.json_columns: set[tuple[str, str]] = set()
         self._core["annotations"] = with_id_types("annotations", self.core("annotations"), self)
         _check_references("annotations", self.core("annotations"), self)
-        for table in ("images", "categories"):
+        for table in KEYS:
             self._core[table] = _with_known_lists(table, self.core(table), self.core("categories")["category_id"])
 
     def defer(self, attributes: Callable[[], tuple[pl.DataFrame, set[str]]], masks: Callable[[], pl.DataFrame] | None) -> None:
@@ -369,10 +372,15 @@ class Dataset:
 
     def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
         """The same data set with some of its images and annotations, which need no check."""
-        part = copy(self)
-        part._core = self._core | {"images": images, "annotations": annotations}
-        part._attributes = part._masks = None
+        part = object.__new__(type(self))
+        own = {"_core": self._core | {"images": images, "annotations": annotations}, "_attributes": None, "_masks": None}
+        part.__dict__ = self.__dict__ | own
         return part
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: with what has not been read yet, for its readers stay with their file."""
+        _ = self.annotations
+        return self.__dict__
 
     def __repr__(self) -> str:
         sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
@@ -435,7 +443,7 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; {hint}")
     if missing and "id" in frame.columns and columns[0].name in missing:
         raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
-    if {c.name for c in _BOX} & set(missing):
+    if set(BOX) & set(missing):
         raise _no_box(table, frame, missing)
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
@@ -486,7 +494,7 @@ def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
     refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
-    return frame.with_columns(side.get(k).alias(c.name) for k, c in enumerate(_BOX)).drop("bbox")
+    return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:
@@ -510,9 +518,19 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"{table}: the columns cannot be read: {first_line(error)}") from error
     raise ColumnError(
-        f"{table}: a {type(source).__name__} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
+        f"{table}: {kind_of(source)} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
         "a dict of columns or the path of a Parquet file"
     )
+
+
+def kind_of(value: Any) -> str:
+    """What something is, for messages: its type, with an article.
+
+    >>> kind_of(None), kind_of(1), kind_of({})
+    ('None', 'an int', 'a dict')
+    """
+    name = type(value).__name__
+    return str(value) if value is None else f"{'an' if name[0] in 'aeiouAEIOU' else 'a'} {name}"
 
 
 def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
@@ -550,7 +568,7 @@ class _ArrowStream:
 
 def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     """The frame, its image_id and category_id of the types that the data set has; an error where they differ."""
-    for column, owner in _REFERENCES:
+    for owner, column in KEYS.items():
         mine, theirs = frame[column].dtype, dataset.core(owner)[column].dtype
         if mine == theirs:
             continue
@@ -579,12 +597,14 @@ def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known:
     """The error that names the rows whose ids are not known, and these ids."""
     unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
     rows = _rows(table, frame, ~known)
-    return UnknownIdError(table, f"{column} is not among the {owner}", *rows, f"unknown: {unknown}; {remedy}")
+    error = UnknownIdError(table, f"{column} is not among the {owner}", *rows, f"unknown: {unknown}; {remedy}")
+    error.of_all_rows = not known.any()
+    return error
 
 
 def _check_references(table: str, frame: pl.DataFrame, dataset: Dataset) -> None:
     """Every image_id and category_id of the frame stands in the data set's own tables, or an error names the rows."""
-    for column, owner in _REFERENCES:
+    for owner, column in KEYS.items():
         known = is_known(frame[column], dataset.core(owner)[column])
         if not known.all():
             raise unknown_ids(table, frame, column, owner, known, f"add them to the {owner} or remove these rows")
@@ -618,7 +638,7 @@ def _as_column(table: str, frame: pl.DataFrame, column: Column) -> pl.Series:
     if not column.is_id:
         return _as_dtype(table, frame, values, column.dtype)
     if column.dtype == ID:
-        return _as_id(table, frame, values)
+        return as_id(table, frame, values)
     return _as_id_lists(table, frame, values)
 
 
@@ -638,7 +658,7 @@ def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Serie
     return values.cast(pl.List(pl.String if is_text else ID))
 
 
-def _as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
+def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
     """Integers as Int64, strings as String; whole floats become integers; anything else is an error."""
     if ids.dtype in (pl.Categorical, pl.Enum, pl.String):
         return ids.cast(pl.String)

@@ -323,7 +323,7 @@ BAD_TRUTH_FILES = {
     "blank": (b" \n", "the file is empty"),
     "words": (b"hello", "not JSON"),
     "a number": (b"3", "a int is no ground truth"),
-    "not text": (b"\xff\xfe\x00\x01", "not JSON"),
+    "not text": (b"\xff\xfe\x00\x01", "not UTF-8 text"),
     "an empty object": (b"{}", "no list named images, categories, annotations; .* the names here: none"),
     "no annotations": (b'{"images": [], "categories": []}', "no list named annotations; .*: images, categories$"),
     "annotations null": (b'{"images": [], "categories": [], "annotations": null}', "no list named annotations"),
@@ -403,7 +403,7 @@ def test_memory_of_the_wrong_shape(tmp_path: Path) -> None:
     wrong: Any = {}
     with pytest.raises(FormatError, match="ground truth: no list named images, categories, annotations"):
         apf.read_coco(wrong)
-    with pytest.raises(InputError, match="there are images, categories, annotations"):
+    with pytest.raises(InputError, match=r"is it ground truth\?"):
         apf.evaluate(GROUND_TRUTH, json.loads(TRUTH_TEXT))
     with pytest.raises(FormatError, match="holds a list"):
         apf.read_coco(RESULTS)  # type: ignore[arg-type]
@@ -451,11 +451,11 @@ def test_bad_frame(columns: dict[str, Any], error: type[ApframeError], message: 
 
 def test_no_frame_at_all(tmp_path: Path) -> None:
     (tmp_path / "found.parquet").write_text("no")
-    with pytest.raises(ColumnError, match="detections: a int holds no columns; give a Polars"):
+    with pytest.raises(ColumnError, match="detections: an int holds no columns; give a Polars"):
         apf.evaluate(GROUND_TRUTH, 3)
     with pytest.raises(FormatError, match=r"found\.parquet: cannot be read as Parquet"):
         apf.evaluate(GROUND_TRUTH, tmp_path / "found.parquet")
-    with pytest.raises(FormatError, match=r"detections: cannot read .*nowhere\.parquet as Parquet"):
+    with pytest.raises(FormatError, match=r"nowhere\.parquet: there is no such file or folder$"):
         apf.evaluate(GROUND_TRUTH, tmp_path / "nowhere.parquet")
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from tests.test_cli import METRICS, RESULTS, STREET, TRUTH, command
+from tests.test_cli import METRICS, RESULTS, STREET, TRUTH, command, files
 
 EXAMPLE = Path(__file__).resolve().parents[2] / "shared" / "data" / "voc-worked-example"
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
@@ -34,7 +34,9 @@ def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys
     boxes, found = str(tmp_path / "boxes"), str(tmp_path / "found")
     code, out, _ = command(capsys, monkeypatch, "convert", street, boxes, "--to", "boxes")
     assert code == 0
-    assert "annotations.is_crowd: left out (" in out and out.endswith("boxes: class-and-box text, but for what is said above\n")
+    assert "annotations.is_crowd: left out: crowds become ordinary objects (" in out and out.endswith(
+        "boxes: class-and-box text, but for what is said above\n"
+    )
     code, out, _ = command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     assert code == 0
     code, out, _ = command(capsys, monkeypatch, "eval", boxes, found, "--json", "--gt-format", "boxes")
@@ -49,9 +51,50 @@ def test_results_that_name_images_and_categories(street: str, tmp_path: Path, ca
     found = str(tmp_path / "found")
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     code, _, err = command(capsys, monkeypatch, "eval", street, found)
-    assert code == 1 and 'or join them by name (join_by_name="images")' in err
+    assert code == 1 and "or join them by name (--join-by-name images)" in err
     code, out, _ = command(capsys, monkeypatch, "eval", street, found, "--join-by-name", "images,categories")
     assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
+
+
+def test_results_of_another_type_of_ids_are_not_converted(
+    street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    found, again = str(tmp_path / "found"), str(tmp_path / "again.json")
+    command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
+    arguments = ["convert", found, again, "--to", "coco", "--results-of", street]
+    code, out, err = command(capsys, monkeypatch, *arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("or join them by name (--join-by-name images)\n")
+    code, out, err = command(capsys, monkeypatch, *arguments, "--join-by-name", "images,categories")
+    assert (code, err) == (0, "")
+    ids = apf.read_results(again).select("image_id", "category_id").unique().sort("image_id", "category_id")
+    assert ids.equals(apf.read_results(RESULTS).select("image_id", "category_id").unique().sort("image_id", "category_id"))
+
+
+def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    truth, found = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    _, _, err = command(capsys, monkeypatch, "eval", truth, found)
+    assert f"or drop them (--drop-unknown-images); {found} was read as coco\n" in err
+    code, _, err = command(capsys, monkeypatch, "convert", found, str(tmp_path / "x"), "--to", "boxes", "--results-of", truth)
+    assert code == 1 and err.endswith(f"{found} was read as coco\n")
+    code, _, err = command(capsys, monkeypatch, "eval", truth, found, "--drop-unknown-images")
+    assert code == 0 and "warning: all detections (1) are of images that" in err
+
+
+def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    code, out, _ = command(capsys, monkeypatch, "check", *paths)
+    assert (code, out) == (1, f"{apf.check(*paths)}\n")
+    assert out.startswith("error: 1 of 1 detections: image_id is not among the images (9) [1]; give the ground truth of")
+
+
+def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) -> None:
+    _, out, _ = command(capsys, monkeypatch, "convert", "--help")
+    shown = " ".join(out.split())
+    assert (
+        "a new file, if to coco, lvis, cvat, label_studio, activitynet, and results to open_images, parquet, arrow; "
+        "else a new folder" in shown
+    )
+    assert " GT" not in command(capsys, monkeypatch, "check", "--help")[1]
 
 
 def test_convert_says_what_is_lost_as_json(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
@@ -75,8 +118,17 @@ BAD = {
     "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
     "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text, a folder"),
     "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no split"),
-    "a folder of anything": (["eval", str(STREET), RESULTS], 1, "say which with format= or --gt-format: "),
+    "a folder of anything": (["eval", str(STREET), RESULTS], 1, "say which with --gt-format: "),
     "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
+    "a source of anything": (["convert", str(STREET), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),
+    "results of anything": (
+        ["convert", str(STREET), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "say which with --from: "
+    ),
+    "a ground truth of anything": (
+        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(STREET)], 1, "say which with --gt-format: "
+    ),
+    "a DT of anything": (["eval", TRUTH, str(STREET)], 1, "say which with --dt-format: "),
+    "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "there is a file already; remove it or name another"),
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
     "names of no results": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--join-by-name", "images"], 2, "data set with --results-of"

@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import io
 import json
+import pickle
 import subprocess
 import sys
 from collections.abc import Callable
@@ -21,7 +22,7 @@ from pycocotools import coco
 from pycocotools.cocoeval import COCOeval
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, UnknownIdError, UnknownImageWarning
 
 DATA = Path(__file__).resolve().parents[1] / "data"
 STREET = DATA / "street"
@@ -319,3 +320,57 @@ def test_protocol_prints_in_one_readable_line() -> None:
         "Protocol(COCO, bbox: matching by score; IoU 0.5 to 0.95 in 10 steps; coco101, recall levels 0 to 1 in 101 steps; "
         "areas all 0–1e+10, small 0–1024, medium 1024–9216, large 9216–1e+10; max_detections (1, 10, 100))"
     )
+
+
+# ---- files of any format
+
+
+def as_boxes(folder: Path) -> tuple[Path, Path]:
+    """The sample as class-and-box text, which knows no numbers; its class names without blanks."""
+    (folder / "truth.json").write_text(TRUTH.read_text().replace("traffic ", "traffic_"))
+    apf.write_dataset(folder / "truth.json", folder / "truth", "boxes")
+    apf.write_results(RESULTS, folder / "found", "boxes", dataset=folder / "truth.json")
+    return folder / "truth", folder / "found"
+
+
+def test_formats_may_be_named(tmp_path: Path) -> None:
+    truth, found = as_boxes(tmp_path)
+    named = apf.evaluate(truth, found, format="boxes", results_format="Boxes")
+    assert_frame_equal(named.summary, apf.evaluate(truth, found).summary)
+    with pytest.raises(ParameterError, match="class-and-box text takes no split"):
+        apf.evaluate(truth, found, split="val")
+    with pytest.raises(ParameterError, match="class-and-box text takes no image_sizes"):
+        apf.evaluate(truth, found, image_sizes={"file_name": ["a"]})
+    with pytest.raises(ParameterError, match="no format 'boxen'"):
+        apf.evaluate(truth, found, results_format="boxen")
+
+
+def test_names_none_of_which_is_known_are_told_with_the_format(tmp_path: Path) -> None:
+    truth, found = as_boxes(tmp_path)
+    for path in found.iterdir():
+        path.rename(found / f"x{path.name}")
+    with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
+        apf.evaluate(truth, found)
+    with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
+        apf.evaluate(tmp_path / "truth.json", found, join_by_name=["images", "categories"])
+    with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*found was read as boxes$"):
+        apf.write_results(found, tmp_path / "again", "boxes", dataset=truth)
+    with pytest.warns(UnknownImageWarning, match=r"^all detections \(2,\d+\) are of images .*, and were dropped: 'x.*more$"):
+        apf.evaluate(truth, found, unknown_images="drop")
+    some = next(found.iterdir())
+    some.rename(found / some.name[1:])
+    with pytest.raises(UnknownIdError) as error:
+        apf.evaluate(truth, found)
+    assert "was read as" not in str(error.value)
+    assert apf.evaluate(truth, found, unknown_images="drop").detections.height > 0
+
+
+def test_a_data_set_that_was_read_from_a_file_can_be_pickled(tmp_path: Path) -> None:
+    path = tmp_path / "truth.json"
+    path.write_bytes(TRUTH.read_bytes())
+    dataset = apf.read_coco(path)
+    again = pickle.loads(pickle.dumps(dataset))
+    path.unlink()
+    for table in TABLES:
+        assert_frame_equal(getattr(again, table), getattr(dataset, table))
+    assert (again.other_sections, again.json_columns) == (dataset.other_sections, dataset.json_columns)

@@ -7,6 +7,7 @@ import io
 import pickle
 import warnings
 from concurrent.futures import ProcessPoolExecutor
+from itertools import permutations
 from multiprocessing import get_context
 from pathlib import Path
 from typing import Any
@@ -197,6 +198,21 @@ def test_the_order_of_an_images_rows_is_the_same_whichever_update_came_first() -
     assert_frame_equal(*kept)
 
 
+@pytest.mark.parametrize("order", list(permutations(range(3))))
+def test_attributes_that_some_updates_lack_do_not_change_what_is_kept(order: tuple[int, ...]) -> None:
+    updates = [found(1, 0.5, model=["a"], epoch=[1]), found(1, 0.4, epoch=[1], model=["a"]), found(1, 0.3, rank=[0])]
+    evaluator = Evaluator(dataset(1))
+    with pytest.warns(RepeatedImageWarning):
+        for place in order:
+            evaluator.update(updates[place])
+            score = evaluator.state()["score"].item()  # put together step by step
+    at_once = Evaluator(dataset(1))
+    for update in updates:
+        at_once.update(update)
+    with pytest.warns(RepeatedImageWarning):
+        assert at_once.state()["score"].item() == score
+
+
 def test_the_codes_of_categoricals_do_not_matter_to_what_is_kept() -> None:
     kept = set()
     for name, met in (("one", ["red", "blue"]), ("other", ["blue", "red"])):
@@ -274,8 +290,12 @@ def test_a_state_stays_as_it_is_when_more_comes() -> None:
     evaluator.update(found(1))
     state = evaluator.state()
     evaluator.update(found(2))
+    evaluator.merge(state)  # whose columns and types are those of the state itself
+    evaluator.update(state.with_columns(image_id=pl.lit(2), score=pl.lit(0.1)))
+    assert state.select("image_id", "score").rows() == [(1, 0.9)]
     state.insert_column(0, pl.Series("mine", [0]))
-    assert state.height == 1 and "mine" not in evaluator.state().columns
+    with warnings.catch_warnings(action="ignore", category=RepeatedImageWarning):
+        assert "mine" not in evaluator.state().columns
 
 
 # ---- what an update may be
@@ -290,6 +310,35 @@ def test_arrays_may_be_used_again_after_an_update(n_rows: int) -> None:
         buffers["score"][:] = image_id / 10
         evaluator.update(pl.DataFrame(buffers))
     assert evaluator.state().select("image_id", "score").rows() == [(1, 0.1)] * n_rows + [(2, 0.2)] * n_rows
+
+
+NESTED = np.zeros((1, 3))
+
+
+@pytest.mark.parametrize(
+    "column",
+    [
+        lambda: NESTED,
+        lambda: pl.from_arrow(pa.ListArray.from_arrays(pa.array([0, 3], pa.int32()), pa.array(NESTED.reshape(-1)))),
+        lambda: pl.from_arrow(pa.StructArray.from_arrays([pa.array(NESTED[0, :1])], ["a"])),
+    ],
+    ids=["array", "list", "struct"],
+)
+def test_arrays_behind_nested_columns_may_be_used_again_too(column: Any) -> None:
+    evaluator = Evaluator(dataset(1, 2, 3))
+    for image_id in (1, 2, 3):
+        NESTED[:] = image_id
+        evaluator.update(pl.DataFrame(found(image_id)).with_columns(extra=pl.Series(column())))
+    NESTED[:] = 99
+    extra = evaluator.state()["extra"].to_list()
+    assert [each["a"] if isinstance(each, dict) else each[0] for each in extra] == [1, 2, 3]
+
+
+def test_attributes_may_be_any_objects() -> None:
+    evaluator, things = Evaluator(dataset(1, 2)), [object(), object()]
+    for image_id, thing in zip((1, 2), things, strict=True):
+        evaluator.update(pl.DataFrame(found(image_id)).with_columns(pl.Series("thing", [thing], dtype=pl.Object)))
+    assert evaluator.state()["thing"].to_list() == things
 
 
 def test_updates_of_any_kind_and_dtype_go_together() -> None:
@@ -346,20 +395,47 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
-@pytest.mark.parametrize("name", BAD)
-@pytest.mark.parametrize("n_before", [1, 2])
-def test_a_refused_update_is_told_at_once_and_changes_nothing(name: str, n_before: int) -> None:
-    changes, error, message = BAD[name]
+def bad(name: str) -> pl.DataFrame:
+    """One row."""
+    return pl.DataFrame({column: values for column, values in (found(3) | BAD[name][0]).items() if values is not None})
+
+
+AMONG_GOOD_TYPES = [name for name in BAD if bad(name).schema == pl.DataFrame(found(3)).schema]
+
+
+@pytest.mark.parametrize(
+    ("name", "asked_before"), [(name, True) for name in BAD] + [(name, False) for name in BAD if name not in AMONG_GOOD_TYPES]
+)
+def test_a_refused_update_is_told_at_once_and_changes_nothing(name: str, asked_before: bool) -> None:
+    _, error, message = BAD[name]
     evaluator = Evaluator(dataset(1, 2, 3))
-    for image_id in range(1, n_before + 1):
+    for image_id in (1, 2):
         evaluator.update(found(image_id))
-    before = evaluator.state()
-    bad = {column: values for column, values in (found(3) | changes).items() if values is not None}
+    if asked_before:
+        evaluator.state()
     with pytest.raises(error, match=message):
-        evaluator.update(bad)
-    assert evaluator.state().equals(before)
+        evaluator.update(bad(name))
     evaluator.update(found(3))
-    assert evaluator.state()["image_id"].to_list() == [*range(1, n_before + 1), 3]
+    assert evaluator.state()["image_id"].to_list() == [1, 2, 3]
+
+
+@pytest.mark.parametrize("name", AMONG_GOOD_TYPES)
+def test_bad_values_in_columns_of_earlier_updates_are_told_by_the_state(name: str) -> None:
+    evaluator = Evaluator(dataset(1, 2, 3))
+    evaluator.update(found(1))
+    evaluator.update([])
+    evaluator.update(pl.concat([pl.DataFrame(found(2)), bad(name), bad(name)]))
+    evaluator.update(bad(name))
+    for ask in (evaluator.state, evaluator.compute):
+        with pytest.raises(BAD[name][1], match=r"^detections: in update 3, .*; .*, and start again with reset\(\)") as told:
+            ask()
+        assert isinstance(told.value, RowError)
+        assert (told.value.key, told.value.rows) == ("row", [2, 3])
+    evaluator.reset()
+    evaluator.update(found(1))
+    evaluator.merge(bad(name))
+    with pytest.raises(BAD[name][1], match="in update 2, "):
+        evaluator.compute()
 
 
 def test_a_refused_update_says_nothing_of_the_columns_to_come() -> None:
@@ -392,16 +468,24 @@ def test_a_column_that_is_compared_and_missing_is_told_by_the_update() -> None:
         evaluator.update(found(1))
 
 
-def test_ids_that_come_twice_are_told_by_the_update_or_the_state() -> None:
-    evaluator = Evaluator(dataset(1, 2))
+def test_ids_that_come_twice_are_told_by_the_first_update_or_the_state() -> None:
+    evaluator = Evaluator(dataset(1, 2, 3))
     twice = {name: values * 2 for name, values in found(1, detection_id=[5]).items()}
-    for _ in range(2):
-        with pytest.raises(DuplicateIdError, match="detection_id is 5"):
-            evaluator.update(twice)
-        evaluator.update(found(1, detection_id=[4]))
+    with pytest.raises(DuplicateIdError, match="detection_id is 5"):
+        evaluator.update(twice)
+    evaluator.update(found(1, detection_id=[4]))
     evaluator.update(found(2, detection_id=[4]))
-    with pytest.raises(DuplicateIdError, match=r"unique over all updates where detection_id is 4; .* drop the column"):
+    evaluator.update({name: values * 2 for name, values in found(3, detection_id=[6]).items()})
+    with pytest.raises(DuplicateIdError, match=r"unique over all updates where detection_id is 4, 6; .* drop the column"):
         evaluator.compute()
+
+
+def test_an_id_that_is_missing_among_others_is_told() -> None:
+    evaluator = Evaluator(dataset(1, 2))
+    evaluator.update(found(1, detection_id=[4]))
+    evaluator.update(found(2, detection_id=pl.Series([None], dtype=pl.Int64)))
+    with pytest.raises(RowError, match="detection_id is missing where"):
+        evaluator.state()
 
 
 def test_attributes_of_types_that_have_nothing_in_common_are_told() -> None:
@@ -416,14 +500,15 @@ def test_unknown_images_may_be_dropped() -> None:
     evaluator = Evaluator(dataset(1, 2), unknown_images="drop")
     evaluator.update({"image_id": [1, 99], **{name: values * 2 for name, values in found(1).items() if name != "image_id"}})
     evaluator.update(found(98))
-    evaluator.update(found(2))
+    evaluator.update(pl.DataFrame(found(2)).cast({"score": pl.Float32}))
+    evaluator.update(found(97))
     assert evaluator.state()["image_id"].to_list() == [1, 2]
 
 
 def test_unknown_categories_are_told_by_compute() -> None:
     evaluator = Evaluator(dataset(1))
     evaluator.update(found(1, category_id=[7]))
-    with pytest.warns(UnknownCategoryWarning, match="1 detections of categories"):
+    with pytest.warns(UnknownCategoryWarning, match="1 detection of categories"):
         evaluator.compute()
 
 
@@ -502,4 +587,4 @@ def test_repr() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update({name: values * 2 for name, values in found(1).items()})
     truth = "Dataset(2 images, 1 categories, 2 annotations)"
-    assert repr(evaluator) == f"Evaluator({truth}, 2 detections on 1 images, protocol=COCO)"
+    assert repr(evaluator) == f"Evaluator({truth}, 2 detections, protocol=COCO)"

@@ -9,8 +9,8 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
-from apframe.schema import TABLES
-from apframe.similarity.box_iou import BOX, box_iou
+from apframe.schema import BOX, TABLES
+from apframe.similarity.box_iou import box_iou
 from apframe.similarity.extents import with_image_sizes
 
 _SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1
@@ -91,16 +91,18 @@ def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
 
 
 def check_areas(annotations: pl.DataFrame) -> Iterable[Finding]:
-    """`area_of_box`: without a mask, but with an area that is larger than the box, by more than a hundredth and a pixel.
+    """`area_of_box`: without a mask, but with an area that is 0, or larger than the box by a hundredth and a pixel or more.
 
-    >>> annotations = pl.DataFrame({"annotation_id": [3], "width": [9.0], "height": [9.0], "area": [500.0]})
+    >>> annotations = pl.DataFrame({
+    ...     "annotation_id": [3, 4], "width": [9.0, 9.0], "height": [9.0, 9.0], "area": [500.0, 0.0]})
     >>> [finding.rows for finding in check_areas(annotations)]
-    [('3',)]
+    [('3', '4')]
     """
-    flags = (annotations["area"] > 1.01 * annotations["width"] * annotations["height"] + 1).fill_null(False)
+    of_box = annotations["width"] * annotations["height"]
+    flags = ((annotations["area"] > 1.01 * of_box + 1) | ((annotations["area"] <= 0) & (of_box > 0))).fill_null(False)
     if "mask" in annotations.columns:
         flags &= ~has_mask(annotations["mask"])
-    problem, remedy = "area is larger than the box", "correct it: area ranges go by it"
+    problem, remedy = "area is 0, or larger than the box", "correct it: area ranges go by it"
     yield from of_rows("warning", "area_of_box", "annotations", annotations, flags, problem, remedy)
 
 

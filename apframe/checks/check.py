@@ -9,13 +9,16 @@ from typing import Any
 import polars as pl
 
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
-from apframe.checks.findings import Finding, as_table
+from apframe.checks.findings import Finding, Findings, as_table
 from apframe.checks.masks import check_masks
+from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
 from apframe.checks.shifted_ids import check_shifts
 from apframe.checks.sources import read_found, read_truth
 from apframe.schema import Dataset
+
+_MISPLACED = {"fractions", "corners", "shifted_ids"}  # which say why detections do not overlap anything
 
 
 def check(
@@ -27,7 +30,7 @@ def check(
     split: str | None = None,
     image_sizes: Any = None,
     join_by_name: str | Sequence[str] = (),
-) -> pl.DataFrame:
+) -> Findings:
     """What is wrong or suspicious in a data set, and in results if they are given.
 
     It reports everything, where `evaluate` stops at the first error: rows that cannot be right are named and left out, and the
@@ -43,13 +46,14 @@ def check(
     format, results_format
         of paths, by default told from them; see `formats`
     split, image_sizes
-        see `read_dataset`
+        of the ground truth at a path, see `read_dataset`
     join_by_name
         see `read_results`
 
     Returns
     -------
-    A row for each finding, none where all is well; the most severe first, then those of most rows:
+    A frame with a row for each finding, none where all is well; the most severe first, then those of most rows. It is
+    printed as a line for each.
 
     - `severity`: "error" (evaluation refuses it), "warning" (numbers are probably not what is meant), "note" (worth knowing)
     - `check`: a short name of what was looked for
@@ -57,12 +61,23 @@ def check(
       ids are missing; none where it is about the table as a whole)
     - `problem`, `remedy`: in words, with numbers, and what to do
 
+    The checks are
+
+    - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
+      `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
+      NaN, negative, of another type), `invalid_mask`
+    - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `area_of_box`, `area_of_mask`,
+      `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
+      `shifted_ids`, `no_overlap`, `corners`, `fractions`
+    - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
+    - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
+
     Raises
     ------
     FormatError
         a path that is missing or of no format that can be told, a file that cannot be parsed
     ParameterError
-        no such format, or an option that it does not take
+        no such format, an option that it does not take, or options of files with what is in memory
 
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},
@@ -78,11 +93,15 @@ def check(
             found, of_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)
         dataset, findings = reading.result()
     findings = findings + of_results
+    refused = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)
     if found is not None:
         findings += _check_results(found, dataset)
-    return as_table(findings)
+    if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
+        findings += check_overlaps(found, dataset.core("annotations"))
+    empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
+    return as_table(finding for finding in findings if empty.get(finding.check) not in refused)
 
 
 def worst(findings: pl.DataFrame) -> str | None:

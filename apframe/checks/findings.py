@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.exceptions import counted
 from apframe.schema import TABLES
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
@@ -49,13 +50,15 @@ def of_rows(
         )
 
 
-def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str) -> Finding:
-    """A finding about a table as a whole, or about so many rows that no few of them say more.
+def of_table(
+    severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str, rows: Iterable[Any] = ()
+) -> Finding:
+    """A finding about a table as a whole, or about rows that are not counted among others.
 
-    >>> of_table("warning", "empty", "images", 0, "there are none", "add some").rows
-    ()
+    >>> of_table("warning", "empty", "images", 0, "there are none", "add some").problem
+    'images: there are none'
     """
-    return Finding(severity, check, table, n_rows, (), problem, remedy)
+    return Finding(severity, check, table, n_rows, first_few(rows), f"{table}: {problem}", remedy)
 
 
 def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
@@ -67,7 +70,24 @@ def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
     return tuple(str(row) for row, _ in zip(rows, range(_MOST), strict=False))
 
 
-def as_table(findings: Iterable[Finding]) -> pl.DataFrame:
+class Findings(pl.DataFrame):
+    """The table of findings: a frame like any other, but printed as a line for each, for frames cut long texts off."""
+
+    def __str__(self) -> str:
+        counts = [counted(n, name) for name, n in self.group_by("severity").len().sort("severity").rows()]
+        return "\n".join([*map(_line, self.iter_rows(named=True)), ", ".join(counts) or "nothing found"])
+
+    def _repr_html_(self, *, _from_series: bool = False) -> str:
+        with pl.Config(fmt_str_lengths=1000, tbl_rows=-1, tbl_cols=-1, fmt_table_cell_list_len=_MOST):
+            return super()._repr_html_()
+
+
+def _line(finding: dict[str, Any]) -> str:
+    named = ", ".join(finding["rows"]) + (", …" if finding["n_rows"] > len(finding["rows"]) else "")
+    return f"{finding['severity']}: {finding['problem']}{f' [{named}]' if finding['rows'] else ''}; {finding['remedy']}"
+
+
+def as_table(findings: Iterable[Finding]) -> Findings:
     """The table: the most severe first, then what concerns most rows.
 
     >>> findings = [of_table("note", "a", "images", 9, "p", "r"), of_table("error", "b", "images", 1, "p", "r")]
@@ -75,4 +95,5 @@ def as_table(findings: Iterable[Finding]) -> pl.DataFrame:
     ['b', 'a']
     """
     table = pl.DataFrame([astuple(finding) for finding in findings], schema=_SCHEMA, orient="row")
-    return table.sort("severity", "n_rows", "check", "table", descending=[False, True, False, False], maintain_order=True)
+    order = ("severity", "n_rows", "check", "table")
+    return Findings(table.sort(order, descending=[False, True, False, False], maintain_order=True))

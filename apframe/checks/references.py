@@ -8,10 +8,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.exceptions import listed
-from apframe.schema import Dataset, is_known
-
-_NAMES = {"images": "file_name", "categories": "name"}
-_KEYS = {"images": "image_id", "categories": "category_id"}
+from apframe.schema import KEYS, NAMES, Dataset, is_known
 
 
 def check_truth(dataset: Dataset) -> Iterable[Finding]:
@@ -22,7 +19,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
     ['duplicate_name', 'no_annotations']
     """
     annotations = dataset.core("annotations")
-    for table, name in _NAMES.items():
+    for table, name in NAMES.items():
         names = dataset.core(table)[name]
         doubled = names.is_duplicated() & names.is_not_null()
         which = listed(names.filter(doubled).unique(maintain_order=True).to_list())
@@ -48,10 +45,10 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
     if ids.dtype == pl.Int64:
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
     for table, check, problem, remedy in (
-        ("categories", "unused_category", "no annotation is of it", "nothing, if that is meant: it counts in no mean"),
-        ("images", "image_without_annotations", "nothing is annotated on it", "nothing, if there is nothing on it"),
+        ("categories", "unused_category", "no annotation is of it", "nothing, if that is meant: no mean counts it"),
+        ("images", "image_without_annotations", "it has no annotation", "nothing, if it shows no object"),
     ):
-        frame, key = dataset.core(table), _KEYS[table]
+        frame, key = dataset.core(table), KEYS[table]
         yield from of_rows("note", check, table, frame, ~is_known(frame[key], annotations[key].unique()), problem, remedy)
 
 
@@ -67,7 +64,7 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
         ("error", "images", "unknown_image", 'give the ground truth of these results, or drop them (unknown_images="drop")'),
         ("warning", "categories", "unknown_category", "evaluation drops them: correct the ids if they are meant for others"),
     ):
-        key = _KEYS[table]
+        key = KEYS[table]
         unknown = ~is_known(detections[key], dataset.core(table)[key])
         which = listed(detections[key].filter(unknown).unique(maintain_order=True).to_list())
         yield from of_rows(

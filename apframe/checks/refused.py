@@ -2,14 +2,15 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Callable, Mapping, Sequence
 from typing import TypeVar
 
 import polars as pl
 
-from apframe.checks.findings import Finding, first_few, of_rows, of_table
-from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError
-from apframe.io.ids import join_by_name
+from apframe.checks.findings import Finding, first_few, of_rows
+from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
+from apframe.io.ids import with_ids_by_name
 from apframe.schema import TABLES, Dataset, canonical, with_id_types
 
 PLACE = "place in the source"
@@ -41,7 +42,7 @@ def accept_truth(frames: Mapping[str, pl.DataFrame]) -> tuple[Dataset | None, li
 
 
 def accept_detections(
-    frame: pl.DataFrame, dataset: Dataset | None, join_tables: str | Sequence[str] = ()
+    frame: pl.DataFrame, dataset: Dataset | None, join_by_name: str | Sequence[str] = ()
 ) -> tuple[pl.DataFrame | None, list[Finding]]:
     """The same of detections: a canonical table, with ids of the types of their data set if there is one.
 
@@ -51,9 +52,9 @@ def accept_detections(
     'column'
     """
     findings: list[Finding] = []
-    if dataset is not None and join_tables:
+    if dataset is not None and join_by_name:
         named = {"detections": _numbered("detections", frame)}
-        joined, findings = accept(named, lambda detections: join_by_name(detections, dataset, join_tables))
+        joined, findings = accept(named, lambda detections: with_ids_by_name(detections, dataset, join_by_name))
         if joined is None:
             return None, findings
         frame = joined
@@ -101,13 +102,14 @@ def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None
     """An error as a finding; `frames` are the tables that may be meant, `name` that of a finding of rows.
 
     >>> of_error(ColumnError("images: no column image_id; there are a, b")).problem
-    'no column image_id'
+    'images: no column image_id'
     """
     check = next((given for kind, given in _NAMES.items() if isinstance(error, kind)), name)
     if not isinstance(error, RowError):
-        where, _, what = str(error).partition(": ") if isinstance(error, ColumnError) else (str(error), "", str(error))
-        table, (problem, _, remedy) = where.partition(".")[0], what.partition("; ")
-        return of_table("error", check, table, (frames or {}).get(table, pl.DataFrame()).height, problem, remedy)
+        problem, _, remedy = str(error).partition("; ")
+        table = re.split(r"[.:]", problem)[0]
+        n_rows = (frames or {}).get(table, pl.DataFrame()).height
+        return Finding("error", check, table, n_rows, (), problem, remedy or "correct the column")
     frame, n_rows, rows = (frames or {}).get(error.table), len(error.rows), first_few(error.rows)
     of_all = f"{n_rows:,} {error.table}" if frame is None else f"{n_rows:,} of {frame.height:,} {error.table}"
     if error.key == "row":
@@ -152,7 +154,7 @@ def _duplicates(table: str, frame: pl.DataFrame) -> list[Finding]:
     doubled = key.is_duplicated() & key.is_not_null()
     ids = key.filter(doubled).unique(maintain_order=True)
     ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
-    problem = f"{name} is not unique, {len(ids):,} ids stand in several rows"
+    problem = f"{name} is not unique, {counted(len(ids), 'id')} in several rows"
     found = of_rows("error", "duplicate_id", table, frame, doubled, problem, "make the ids unique")
     return [Finding(**{**vars(finding), "rows": first_few(ids)}) for finding in found]
 

@@ -6,7 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, first_few, of_rows, of_table
+from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.exceptions import counted
 
 _MOST = 100  # detections of an image and category that COCO counts
 
@@ -43,7 +44,7 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
 
     >>> found = pl.DataFrame({"detection_id": [1, 2, 3], "image_id": [5, 5, 6], "score": [0.5, 0.5, 0.5]})
     >>> [(finding.rows, finding.problem) for finding in check_repeats(found)]
-    [(('5',), 'all results of 1 of 2 images are there 2 times or more, 1 detections too many')]
+    [(('5',), 'images: all results of 1 of 2 are there 2 times or more, 1 detection too many')]
     """
     hashes = detections.drop("detection_id").hash_rows()
     if hashes.n_unique() == len(hashes):
@@ -59,11 +60,11 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
     if repeated.height:
         too_many, at_least = repeated.select(pl.sum("n_rows") - pl.sum("n"), pl.min("n_times")).row(0)
         problem = (
-            f"all results of {repeated.height:,} of {images.height:,} images are there {at_least} times or more, "
-            f"{too_many:,} detections too many"
+            f"all results of {repeated.height:,} of {images.height:,} are there {at_least} times or more, "
+            f"{counted(too_many, 'detection')} too many"
         )
         remedy = "keep one of each: a distributed sampler that pads its shares evaluates some images twice"
-        yield Finding("warning", "repeated_image", "images", repeated.height, first_few(repeated["image_id"]), problem, remedy)
+        yield of_table("warning", "repeated_image", "images", repeated.height, problem, remedy, repeated["image_id"])
 
 
 def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
@@ -71,7 +72,7 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
 
     >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
     >>> [finding.problem for finding in check_numbers(found)]
-    ['1 images have more than 100 detections (150 at most)']
+    ['images: more than 100 detections on 1 image (150 at most)']
     """
     cells = detections.group_by("image_id", "category_id").len()
     crowded = cells.filter(pl.col("len") > _MOST)
@@ -87,5 +88,5 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
     ):
         if found.height:
             ids, most = found["image_id"].unique().sort(), found.select(pl.max("len")).item()
-            problem = f"{len(ids):,} images have more than {_MOST} detections{of} ({most:,} at most)"
-            yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy)
+            problem = f"more than {_MOST} detections{of} on {counted(len(ids), 'image')} ({most:,} at most)"
+            yield of_table("note", what, "images", len(ids), problem, remedy, ids)

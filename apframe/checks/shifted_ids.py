@@ -7,12 +7,10 @@ from collections.abc import Iterable, Iterator
 import polars as pl
 
 from apframe.checks.findings import Finding, of_table
-from apframe.schema import Dataset, is_known
-from apframe.similarity.box_iou import BOX, box_iou
+from apframe.checks.overlaps import n_overlapping, spread
+from apframe.schema import KEYS, Dataset, is_known
 
-_MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
 _LEAST, _TIMES = 10, 4  # so many, and so many times as many, must overlap by another numbering to be believed
-_OWNERS = {"image_id": "images", "category_id": "categories"}
 
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
@@ -28,15 +26,14 @@ def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding
     ...     "image_id": [1, 1], "category_id": [0, 1], "x": [0.0, 50.0], "y": [0.0, 0.0], "width": [9.0, 9.0],
     ...     "height": [9.0, 9.0]})
     >>> print(*(finding.problem for finding in check_shifts(found, dataset)))  # doctest: +NORMALIZE_WHITESPACE
-    category_id looks 1 too small: 1 of 2 ids are unknown, 0 by that; 1 of 2 detections overlap an annotation so,
+    detections: category_id looks 1 too small: 1 of 2 ids are unknown, 0 by that; 1 of 2 detections overlap an annotation so,
     0 as they are
     """
     if detections.is_empty():
         return
-    sample = detections.gather_every(-(-detections.height // _MOST)).select("image_id", "category_id", *BOX)
-    annotations = dataset.core("annotations").select("image_id", "category_id", *BOX)
-    n_own = _n_overlapping(sample, annotations)
-    for key, owner in _OWNERS.items():
+    sample, annotations = spread(detections), dataset.core("annotations")
+    n_own = n_overlapping(sample, annotations, tuple(KEYS.values()), 0.5)
+    for owner, key in KEYS.items():
         known, given = dataset.core(owner)[key].unique().sort(), detections[key].unique().sort()
         if known.is_empty() or known.dtype != pl.Int64 or given.dtype != pl.Int64:
             continue
@@ -48,7 +45,7 @@ def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding
             n_left = int((~is_known(meant, known)).sum())
             ids = pl.DataFrame({key: given, "meant": meant}).filter(pl.col("meant").is_not_null())
             renumbered = sample.join(ids, on=key).with_columns(pl.col("meant").alias(key))
-            n_meant = _n_overlapping(renumbered, annotations)
+            n_meant = n_overlapping(renumbered, annotations, tuple(KEYS.values()), 0.5)
             if (n_unknown and not n_left and n_meant >= n_own) or n_meant >= max(_LEAST, _TIMES * n_own + 1):
                 believed.append((n_meant, n_left, words))
         if believed:
@@ -70,10 +67,3 @@ def _numberings(known: pl.Series, given: pl.Series) -> Iterator[tuple[str, pl.Se
             places = pl.DataFrame({"place": pl.int_range(first, first + len(known), eager=True), "meant": known})
             meant = given.alias("place").to_frame().join(places, on="place", how="left", maintain_order="left")["meant"]
             yield f"like a place in the list of ids, from {first}", meant
-
-
-def _n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame) -> int:
-    """How many detections overlap an annotation of their image and category by half or more."""
-    left = detections.lazy().with_row_index("place")
-    pairs = left.join(annotations.lazy(), on=["image_id", "category_id"]).with_columns(is_crowd=pl.lit(False))
-    return int(pairs.filter(box_iou() >= 0.5).select(pl.col("place").n_unique()).collect(engine="streaming").item())

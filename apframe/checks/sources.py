@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -13,11 +12,10 @@ from apframe.checks.findings import Finding
 from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_error
 from apframe.exceptions import ColumnError, RowError
 from apframe.io.coco import Coco, read_result_columns, tables_of_json
-from apframe.io.files import read_unpacked
-from apframe.io.formats import choose_format, read_result_table, taken_options
-from apframe.schema import Dataset, to_polars
+from apframe.io.documents import read_json
+from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
-_TRUTH = ("images", "categories", "annotations")
 Frames = dict[str, pl.DataFrame]
 
 
@@ -28,10 +26,14 @@ def read_truth(source: Any, format: str | None, split: str | None, image_sizes: 
     ------
     FormatError
         a file that cannot be read at all
+    ParameterError
+        options of files with what is in memory, or that the format does not take
 
     >>> read_truth({"images": [{"id": 1}], "categories": [], "annotations": []}, None, None, None)
     (Dataset(1 images, 0 categories, 0 annotations), [])
     """
+    if not isinstance(source, (str, Path)):
+        refuse_options(format=format, split=split, image_sizes=image_sizes)
     if isinstance(source, Dataset):
         source.read_masks()
         return source, []
@@ -71,30 +73,31 @@ def read_found(
 
 def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding]]:
     if isinstance(source, (str, Path)):
-        path = Path(source)
-        chosen = choose_format(path, format, "dataset")
+        path, chosen = Path(source), choose_format(source, format, "dataset")
         try:
             return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
         except RowError:
             if not isinstance(chosen, Coco):
                 raise
-            source = json.loads(read_unpacked(path))
+            source = read_json(path)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
-    if isinstance(source, Mapping) and set(_TRUTH) <= set(source) and not any(isinstance(source[t], list) for t in _TRUTH):
-        return {table: to_polars(source[table], table) for table in _TRUTH}, []
+    if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
+        given = {table: source[table] for table in GROUND_TRUTH}
+        if not any(isinstance(columns, list) for columns in given.values()):
+            return {table: to_polars(columns, table) for table, columns in given.items()}, []
     return _accept_rows(source, lambda data: tables_of_json(data, "ground truth", None)[0])
 
 
 def _raw_detections(source: Any, format: str | None, dataset: Callable[[], Dataset]) -> tuple[pl.DataFrame, list[Finding]]:
-    if isinstance(source, (str, Path)):
-        try:
-            return to_polars(read_result_table(source, format, dataset), "detections"), []
-        except RowError:
-            if not isinstance(choose_format(Path(source), format, "results"), Coco):
+    try:
+        return to_polars(read_raw_results(source, format, dataset), "detections"), []
+    except RowError:
+        if isinstance(source, (str, Path)):
+            if not isinstance(choose_format(source, format, "results"), Coco):
                 raise
-            source = json.loads(read_unpacked(Path(source)))
-    if not isinstance(source, list):
-        return to_polars(source, "detections"), []
+            source = read_json(Path(source))
+        if not isinstance(source, list):
+            raise
     frames, findings = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )

@@ -11,9 +11,10 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
-from apframe.io.coco import _FIELDS, _canonical_names, _frame, _json_rows
-from apframe.io.files import read_head, read_unpacked, write_whole
+from apframe.io.documents import read_json
+from apframe.io.files import read_head, write_text
 from apframe.io.format import Format
+from apframe.io.json_rows import FIELDS, canonical_names, frame_of_rows, json_rows
 from apframe.schema import TABLES, Dataset, refuse_rows
 
 _EVALUATED, _ALL = "validation", "all"
@@ -68,10 +69,10 @@ class ActivityNet(Format):
         _refuse(path, lists, [not isinstance(rows, list) for rows in lists.values()], "no list of annotations")
         chosen = _of_subset(path, database, split)
         fields = [{name: database[key][name] for name in database[key] if name != "annotations"} for key in chosen]
-        images, _ = _frame("images", [row | {"id": key} for key, row in zip(chosen, fields, strict=True)])
+        images, _ = frame_of_rows("images", [row | {"id": key} for key, row in zip(chosen, fields, strict=True)])
         labels = {row["label"] for row in chain(*lists.values()) if isinstance(row, dict) and isinstance(row.get("label"), str)}
         return {
-            "images": _canonical_names("images", images),
+            "images": canonical_names("images", images),
             "categories": _categories(path, data.get("taxonomy"), labels),
             "annotations": _intervals(path, "annotations", {key: lists[key] for key in chosen}),
         }
@@ -91,14 +92,14 @@ class ActivityNet(Format):
         for key, row in _labelled("annotations", dataset.annotations, dataset.json_columns):
             database[key]["annotations"].append(row)
         document = {"version": _VERSION, "taxonomy": _taxonomy(dataset.categories), "database": database}
-        write_whole(path, json.dumps(document) + "\n")
+        write_text(path, json.dumps(document) + "\n")
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`; videos without detections are left out."""
         results: dict[str, list[Any]] = {}
         for key, row in _labelled("detections", detections, set()):
             results.setdefault(key, []).append(row)
-        write_whole(path, json.dumps({"version": _VERSION, "results": results, "external_data": {}}) + "\n")
+        write_text(path, json.dumps({"version": _VERSION, "results": results, "external_data": {}}) + "\n")
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """See `Format.further_losses`."""
@@ -120,15 +121,7 @@ def _parsed(path: Path) -> dict[str, Any]:
             raise FormatError(f"{path}: an object has the key {listed(doubled)} more than once; join what belongs together")
         return made
 
-    text = read_unpacked(path)
-    if not text.strip():
-        raise FormatError(f"{path}: the file is empty")
-    try:
-        data = json.loads(text, object_pairs_hook=without_duplicates)
-    except json.JSONDecodeError as error:
-        raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
-    except UnicodeDecodeError as error:
-        raise FormatError(f"{path}: not JSON text ({error})") from None
+    data = read_json(path, object_pairs_hook=without_duplicates)
     if not isinstance(data, dict):
         raise FormatError(f"{path}: holds a {type(data).__name__}, not an object with videos; is it COCO's results?")
     return data
@@ -190,7 +183,7 @@ def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataF
     further = set(chain.from_iterable(rows)) - own
     if further:
         others = [{name: value for name, value in row.items() if name in further} for row in rows]
-        frame = frame.hstack(_canonical_names(table, _frame(table, others, attributes_only=True)[0]))
+        frame = frame.hstack(canonical_names(table, frame_of_rows(table, others, attributes_only=True)[0]))
     return frame
 
 
@@ -232,7 +225,7 @@ def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _taken(table: str) -> set[str]:
     """Names of fields that are read as something else than an attribute of the same name."""
-    return (_FIELDS.get(table, {}).keys() | _OWN.get(table, set())) - {column.name for column in TABLES[table]}
+    return (FIELDS.get(table, {}).keys() | _OWN.get(table, set())) - {column.name for column in TABLES[table]}
 
 
 def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: set[tuple[str, str]]) -> list[dict[str, Any]]:
@@ -240,7 +233,7 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
     known = {column.name for column in TABLES[table]} | _taken(table)
     attributes = [name for name in frame.columns if name not in known]
     as_json = {name for owner, name in json_columns if owner == table}
-    rows: list[dict[str, Any]] = json.loads(_json_rows(table, frame.select(*names, *attributes), as_json))
+    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame.select(*names, *attributes), as_json))
     return rows
 
 

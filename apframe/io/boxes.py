@@ -11,18 +11,19 @@ import polars as pl
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
-    is_number,
+    is_name_and_numbers,
     read_lines,
     refuse_blanks,
+    refuse_lines,
     some_text_files,
     take_fields,
     text_files,
     write_lines,
 )
-from apframe.schema import Dataset
+from apframe.io.names import categories_of, image_ids
+from apframe.schema import BOX, Dataset
 
 _OF_A_CLASS = re.compile(r".*_det_.+_|Task\d_")
-_BOX = ("x", "y", "width", "height")
 
 
 class Boxes(Format):
@@ -38,7 +39,7 @@ class Boxes(Format):
     dataset_is = "a folder of text files, one for each image, lines of class left top width height"
     results_are = "the same, lines of class score left top width height"
     dataset_from = results_from = ("folder",)
-    holds = {"images": (), "categories": (), "annotations": _BOX, "detections": ("score", *_BOX)}
+    holds = {"images": (), "categories": (), "annotations": BOX, "detections": ("score", *BOX)}
 
     def is_dataset(self, path: Path) -> bool:
         """Five fields, of which the first is no number."""
@@ -50,43 +51,41 @@ class Boxes(Format):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
-        annotations = _read(path, ("category_id", *_BOX))
-        names = annotations.select(pl.col("category_id").unique().sort())
+        annotations = _read(path, ("category_id", *BOX))
         return {
-            "images": pl.DataFrame({"image_id": [file.stem for file in text_files(path)]}, schema={"image_id": pl.String}),
-            "categories": names.with_columns(name="category_id"),
+            "images": image_ids(text_files(path)).to_frame(),
+            "categories": categories_of(annotations),
             "annotations": annotations,
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `Format.read_results`."""
-        return _read(path, ("category_id", "score", *_BOX))
+        return _read(path, ("category_id", "score", *BOX))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`."""
-        _write(dataset.annotations, path, ("category_id", *_BOX), dataset.images["image_id"])
+        _write(dataset.annotations, path, ("category_id", *BOX), dataset.images["image_id"])
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`."""
         images = detections["image_id"].unique(maintain_order=True) if dataset is None else dataset.images["image_id"]
-        _write(detections, path, ("category_id", "score", *_BOX), images)
+        _write(detections, path, ("category_id", "score", *BOX), images)
 
 
 def _is_like(files: list[Path], n_fields: int) -> bool:
     if any(_OF_A_CLASS.match(file.stem) for file in files):
         return False
-    fields = first_fields(files)
-    return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
+    return is_name_and_numbers(first_fields(files), n_fields)
 
 
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     paths = some_text_files(folder)
     frame = take_fields(paths, read_lines(paths), layout, layout[1:])
-    stems = pl.Series("image_id", [file.stem for file in paths], dtype=pl.String)
-    return frame.select(stems.gather(frame["file"]), *layout)
+    for name in ("width", "height"):
+        refuse_lines(paths, frame, frame[name] < 0, f"{name} is negative")
+    return frame.select(image_ids(paths).gather(frame["file"]), *layout)
 
 
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
     refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
-    text = pl.concat_str([pl.col(name).cast(pl.String) for name in layout], separator=" ")
-    write_lines(folder, frame.select(name="image_id", text=text), images)
+    write_lines(folder, frame.select(name="image_id", text=pl.concat_str(layout, separator=" ")), images)

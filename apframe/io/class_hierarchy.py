@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.documents import read_json
-from apframe.io.files import write_whole
+from apframe.io.files import write_text
 
 _ROOT = "/m/0bl9f"  # "Entity", which is no class
 
@@ -73,4 +73,4 @@ def write_hierarchy(categories: pl.DataFrame, path: Path) -> None:
     for label in ids["category_id"]:
         if label not in reached:  # nothing is above a cycle
             node(label, ())
-    write_whole(path, json.dumps(tree, indent=1) + "\n")
+    write_text(path, json.dumps(tree, indent=1) + "\n")

@@ -15,23 +15,23 @@ import polars as pl
 
 from apframe.exceptions import FormatError, listed
 from apframe.io.cvat_shapes import (
-    BOX,
     FLAGS,
     attribute_losses,
     attribute_names,
     clashes,
-    escaped,
     field,
+    is_plain,
     shape_losses,
     shape_texts,
     typed,
 )
 from apframe.io.documents import read_xml
-from apframe.io.files import read_head
+from apframe.io.files import read_head, write_text
 from apframe.io.format import NUMBER, Format
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.io.row_runs import Crop, to_columns
-from apframe.schema import Dataset
+from apframe.io.xml_text import escaped, refuse_illegal
+from apframe.schema import BOX, Dataset
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
@@ -39,16 +39,17 @@ _PLACE = ("left", "top", "width", "height")
 _GEOMETRY = ("label", *_SIDES, "rotation", "points", "rle", *_PLACE)
 _OF_IMAGE = ("subset", "task_id")  # what an image may have beside its name and size
 _ROOT = re.compile(rb"(\xef\xbb\xbf)?(\s|<\?.*?\?>|<!--.*?-->)*<annotations[\s>]", re.DOTALL)
-_NOT_XML = re.compile("[\x00-\x08\x0b\x0c\x0e-\x1f\ufffe\uffff]")
 
 
 class Cvat(Format):
     """The export "CVAT for images 1.1". Results are the same with an attribute `score` or `confidence`.
 
-    Images have their number as id, the path that CVAT shows as `file_name`; categories are the labels that the task lists, also
-    those that nobody used, and where it lists none those of the shapes. The box of a polygon or mask is the one around it, its
-    `area` its own. `rotation`, in degrees clockwise about the centre, becomes `angle`, from -π to π. A mask of CVAT is run
-    lengths along the rows of a crop; it becomes COCO's, down the columns of the image.
+    Images have their number as id, the path that CVAT shows as `file_name`. Where a project's export begins anew with each
+    subset or task, images are numbered from 0 in the order of the file, and results are to be joined by file name. Categories
+    are the labels that the task lists, also those that nobody used, and where it lists none those of the shapes. The box of a
+    polygon or mask is the one around it, its `area` its own. `rotation`, in degrees clockwise about the centre, becomes
+    `angle`, from -π to π. A mask of CVAT is run lengths along the rows of a crop; it becomes COCO's, down the columns of the
+    image.
 
     What a shape says beside its outline (occluded, z_order, source, group_id) and its attributes become columns: true and
     false, numbers where all are, else text. An attribute goes before a field of the same name; one that is called like a
@@ -130,6 +131,9 @@ class Cvat(Format):
             lost = attribute_losses(frame, [name for name in _OF_IMAGE if name in frame.columns])
         else:
             lost = shape_losses(table, frame) + attribute_losses(frame, attribute_names(table, frame))
+            if "file_name" in frame.columns:
+                what = "becomes that of the image" if table == "detections" else "left out"
+                lost.append(("file_name", frame["file_name"].is_not_null(), what))
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
 
 
@@ -174,6 +178,8 @@ def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
             which = listed(texts["name"].filter(broken).to_list())
             raise FormatError(f"{path}: {name} is missing or no whole number in image {which}; correct it")
     further = [typed(texts[name]) for name in _OF_IMAGE if texts[name].count()]
+    if numbers["id"].is_duplicated().any() and texts.select("id", *_OF_IMAGE).is_unique().all():
+        numbers = numbers.with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
     named = numbers.select(image_id="id", image_width="width", image_height="height")
     return named.with_columns(texts["name"].alias("file_name"), *further)
 
@@ -190,6 +196,8 @@ def _boxes(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     )
     for name in (*_SIDES, "rotation"):
         _refuse(path, rows, ~numbers[name].is_finite().fill_null(False), f"{name} of a box is missing or not a finite number")
+    for near, far in zip(_SIDES[:2], _SIDES[2:], strict=True):
+        _refuse(path, rows, numbers[far] < numbers[near], f"{far} of a box is less than {near}")
     left, top, right, bottom = (pl.col(name) for name in _SIDES)
     angle = [angle_of(pl.col("rotation")).alias("angle")] if rows["rotation"].count() else []
     return numbers.select("row", *angle, x=left, y=top, width=right - left, height=bottom - top)
@@ -269,7 +277,7 @@ def _write(path: Path, images: pl.DataFrame, labels: pl.Series, table: str, fram
         labels.to_frame("name").select("<label><name>" + escaped(pl.col("name")) + "</name><attributes/></label>").to_series()
     )
     fields = {"id": "image_id", "name": "file_name", "width": "image_width", "height": "image_height"}
-    fields |= {name: name for name in _OF_IMAGE if name in images.columns}
+    fields |= {name: name for name in _OF_IMAGE if name in images.columns and is_plain(images.schema[name])}
     opening = [pl.lit("<image"), *(field(name, pl.col(column)) for name, column in fields.items()), pl.lit(">")]
     grouped = shapes.group_by("image_id", maintain_order=True).agg(pl.col("text").str.join("\n"))
     blocks = images.join(grouped, on="image_id", how="left", maintain_order="left").select(
@@ -279,9 +287,5 @@ def _write(path: Path, images: pl.DataFrame, labels: pl.Series, table: str, fram
         '<?xml version="1.0" encoding="utf-8"?>', "<annotations>", "<version>1.1</version>", "<meta><task><labels>",
         *names, "</labels></task></meta>", *blocks.to_series(), "</annotations>",
     ]  # fmt: skip
-    text = "\n".join(lines) + "\n"
-    broken = _NOT_XML.search(text)
-    if broken is not None:
-        near = text[max(0, broken.start() - 40) : broken.end()]
-        raise FormatError(f"XML cannot hold the character {broken.group()!r}, which ends {near!r}; remove it")
-    path.write_text(text, encoding="utf-8", newline="\n")
+    refuse_illegal(pl.Series(lines))
+    write_text(path, "\n".join(lines) + "\n")

@@ -10,14 +10,13 @@ import polars as pl
 
 from apframe.io.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.io.row_runs import Crop, to_crop
-from apframe.schema import TABLES, refuse_rows
+from apframe.io.xml_text import escaped
+from apframe.schema import BOX, TABLES, refuse_rows
 
-BOX = ("x", "y", "width", "height")
 FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
 _PLACE = ("left", "top", "width", "height")
 _EXTENTS = (*BOX, "area")
 _DRAWN = "drawn: "  # before the names of columns that stand beside those of the frame
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;", "\t": "&#9;", "\n": "&#10;", "\r": "&#13;"}
 _WHOLE, _NUMBER = r"^-?(0|[1-9]\d*)$", r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$"
 
 
@@ -42,7 +41,7 @@ def attribute_losses(frame: pl.DataFrame, names: Iterable[str]) -> list[tuple[st
     lost = []
     for name in names:
         values = frame[name]
-        if not _is_plain(values.dtype):
+        if not is_plain(values.dtype):
             lost.append((name, values.is_not_null(), "left out"))
         elif _kind(typed(values.cast(pl.String)).dtype) != _kind(values.dtype):
             lost.append((name, values.is_not_null(), "comes back as another type"))
@@ -75,11 +74,10 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
     for name in dict.fromkeys([*attribute_names(table, frame), *(name for name in frame.columns if name in (*FLAGS, "score"))]):
         if _is_field(name, frame[name]):
             fields.append(field(name, pl.col(name).cast(pl.Int8) if name == "occluded" else pl.col(name)))
-        elif _is_plain(frame.schema[name]):
+        elif is_plain(frame.schema[name]):
             value = pl.when(pl.col(name)).then(pl.lit("true")) if name in FLAGS else escaped(pl.col(name))
-            attributes.append(
-                pl.concat_str(pl.lit(f"<attribute name={_quoted(own_names.get(name, name))}>"), value, pl.lit("</attribute>"))
-            )
+            opening = [pl.lit("<attribute"), field("name", pl.lit(own_names.get(name, name))), pl.lit(">")]
+            attributes.append(pl.concat_str(*opening, value, pl.lit("</attribute>")))
     if "occluded" not in frame.columns or not _is_field("occluded", frame["occluded"]):
         fields.append(pl.lit(' occluded="0"'))  # CVAT asks for it
     turned = rotation_of(pl.col("angle")) if "angle" in frame.columns else pl.lit(None, pl.Float64)
@@ -118,11 +116,6 @@ def clashes(table: str) -> dict[str, str]:
 def field(name: str, value: pl.Expr) -> pl.Expr:
     """` name="value"`, escaped; null where the value is."""
     return pl.concat_str(pl.lit(f" {name}="), pl.lit('"'), escaped(value), pl.lit('"'))
-
-
-def escaped(value: pl.Expr) -> pl.Expr:
-    """Text of XML, which comes back equal from fields too."""
-    return value.cast(pl.String).str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
 
 
 def typed(texts: pl.Series) -> pl.Series:
@@ -209,16 +202,10 @@ def _is_field(name: str, values: pl.Series) -> bool:
     return (name in ("z_order", "group_id") and values.dtype.is_integer()) or (name == "source" and values.dtype == pl.String)
 
 
-def _is_plain(dtype: Any) -> bool:
+def is_plain(dtype: Any) -> bool:
+    """Whether values are texts, numbers or flags, which can be written as such."""
     return not (dtype.is_nested() or dtype in (pl.Binary, pl.Object))
 
 
 def _kind(dtype: Any) -> tuple[bool, ...]:
     return dtype.is_integer(), dtype.is_float(), dtype == pl.Boolean, dtype == pl.String
-
-
-def _quoted(text: str) -> str:
-    """A text as the value of a field."""
-    for character, escape in _ESCAPES.items():
-        text = text.replace(character, escape)
-    return f'"{text}"'

@@ -1,4 +1,4 @@
-"""Whole documents, JSON and XML, parsed; errors say what is wrong with the file."""
+"""Whole documents, JSON, XML and CSV, parsed; errors say what is wrong with the file."""
 
 from __future__ import annotations
 
@@ -10,23 +10,39 @@ from pathlib import Path
 from typing import Any
 from xml.etree import ElementTree
 
-from apframe.exceptions import FormatError
+import polars as pl
+
+from apframe.exceptions import FormatError, first_line
 from apframe.io.files import decoded, read_unpacked
 
 
-def read_json(path: Path) -> Any:
-    """What a JSON file holds, plain or gzip.
+def read_json(path: Path, **hooks: Any) -> Any:
+    """What a JSON file holds, plain or gzip; see `parse_json`."""
+    return parse_json(path, read_unpacked(path), **hooks)
+
+
+def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
+    """The same of bytes that were read from the path; `hooks` are those of `json.loads`.
 
     Raises
     ------
     FormatError
-        a file that is missing, empty, no UTF-8 text, no JSON, or cut off
+        a file that is missing, empty, no text, no JSON, cut off, or nested too deep
+
+    >>> parse_json(Path("a.json"), b'{"images": [1, 2')
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: a.json: not JSON, or cut off (Expecting ',' delimiter: line 1 column 17 (char 16))
     """
-    text = decoded(path, _content(path))
+    _refuse_empty(path, content)
     try:
         with _uncollected():
-            return json.loads(text)
-    except (json.JSONDecodeError, RecursionError) as error:
+            return json.loads(content, **hooks)
+    except FormatError:
+        raise  # of a hook
+    except RecursionError:
+        raise FormatError(f"{path}: not JSON that can be read: it is nested too deep") from None
+    except ValueError as error:
+        decoded(path, content)  # says in which line there is no text
         raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
 
 
@@ -38,7 +54,8 @@ def read_xml(path: Path) -> ElementTree.Element:
     FormatError
         a file that is missing, empty, no XML, or cut off
     """
-    content = _content(path)
+    content = read_unpacked(path)
+    _refuse_empty(path, content)
     try:
         with _uncollected():
             return ElementTree.fromstring(content)
@@ -46,11 +63,27 @@ def read_xml(path: Path) -> ElementTree.Element:
         raise FormatError(f"{path}: not XML, cut off, or in another encoding than it says ({error})") from None
 
 
-def _content(path: Path) -> bytes:
+def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
+    """A CSV file, plain or gzip, all columns as text; empty fields are null, `""` is not.
+
+    Raises
+    ------
+    FormatError
+        a file that is missing, empty, no UTF-8 text, or no CSV
+    """
     content = read_unpacked(path)
+    try:
+        return pl.read_csv(content, has_header=has_header, infer_schema=False)
+    except pl.exceptions.NoDataError:
+        raise FormatError(f"{path}: the file is empty") from None
+    except pl.exceptions.PolarsError as error:
+        decoded(path, content)
+        raise FormatError(f"{path}: cannot be read as CSV ({first_line(error)})") from error
+
+
+def _refuse_empty(path: Path, content: bytes) -> None:
     if not content or content.isspace():
         raise FormatError(f"{path}: the file is empty")
-    return content
 
 
 @contextmanager

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
-from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
+from apframe.io.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
@@ -23,7 +23,8 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.schema import Dataset, refuse_rows
+from apframe.io.names import categories_of, image_ids
+from apframe.schema import BOX, Dataset, refuse_rows
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")
@@ -82,18 +83,17 @@ class Dota(Format):
         objects = take_fields(paths, lines.filter(~is_header), _OBJECT, (*_CORNERS, "difficulty"), optional=1)
         difficulty = objects["difficulty"].cast(pl.Int64, strict=False)
         refuse_lines(paths, objects, difficulty.ne_missing(objects["difficulty"]), "difficulty is not a whole number")
-        images = pl.DataFrame({"image_id": [file.stem for file in paths]})
+        images = image_ids(paths)
         annotations = objects.select(
-            images["image_id"].gather(objects["file"]),
+            images.gather(objects["file"]),
             "category_id",
             corners=pl.concat_list(_CORNERS),
             ignore=(difficulty != 0).fill_null(False),
             difficulty=difficulty,
         )
-        names = annotations.select(pl.col("category_id").unique().sort())
         return {
-            "images": images.hstack(_header(paths, lines.filter(is_header))),
-            "categories": names.with_columns(name="category_id"),
+            "images": images.to_frame().hstack(_header(paths, lines.filter(is_header))),
+            "categories": categories_of(annotations),
             "annotations": annotations,
         }
 
@@ -108,6 +108,8 @@ class Dota(Format):
             raise FormatError(f"{path}: holds results of Task1 and of Task2; put each into a folder of its own")
         layout = _RESULT[tasks[0]]
         lines = take_fields(paths, read_lines(paths), layout, layout[1:])
+        if layout[2:] == _EDGES:
+            refuse_reversed(paths, lines, _EDGES)
         category_id = pl.Series("category_id", classes).gather(lines["file"])
         shape = {"corners": pl.concat_list(_CORNERS)} if tasks[0] == "Task1" else from_edges(_EDGES)
         return lines.select("image_id", category_id, "score", **shape)
@@ -117,7 +119,7 @@ class Dota(Format):
         images, annotations = dataset.images, dataset.annotations
         refuse_blanks("categories", annotations["category_id"].unique(maintain_order=True))
         fields = _with_corners("annotations", annotations).with_columns(difficulty=_written_difficulty(annotations))
-        objects = fields.select(name="image_id", text=_line(_OBJECT))
+        objects = fields.select(name="image_id", text=pl.concat_str(_OBJECT, separator=" "))
         said = images.select(name="image_id", **_written_header(images))
         header = [said.select("name", text=pl.lit(f"{key}:") + pl.col(name)).drop_nulls() for key, name in _HEADER.items()]
         write_lines(path, pl.concat([*header, objects]), images["image_id"])
@@ -128,7 +130,7 @@ class Dota(Format):
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         task = "Task1" if _is_rotated(detections) else "Task2"
         fields = _with_corners("detections", detections) if task == "Task1" else _with_edges(detections)
-        lines = fields.select(name=pl.lit(f"{task}_") + pl.col("category_id"), text=_line(_RESULT[task]))
+        lines = fields.select(name=pl.lit(f"{task}_") + pl.col("category_id"), text=pl.concat_str(_RESULT[task], separator=" "))
         write_lines(path, lines, f"{task}_" + categories)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
@@ -237,7 +239,3 @@ def _with_edges(frame: pl.DataFrame) -> pl.DataFrame:
 def _refuse_boxless(table: str, frame: pl.DataFrame) -> None:
     boxless = frame.select(pl.any_horizontal(pl.col(BOX).is_null())).to_series()
     refuse_rows(table, frame, boxless, "there are neither corners nor a box", "give these rows one, or remove them")
-
-
-def _line(layout: Sequence[str]) -> pl.Expr:
-    return pl.concat_str([pl.col(name).cast(pl.String) for name in layout], separator=" ")

@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from pathlib import Path
 
 import polars as pl
 
-BOX = ("x", "y", "width", "height")
+from apframe.io.lines import refuse_lines
 
 
 def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
@@ -29,6 +30,18 @@ def from_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
     """
     left, top, right, bottom = (pl.col(name) for name in names)
     return {"x": left, "y": top, "width": right - left, "height": bottom - top}
+
+
+def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
+    """An error that names lines with boxes of these edges that end before they begin; see `lines.refuse_lines`.
+
+    >>> lines = pl.DataFrame({"file": [0], "line": [7], "xmin": [4], "ymin": [2], "xmax": [1], "ymax": [6]})
+    >>> refuse_reversed([Path("a.txt")], lines, ["xmin", "ymin", "xmax", "ymax"])
+    Traceback (most recent call last):
+    apframe.exceptions.FormatError: a.txt: xmax is less than xmin in line 7; correct these lines
+    """
+    for near, far in zip(names[:2], names[2:], strict=True):
+        refuse_lines(paths, lines, lines[far] < lines[near], f"{far} is less than {near}")
 
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:

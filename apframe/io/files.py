@@ -13,7 +13,7 @@ from pathlib import Path
 
 from apframe.exceptions import FormatError, OutputError
 
-_GZIP = b"\x1f\x8b"
+_GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 
 
 def read_unpacked(path: Path) -> bytes:
@@ -30,12 +30,12 @@ def is_packed(path: Path) -> bool:
 
 
 def read_head(path: Path, size: int = 1 << 16) -> bytes:
-    """The first bytes of a file, unpacked when it is gzip; none where it cannot be read."""
+    """The first bytes of a file, unpacked when it is gzip, without a byte order mark; none where it cannot be read."""
     try:
         with path.open("rb") as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
         with gzip.open(path) if is_packed else path.open("rb") as file:
-            return file.read(size)
+            return file.read(size).removeprefix(_BOM)
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -47,7 +47,7 @@ def read_text(path: Path) -> str:
 
 def decoded(path: Path, content: bytes) -> str:
     """What `read_text` gives, of bytes that were read from the path."""
-    content = content.removeprefix(b"\xef\xbb\xbf")
+    content = content.removeprefix(_BOM)
     try:
         return content.decode()
     except UnicodeDecodeError as error:
@@ -69,12 +69,17 @@ def _reading(path: Path) -> Iterator[None]:
         raise FormatError(f"{path}: cannot be read ({error.strerror})") from error
 
 
-def write_whole(path: Path, text: str) -> None:
-    """Write a text file that appears under its name only when all of it is written; packed when the name ends in .gz."""
-    part = path.with_name(f".{path.name}.{os.getpid()}.part")
+def write_text(path: Path, text: str) -> None:
+    """Write a text file in UTF-8, lines as they are; packed when the name ends in .gz."""
     content = text.encode()
+    path.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+
+
+def write_whole(path: Path, text: str) -> None:
+    """The same of a file that appears under its name only when all of it is written."""
+    part = path.with_name(f".{os.getpid()}.{path.name}")
     try:
-        part.write_bytes(gzip.compress(content, mtime=0) if path.suffix == ".gz" else content)
+        write_text(part, text)
         part.replace(path)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from error

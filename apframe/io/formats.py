@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, did_you_mean
+from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
 from apframe.io.activitynet import ActivityNet
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
@@ -16,7 +17,7 @@ from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.files import folder_beside, read_head
 from apframe.io.format import Format
-from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
+from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
 from apframe.io.label_studio import LabelStudio
 from apframe.io.losses import losses, tables_of
@@ -83,23 +84,22 @@ def read_dataset(
     FormatError
         a path that is missing, of another kind, or of no format that can be told; what cannot be read, naming file and line
     ParameterError
-        no such format, or an option that it does not take
+        no such format, an option that it does not take, or options of files with what is in memory
     RowError, DuplicateIdError, UnknownIdError
         rows that cannot be right
 
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
     Dataset(1 images, 0 categories, 0 annotations)
     """
-    if isinstance(source, Dataset):
-        return source
     if not isinstance(source, (str, Path)):
-        return read_coco(source, masks=masks)
-    chosen = choose_format(Path(source), format, "dataset")
+        refuse_options(format=format, split=split, image_sizes=image_sizes)
+        return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
+    chosen = choose_format(source, format, "dataset")
     return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
 
 def read_results(
-    source: Any, format: str | None = None, *, dataset: Dataset | None = None, join_by_name: Any = ()
+    source: Any, format: str | None = None, *, dataset: Any = None, join_by_name: str | Collection[str] = ()
 ) -> pl.DataFrame:
     """Read detections in any format, as the canonical table.
 
@@ -110,7 +110,8 @@ def read_results(
     format
         the name of its format, see `formats`; by default it is told from the path
     dataset
-        what they are results of: for formats whose boxes are fractions of the image, and to be joined to by name
+        what they are results of, as `read_dataset` takes it: for formats whose boxes are fractions of the image, and to be
+        joined to by name
     join_by_name
         "images", "categories" or both: what the results name rather than have the data set's ids of, see `apframe.io.ids`
 
@@ -121,34 +122,66 @@ def read_results(
     >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
     [1200.0]
     """
-    return canonical("detections", read_result_table(source, format, lambda: dataset, join_by_name))
+    known = None if dataset is None else read_dataset(dataset)
+    return canonical("detections", read_raw_results(source, format, lambda: known, join_by_name, option="format"))
 
 
-def read_result_table(
-    source: Any, format: str | None, dataset: Callable[[], Dataset | None], join_tables: str | Collection[str] = ()
+def read_raw_results(
+    source: Any,
+    format: str | None,
+    dataset: Callable[[], Dataset | None],
+    join_by_name: str | Collection[str] = (),
+    *,
+    option: str = "results_format",
 ) -> Any:
-    """What `read_results` gives before it is checked; the data set is asked for only if it is needed."""
-    if isinstance(source, list):
-        found: Any = read_result_columns(source)
-    elif isinstance(source, (str, Path)):
-        path = Path(source)
-        chosen = choose_format(path, format, "results")
-        found = chosen.read_results(path, dataset() if chosen.fractions else None)
+    """What `read_results` gives before it is checked; the data set is asked for only if it is needed.
+
+    `option` is what the caller's own parameter `format` is called, for errors.
+    """
+    if isinstance(source, (str, Path)):
+        chosen = choose_format(source, format, "results", option)
+        found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
-        found = source
-    if not join_tables:
+        refuse_options(**{option: format})
+        if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
+            raise FormatError("results: this has images and annotations, and is no list of results; is it ground truth?")
+        found = read_result_columns(source) if isinstance(source, list) else source
+    if not join_by_name:
         return found
     known = dataset()
     if known is None:
         raise ParameterError("join_by_name needs the data set whose names they are")
-    return join_by_name(to_polars(found, "detections"), known, join_tables)
+    with naming_format(source, format):
+        return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
 
 
-def write_dataset(dataset: Dataset, path: str | Path, format: str) -> pl.DataFrame:
+@contextmanager
+def naming_format(source: Any, format: str | None) -> Iterator[None]:
+    """An error that no image or category of a file's results is known also says which format they were read as."""
+    try:
+        yield
+    except UnknownIdError as error:
+        if error.of_all_rows and isinstance(source, (str, Path)):
+            as_what = choose_format(source, format, "results").name
+            remedy = f"{error.remedy}; {source} was read as {as_what}"
+            raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None
+        raise
+
+
+def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     """Write ground truth in a format, and say what it cannot hold.
 
     Ids become what the format has: names (of files, without their ending, and of classes), or numbers. The file or folder
-    appears whole or not at all. An earlier file is replaced; a folder has to be new or empty.
+    appears whole or not at all. Nothing is replaced: there must be nothing at the path yet, or an empty folder.
+
+    Parameters
+    ----------
+    dataset
+        as `read_dataset` takes it
+    path
+        the file or folder to write, as the format has it
+    format
+        its name, see `formats`
 
     Returns
     -------
@@ -161,9 +194,9 @@ def write_dataset(dataset: Dataset, path: str | Path, format: str) -> pl.DataFra
     RowError, FormatError
         what cannot be written, such as two images of one name
     OutputError
-        there is something else at the path, or it cannot be written
+        there is something at the path, or it cannot be written
     """
-    chosen = as_format(format)
+    chosen, dataset = as_format(format), read_dataset(dataset)
     _refuse_no_box(chosen, "annotations", dataset.core("annotations"))
     given = with_ids_of(chosen, dataset)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
@@ -171,13 +204,18 @@ def write_dataset(dataset: Dataset, path: str | Path, format: str) -> pl.DataFra
     return lost
 
 
-def write_results(detections: Any, path: str | Path, format: str, *, dataset: Dataset | None = None) -> pl.DataFrame:
-    """Write detections in a format, and say what it cannot hold; `dataset` is what they are of. See `write_dataset`."""
+def write_results(detections: Any, path: str | Path, format: str, *, dataset: Any = None) -> pl.DataFrame:
+    """Write detections in a format, and say what it cannot hold; see `write_dataset`.
+
+    `detections` are as `read_results` takes them, `dataset` is what they are of, as `read_dataset` takes it.
+    """
     chosen = as_format(format)
-    found = canonical("detections", detections)
+    known = None if dataset is None else read_dataset(dataset)
+    found = read_results(detections, dataset=known)
     _refuse_no_box(chosen, "detections", found)
-    given = results_with_ids_of(chosen, found, dataset)
-    named = None if dataset is None else with_ids_of(chosen, dataset)
+    with naming_format(detections, None):
+        given = results_with_ids_of(chosen, found, known)
+    named = None if known is None else with_ids_of(chosen, known)
     if chosen.fractions and named is None:
         raise ParameterError(f"{chosen.title} has boxes as fractions of their images; give the data set that they are of")
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
@@ -193,8 +231,19 @@ def _refuse_no_box(format_: Format, table: str, frame: pl.DataFrame) -> None:
         refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
 
 
-def choose_format(path: Path, name: str | None, role: str) -> Format:
-    """The format that was named, or the only one that the path looks like; `role` is "dataset" or "results"."""
+def choose_format(source: str | Path, name: str | None, role: str, option: str = "format") -> Format:
+    """The format that was named, or the only one that the path looks like.
+
+    Parameters
+    ----------
+    role
+        "dataset" or "results"
+    option
+        what the parameter is called that names the format, for errors
+    """
+    path = Path(source)
+    if not str(source):
+        raise FormatError("the path is empty; name a file or folder")
     if not path.exists():
         raise FormatError(f"{path}: there is no such file or folder")
     kind = "folder" if path.is_dir() else "file"
@@ -203,19 +252,38 @@ def choose_format(path: Path, name: str | None, role: str) -> Format:
         if kind not in _from(chosen, role):
             raise FormatError(f"{path}: this is a {kind}; {chosen.title}, {_words(chosen, role)}, is needed")
         return chosen
-    able = [each for each in FORMATS.values() if kind in _from(each, role)]
-    likely = [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
+    likely = _likely(path, kind, role)
     if len(likely) == 1:
         return likely[0]
     if not likely and _is_json(path, kind):
         return FORMATS["coco"]  # whose reader says what is wrong
-    flag = "--gt-format" if role == "dataset" else "--dt-format"
+    if not likely:
+        _refuse_mistaken(path, kind, role)
     if likely:
         problem = "is like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
     else:
         problem = f"no format's {role} {'is' if role == 'dataset' else 'are'} a {kind} like this"
-    names = ", ".join(each.name for each in likely or able)
-    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with format= or {flag}: {names}")
+    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
+    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with {option}=: {names}")
+
+
+def _likely(path: Path, kind: str, role: str) -> list[Format]:
+    able = [each for each in FORMATS.values() if kind in _from(each, role)]
+    return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
+
+
+def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
+    """An error where it shows what a path is, though of no format in this role."""
+    if not (any(path.iterdir()) if kind == "folder" else path.stat().st_size):
+        raise FormatError(f"{path}: the {kind} is empty")
+    others = _likely(path, kind, "results" if role == "dataset" else "dataset")
+    if others:
+        what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
+        names = " or ".join(each.name for each in others)
+        raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
+    documents = sorted(path.glob("*.json")) if kind == "folder" else []
+    if len(documents) == 1:
+        raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")
 
 
 def _is_json(path: Path, kind: str) -> bool:
@@ -239,18 +307,26 @@ def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     return given
 
 
+def refuse_options(**options: Any) -> None:
+    """An error where options of files were given with what is in memory, which has no use for them."""
+    given = [f"{name}=" for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(f"{', '.join(given)}: for files and folders alone; leave it out for what is in memory already")
+
+
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    """Write beside the path and move there: the file or folder appears whole or not at all."""
-    if kind == "file" and path.is_dir():
+    """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
+    if path.is_dir() and kind == "file":
         raise OutputError(f"{path}: this is a folder; name a file")
-    if kind == "folder" and path.exists() and not (path.is_dir() and not any(path.iterdir())):
-        raise OutputError(
-            f"{path}: is not empty; name a new folder" if path.is_dir() else f"{path}: this is a file; name a folder"
-        )
+    if path.is_dir() and any(path.iterdir()):
+        raise OutputError(f"{path}: is not empty; name a new folder")
+    if not path.is_dir() and (path.exists() or path.is_symlink()):
+        raise OutputError(f"{path}: there is a file already; remove it or name another")
     try:
-        with folder_beside(path.resolve()) as work:
-            part = work / path.name
+        target = path.resolve()  # a link to an empty folder stays one
+        with folder_beside(target) as work:
+            part = work / target.name
             write(part)
-            part.replace(path)
+            part.replace(target)
     except OSError as error:
         raise OutputError(f"{path}: cannot be written ({error.strerror})") from error

@@ -6,13 +6,10 @@ from collections.abc import Collection
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, RowError, listed
+from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.io.format import ANY, INDEX, NAME, NUMBER, Format
-from apframe.schema import ID, Dataset, is_known, unknown_ids
+from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, is_known, unknown_ids, with_id_types
 
-JOINED_BY_NAME = ("images", "categories")
-KEYS = {"images": "image_id", "categories": "category_id"}
-_NAMES = {"images": "file_name", "categories": "name"}  # of a data set, and in results that name both
 _STEM = r"\.[^./\\]*$"
 
 
@@ -48,7 +45,7 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
     for table, key in KEYS.items():
         frames[table] = dataset.core(table).with_columns(new[table].alias(key))
         if new[table].dtype == ID and not new[table].equals(dataset.core(table)[key]):  # the texts stay as names
-            frames[table] = frames[table].with_columns(pl.coalesce(_NAMES[table], dataset.core(table)[key].cast(pl.String)))
+            frames[table] = frames[table].with_columns(pl.coalesce(NAMES[table], dataset.core(table)[key].cast(pl.String)))
         annotations = annotations.with_columns(_replaced(annotations[key], dataset.core(table)[key], new[table]))
     lists = {"images": ["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], "categories": ["parent_ids"]}
     for table, names in lists.items():
@@ -70,7 +67,11 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
         the format numbers what has names here, and there is no data set that would say the numbers
     UnknownIdError
         detections of images or categories that the data set does not have
+    IdTypeError
+        ids are integers on one side and strings on the other
     """
+    if dataset is not None:
+        detections = with_id_types("detections", detections, dataset)
     for table, kind in _kinds(format_).items():
         ids = detections[KEYS[table]]
         if dataset is not None:
@@ -102,7 +103,7 @@ def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
         if kind == NUMBER:
             return numbers + 1
         return ids if ids.dtype == ID and ids.sort().equals(numbers) else numbers
-    name = pl.col(_NAMES[table])
+    name = pl.col(NAMES[table])
     names = frame.select(pl.coalesce(stems(name) if table == "images" else name, pl.col(ids.name).cast(pl.String)))
     new = names.to_series().alias(ids.name)
     doubled = new.is_duplicated()
@@ -125,14 +126,14 @@ def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.
     return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
 
 
-def join_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str]) -> pl.DataFrame:
+def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str]) -> pl.DataFrame:
     """Detections with the ids that a data set has for the images and categories that they name.
 
     Parameters
     ----------
     detections
         with a name for each image or category: the column `file_name`, or `image_id` where there is none; the column `name`, or
-        `category_id`
+        `category_id`. A number names what is called as it is written: 7, also where it was read as 7.0.
     dataset
         its images are known by `file_name`: as it is, without folders, or without folders and ending, whichever is the first
         that all names are among; where that is null by `image_id`. Its categories by `name`.
@@ -143,6 +144,8 @@ def join_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Colle
     ------
     ParameterError
         another table
+    ColumnError
+        there are no names
     UnknownIdError
         names that the data set does not have
     RowError
@@ -150,16 +153,21 @@ def join_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Colle
 
     >>> dataset = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
     >>> found = pl.DataFrame({"image_id": ["a"], "category_id": ["cat"]})
-    >>> join_by_name(found, dataset, ["images", "categories"]).rows()
+    >>> with_ids_by_name(found, dataset, ["images", "categories"]).rows()
     [(7, 3)]
     """
     tables = [tables] if isinstance(tables, str) else list(tables)
-    unknown = [table for table in tables if table not in JOINED_BY_NAME]
+    unknown = [table for table in tables if table not in KEYS]
     if unknown:
-        raise ParameterError(f"join_by_name takes {' and '.join(JOINED_BY_NAME)}, not {listed(unknown)}")
+        raise ParameterError(f"join_by_name takes {' and '.join(KEYS)}, not {listed(unknown)}")
     for table in tables:
-        key, name = KEYS[table], _NAMES[table]
-        names = detections[name if name in detections.columns else key].cast(pl.String)
+        key, name = KEYS[table], NAMES[table]
+        given = [column for column in (name, key) if column in detections.columns]
+        if not given:
+            raise ColumnError(
+                f"detections: no column {name} or {key} to be joined by; there are {', '.join(detections.columns)}"
+            )
+        names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
         detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))
     return detections
 
@@ -167,7 +175,7 @@ def join_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Colle
 def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]
-    own = owner.select(key, called=pl.coalesce(_NAMES[table], pl.col(key).cast(pl.String)))
+    own = owner.select(key, called=pl.coalesce(NAMES[table], pl.col(key).cast(pl.String)))
     forms = [pl.col("called"), _bare(pl.col("called")), stems(pl.col("called"))] if table == "images" else [pl.col("called")]
     asked = names.alias("called").to_frame()
     for form in forms:
@@ -177,13 +185,13 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
             break
     if not known.all():
         shown = detections.with_columns(names.alias(key))
-        raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {_NAMES[table]} of the {table}")
+        raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {NAMES[table]} of the {table}")
     doubled = called["called"].is_duplicated() & is_known(called["called"], wanted.unique())
     if doubled.any():
         which = listed(called["called"].filter(doubled).unique(maintain_order=True).to_list())
         raise RowError(
             table,
-            f"{_NAMES[table]} is not unique ({which})",
+            f"{NAMES[table]} is not unique ({which})",
             key,
             own[key].filter(doubled).to_list(),
             "results cannot be joined by it",

@@ -7,11 +7,11 @@ from typing import Any
 
 import polars as pl
 
-from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
+from apframe.io.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
-    is_number,
+    is_name_and_numbers,
     read_lines,
     refuse_blanks,
     refuse_lines,
@@ -20,7 +20,8 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.schema import Dataset
+from apframe.io.names import categories_of, image_ids
+from apframe.schema import BOX, Dataset
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
@@ -65,20 +66,19 @@ class Kitti(Format):
 
     def is_dataset(self, path: Path) -> bool:
         """Fifteen fields, of which the first is no number."""
-        return _is_like(first_fields(text_files(path)), len(_LAYOUT))
+        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT))
 
     def is_results(self, path: Path) -> bool:
         """Sixteen fields, of which the first is no number."""
-        return _is_like(first_fields(text_files(path)), len(_LAYOUT) + 1)
+        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT) + 1)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
         is_region = pl.col("category_id") == _REGION
         annotations = _read(path, _LAYOUT).with_columns(is_crowd=is_region, ignore=is_region)
-        names = annotations.select(pl.col("category_id").unique().sort())
         return {
-            "images": pl.DataFrame({"image_id": [file.stem for file in text_files(path)]}),
-            "categories": names.with_columns(name="category_id"),
+            "images": image_ids(text_files(path)).to_frame(),
+            "categories": categories_of(annotations),
             "annotations": annotations,
         }
 
@@ -112,20 +112,16 @@ class Kitti(Format):
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
 
 
-def _is_like(fields: list[str], n_fields: int) -> bool:
-    return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
-
-
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     paths = some_text_files(folder)
     frame = take_fields(paths, read_lines(paths), layout, layout[1:])
+    refuse_reversed(paths, frame, _EDGES)
     is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
     refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
     known = {name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name]) for name, unknown in _UNKNOWN.items()}
-    stems = pl.Series("image_id", [file.stem for file in paths])
     return frame.select(
-        stems.gather(frame["file"]),
+        image_ids(paths).gather(frame["file"]),
         "category_id",
         *(["score"] if "score" in layout else []),
         **from_edges(_EDGES),
@@ -150,5 +146,4 @@ def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: p
     refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
     fields = _sayable(frame).with_columns(pl.col(name).fill_null(unknown) for name, unknown in _UNKNOWN.items())
     fields = fields.with_columns(pl.col("occluded").cast(pl.Int64), **to_edges(_EDGES))
-    text = pl.concat_str([pl.col(name).cast(pl.String) for name in layout], separator=" ")
-    write_lines(folder, fields.select(name="image_id", text=text), images)
+    write_lines(folder, fields.select(name="image_id", text=pl.concat_str(layout, separator=" ")), images)

@@ -12,15 +12,15 @@ import polars as pl
 
 from apframe.exceptions import FormatError, listed
 from apframe.io.documents import read_json
-from apframe.io.files import read_head
+from apframe.io.files import read_head, write_text
 from apframe.io.format import NUMBER, Format
-from apframe.io.label_studio_regions import BOX, SIZE, encoded, in_pixels, read_regions, region_losses, region_texts
-from apframe.schema import TABLES, Dataset
+from apframe.io.label_studio_regions import SIZE, encoded, in_pixels, read_regions, region_losses, region_texts
+from apframe.io.names import categories_of
+from apframe.schema import BOX, TABLES, Dataset
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}
 _TAKEN = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns
 _CLASH = "_attribute"
-_NEAR = 1e-9
 
 
 class LabelStudio(Format):
@@ -74,10 +74,9 @@ class LabelStudio(Format):
         images = _images(path, tasks)
         numbers = pl.int_range(1, len(tasks) + 1, dtype=pl.Int64, eager=True)
         images = images.with_columns(_sizes(images, regions), image_id=pl.coalesce("image_id", numbers))
-        names = regions.select(category_id=pl.col("category_id").unique().sort())
         return {
             "images": images,
-            "categories": names.with_columns(name="category_id"),
+            "categories": categories_of(regions),
             "annotations": in_pixels(path, regions, images).drop("score", "model_version", "file_name", strict=False),
         }
 
@@ -128,6 +127,8 @@ class LabelStudio(Format):
             lost += region_losses(table, frame)
             if "region_id" in frame.columns and frame["region_id"].dtype != pl.String:
                 lost.append(("region_id", frame["region_id"].is_not_null(), "comes back as text"))
+            if "file_name" in self.holds[table] and "file_name" in frame.columns:
+                lost.append(("file_name", frame["file_name"].is_not_null(), "becomes that of the image"))
             if "model_version" in self.holds[table] and "model_version" in frame.columns:
                 first = frame.select(pl.col("model_version").first().over("image_id")).to_series()
                 lost.append(("model_version", frame["model_version"].ne_missing(first), "becomes that of the image's first"))
@@ -240,4 +241,4 @@ def _write(path: Path, images: pl.DataFrame, regions: pl.DataFrame, key: str) ->
     source = pl.concat_str("opening", "text", pl.lit("]}")).fill_null('{"result":[]}' if key == "annotations" else "")
     parts = [pl.lit('{"id":'), "image_id", pl.lit(',"data":{'), "data", pl.lit(f'}},"{key}":['), source, pl.lit("]}")]
     texts = tasks.select(text=pl.concat_str(parts)).to_series()
-    path.write_text("[" + ",\n".join(texts) + "]\n", encoding="utf-8", newline="\n")
+    write_text(path, "[" + ",\n".join(texts) + "]\n")

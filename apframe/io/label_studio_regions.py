@@ -13,9 +13,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError, listed
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
-from apframe.schema import refuse_rows
+from apframe.schema import BOX, refuse_rows
 
-BOX = ("x", "y", "width", "height")
 SIZE = ("image_width", "image_height")
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it
@@ -69,7 +68,10 @@ def read_regions(
             refuse([type(value) not in (int, float, NoneType) for value in given], f"{name} is not a number")
         if needed is not None and None in given:
             refuse([value is None and need for value, need in zip(given, needed, strict=True)], f"{name} is missing")
-        return pl.Series(name, given, dtype=pl.Float64)
+        numbers = pl.Series(name, given, dtype=pl.Float64)
+        if name in ("width", "height") and (numbers < 0).any():
+            refuse((numbers < 0).fill_null(False).to_list(), f"{name} is negative")
+        return numbers
 
     points = [value.get("points") for value in values]
     refuse([each is not None and not _are_points(each) for each in points], "points are not lists of two numbers")

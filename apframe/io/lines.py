@@ -8,7 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
-from apframe.io.files import read_text
+from apframe.io.files import read_text, write_text
 
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
 
@@ -70,9 +70,16 @@ def take_fields(
 
 
 def refuse_lines(
-    paths: Sequence[Path], lines: pl.DataFrame, wrong: pl.Series, problem: str, remedy: str = "correct these lines"
+    paths: Sequence[Path],
+    lines: pl.DataFrame,
+    wrong: pl.Series,
+    problem: str,
+    remedy: str = "correct these lines",
+    unit: str = "line",
 ) -> None:
     """An error that names the first file with such lines, their numbers, and how many more files have some.
+
+    The numbers are in a column called as the unit; where there is none, a row is the whole file.
 
     >>> lines = pl.DataFrame({"file": [0, 0], "line": [1, 3]})
     >>> refuse_lines([Path("a.txt")], lines, pl.Series([False, True]), "no good")
@@ -82,9 +89,10 @@ def refuse_lines(
     if wrong.any():
         bad = lines.filter(wrong)
         n_files = bad["file"].n_unique()
-        here = bad.filter(pl.col("file") == bad["file"][0])["line"].to_list()
+        here = bad.filter(pl.col("file") == bad["file"][0])
+        where = f" in {unit} {listed(here[unit].to_list())}" if unit in here.columns else ""
         others = f", and in {n_files - 1:,} more files" if n_files > 1 else ""
-        raise FormatError(f"{paths[bad['file'][0]]}: {problem} in line {listed(here)}{others}; {remedy}")
+        raise FormatError(f"{paths[bad['file'][0]]}: {problem}{where}{others}; {remedy}")
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:
@@ -110,9 +118,23 @@ def is_number(text: str) -> bool:
     return "_" not in text  # which Python takes for a separator of digits
 
 
-def text_files(folder: Path) -> list[Path]:
-    """The files of a folder that end in .txt, by name; none where it is no folder."""
-    return sorted(folder.glob("*.txt")) if folder.is_dir() else []
+def is_name_and_numbers(fields: Sequence[str], n_fields: int) -> bool:
+    """Whether the fields of a line are as many, a name and then numbers.
+
+    >>> is_name_and_numbers(["cat", "1", ".5"], 3), is_name_and_numbers(["0", "1", ".5"], 3)
+    (True, False)
+    """
+    return len(fields) == n_fields and not is_number(fields[0]) and all(map(is_number, fields[1:]))
+
+
+def text_files(folder: Path, ending: str = ".txt") -> list[Path]:
+    """The files of a folder with this ending, in upper or lower case, by name; none where it is no folder.
+
+    Hidden files are passed over, such as the `._name` that macOS leaves beside each file.
+    """
+    if not folder.is_dir():
+        return []
+    return sorted(file for file in folder.iterdir() if file.suffix.lower() == ending and not file.name.startswith("."))
 
 
 def some_text_files(folder: Path) -> list[Path]:
@@ -137,13 +159,13 @@ def refuse_blanks(table: str, names: pl.Series) -> None:
 
 
 def refuse_as_file_names(names: pl.Series) -> None:
-    """An error that lists the names that no file can have.
+    """An error that lists the names that no file can have, or that would hide it.
 
     >>> refuse_as_file_names(pl.Series(["a", "../b"]))
     Traceback (most recent call last):
     apframe.exceptions.FormatError: no file can be called '../b'; rename it
     """
-    broken = names.filter(names.str.contains(r"[/\\\x00]") | (names == ""))
+    broken = names.filter(names.str.contains(r"^\.|[/\\\x00]") | (names == ""))
     if len(broken):
         raise FormatError(f"no file can be called {listed(broken.to_list())}; rename it")
 
@@ -163,4 +185,4 @@ def write_lines(folder: Path, lines: pl.DataFrame, names: pl.Series) -> None:
     texts = lines.group_by("name", maintain_order=True).agg(text=pl.col("text").str.join("\n") + "\n")
     every = names.rename("name").to_frame().join(texts, on="name", how="left", maintain_order="left")
     for name, text in every.with_columns(pl.col("text").fill_null("")).iter_rows():
-        (folder / f"{name}.txt").write_text(text, encoding="utf-8")
+        write_text(folder / f"{name}.txt", text)

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from pathlib import Path
 from typing import Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, listed
-from apframe.io.coco import Coco, _cut_annotations, _parsed, read_coco, write_coco
-from apframe.io.files import read_unpacked
+from apframe.io.coco import Coco, read_unchecked, write_coco
 from apframe.schema import TABLES, Dataset, refuse_rows
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
@@ -45,16 +45,12 @@ class Lvis(Coco):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
-        tables = super().read_tables(path, **options)
-        _refuse_what_lacks(path)
-        return tables | {"images": _with_file_names(tables["images"])}
+        return _checked(path, super().read_tables(path, **options))
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """See `read_coco`."""
-        dataset = read_coco(path, masks=masks)
-        _refuse_what_lacks(path)
-        dataset._core["images"] = _with_file_names(dataset.core("images"))
-        return dataset
+        truth = read_unchecked(path, masks=masks)
+        return replace(truth, tables=_checked(path, truth.tables)).checked()
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`; a `file_name` that is the end of the `coco_url` is left out."""
@@ -62,8 +58,7 @@ class Lvis(Coco):
         missing = [name for name in _LISTS if name not in images.columns]
         if missing:
             raise ColumnError(f"images: no column {', '.join(missing)}; LVIS needs these lists on every image: add them")
-        frequency = pl.col("frequency").cast(pl.String) if "frequency" in categories.columns else pl.lit(None, pl.String)
-        unlike = categories.select(pl.repeat(True, pl.len()) & ~frequency.is_in(_FREQUENCIES).fill_null(False)).to_series()
+        unlike = _is_without_frequency(categories)
         refuse_rows("categories", categories, unlike, "frequency is not r, c or f", "LVIS needs one: give it")
         follows = _end_of_url(images).eq_missing(pl.col("file_name"))
         others = {column.name for column in TABLES["annotations"]} - set(_OBJECT)
@@ -73,25 +68,30 @@ class Lvis(Coco):
         write_coco(slim, path)
 
 
-def _refuse_what_lacks(path: Path) -> None:
-    """An error that names the images without lists, or the categories without frequency, of a file that COCO's reader takes.
+def _checked(path: Path, tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:
+    """The tables of a file that COCO's reader takes, with names of files.
 
-    Canonical tables do not show it: what is missing there are empty lists.
+    Raises
+    ------
+    FormatError
+        images without the lists, or categories without a frequency, by their ids
     """
-    text = read_unpacked(path)
-    cut = _cut_annotations(text)
-    data = _parsed(text, path) if cut is None else cut[0]
+    images, categories = tables["images"], tables["categories"]
     for name in _LISTS:
-        without = [image.get("id") for image in data["images"] if not isinstance(image.get(name), list)]
-        if without:
-            raise FormatError(f"{path}: no list {name} in the image {listed(without)}; add it, or read the file as coco")
-    without = [category.get("id") for category in data["categories"] if category.get("frequency") not in _FREQUENCIES]
-    if without:
-        raise FormatError(f"{path}: no frequency r, c or f in the category {listed(without)}; add it, or read the file as coco")
+        lists = pl.col(name) if name in images.columns else pl.lit(None)
+        _refuse(path, images.filter(lists.is_null())["image_id"], f"no list {name} in the image")
+    _refuse(path, categories.filter(_is_without_frequency(categories))["category_id"], "no frequency r, c or f in the category")
+    return tables | {"images": images.with_columns(file_name=pl.coalesce("file_name", _end_of_url(images)))}
 
 
-def _with_file_names(images: pl.DataFrame) -> pl.DataFrame:
-    return images.with_columns(file_name=pl.coalesce("file_name", _end_of_url(images)))
+def _refuse(path: Path, ids: pl.Series, problem: str) -> None:
+    if len(ids):
+        raise FormatError(f"{path}: {problem} {listed(ids.to_list())}; add it, or read the file as coco")
+
+
+def _is_without_frequency(categories: pl.DataFrame) -> pl.Series:
+    frequency = pl.col("frequency").cast(pl.String) if "frequency" in categories.columns else pl.lit(None, pl.String)
+    return categories.select(pl.repeat(True, pl.len()) & ~frequency.is_in(_FREQUENCIES).fill_null(False)).to_series()
 
 
 def _end_of_url(images: pl.DataFrame) -> pl.Expr:

@@ -2,15 +2,17 @@
 
 from __future__ import annotations
 
+import warnings
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, listed
 from apframe.io.class_hierarchy import read_hierarchy, write_hierarchy
+from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
-from apframe.io.fractions import (
+from apframe.io.image_sizes import (
     SIZE,
     find_image_sizes,
     refuse_far,
@@ -30,11 +32,10 @@ from apframe.io.open_images_tables import (
     read_classes,
     read_images,
     read_labels,
-    read_results,
+    read_scored_boxes,
 )
-from apframe.schema import Dataset
+from apframe.schema import BOX, Dataset
 
-_BOX = ("x", "y", "width", "height")
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label
 _WRITTEN = {
@@ -50,6 +51,7 @@ class OpenImages(Format):
     Confidence: 1 where the class was verified to be there, 0 where not; no file with `machine` in its name); images (ImageID
     without LabelName); classes (a name such as `class-descriptions-boxable.csv`; LabelName, DisplayName); and their hierarchy
     (`*hierarchy*.json`). Where there are several of a kind, `split` is a part of the name of the one, such as `validation`.
+    Labels of classes that are not described are dropped, with an `UnknownCategoryWarning`; such boxes are an error.
 
     `category_id` is the LabelName, such as /m/01g317, and `name` its description. IsGroupOf is `is_crowd`, further columns are
     attributes; flags are null where they are -1. A hierarchy makes `parent_ids`: its root is no class, parts of things are left
@@ -76,8 +78,8 @@ class OpenImages(Format):
     holds = {
         "images": ("file_name", *SIZE, *_VERIFIED),
         "categories": ("name", "parent_ids"),
-        "annotations": (*_BOX, *_DTYPES),
-        "detections": ("score", *_BOX),
+        "annotations": (*BOX, *_DTYPES),
+        "detections": ("score", *BOX),
     }
     unused_categories = True
 
@@ -97,15 +99,16 @@ class OpenImages(Format):
             raise ParameterError(f"{path}: this is one file already; leave out split={split!r}")
         files = {"boxes": path} if path.is_file() else find_files(path, split)
         boxes = read_boxes(files["boxes"])
-        labels = read_labels(files["labels"]) if "labels" in files else None
+        classes = read_classes(files["classes"]) if "classes" in files else None
+        labels = _of_classes(files, read_labels(files["labels"]), classes) if "labels" in files else None
         images = _images(read_images(files["images"]) if "images" in files else None, boxes, labels)
         images = with_image_sizes(images, find_image_sizes(image_sizes, files["boxes"].parent), path)
         boxes = boxes.join(images.select("image_id", *SIZE).unique(), on="image_id", how="left", maintain_order="left")
-        return {"images": images, "categories": _categories(files, boxes, labels), "annotations": _in_pixels(boxes)}
+        return {"images": images, "categories": _categories(files, classes, boxes, labels), "annotations": _in_pixels(boxes)}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `Format.read_results`."""
-        return _in_pixels(with_sizes_of(read_results(path), dataset, path))
+        return _in_pixels(with_sizes_of(read_scored_boxes(path), dataset, path))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`: a folder, without a hierarchy or labels where there are none."""
@@ -117,21 +120,22 @@ class OpenImages(Format):
         path.mkdir(parents=True)
         if "parent_ids" in categories.columns and categories["parent_ids"].list.len().sum():
             write_hierarchy(categories, path / _WRITTEN["hierarchy"])
-        rows.write_csv(path / _WRITTEN["boxes"])
+        write_text(path / _WRITTEN["boxes"], rows.write_csv())
         name = pl.coalesce("name", pl.col("category_id").cast(pl.String))
-        categories.select(LabelName="category_id", DisplayName=name).write_csv(path / _WRITTEN["classes"])
-        images.select(ImageID="image_id").write_csv(path / _WRITTEN["images"])
+        write_text(path / _WRITTEN["classes"], categories.select(LabelName="category_id", DisplayName=name).write_csv())
+        write_text(path / _WRITTEN["images"], images.select(ImageID="image_id").write_csv())
         write_image_sizes(images, path)
         labels = [_labels(images, name) for name in _VERIFIED if name in images.columns]
         if labels:
-            pl.concat(labels).write_csv(path / _WRITTEN["labels"])
+            write_text(path / _WRITTEN["labels"], pl.concat(labels).write_csv())
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`."""
         assert dataset is not None  # as boxes are fractions
         found = _with_fractions("detections", detections, dataset)
         columns = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
-        found.select(pl.col(name).alias(column) for column, name in columns.items()).write_csv(path)
+        rows = found.select(pl.col(name).alias(column) for column, name in columns.items())
+        write_text(path, rows.write_csv())
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """See `Format.further_losses`."""
@@ -158,25 +162,41 @@ def _images(listed: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFra
     images = images.with_columns(file_name=pl.lit(None, pl.String))
     for name, confidence in _VERIFIED.items() if labels is not None else ():
         assert labels is not None
-        lists = labels.filter(confidence=confidence).group_by("image_id", maintain_order=True).agg(category_id="category_id")
+        lists = labels.filter(pl.col("category_id").is_not_null(), confidence=confidence)
+        lists = lists.group_by("image_id", maintain_order=True).agg(category_id="category_id")
         images = images.join(lists.rename({"category_id": name}), on="image_id", how="left", maintain_order="left")
     return images
 
 
-def _categories(files: dict[str, Path], boxes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
+def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFrame | None) -> pl.DataFrame:
+    """The labels, without those of classes that are not described; one warning tells of these."""
+    if classes is None:
+        return labels
+    is_described = labels["category_id"].is_in(classes["category_id"].implode())
+    if not is_described.all():
+        which = listed(labels["category_id"].filter(~is_described).unique(maintain_order=True).to_list())
+        warnings.warn(
+            f"{files['labels']}: {(~is_described).sum():,} labels of classes that {files['classes'].name} does not describe "
+            f"were dropped: {which}",
+            UnknownCategoryWarning,
+            stacklevel=5,
+        )
+    return labels.with_columns(pl.when(is_described).then("category_id"))  # the image is labelled all the same
+
+
+def _categories(
+    files: dict[str, Path], classes: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFrame | None
+) -> pl.DataFrame:
     """The classes that are described, else all that are named anywhere."""
-    classes = read_classes(files["classes"]) if "classes" in files else None
     known = None if classes is None else set(classes["category_id"])
     edges = read_hierarchy(files["hierarchy"], known) if "hierarchy" in files else None
-    named = {"boxes": boxes} if labels is None else {"boxes": boxes, "labels": labels}
     if classes is None:
-        everywhere = [frame["category_id"] for frame in named.values()] + ([] if edges is None else [edges["category_id"]])
-        classes = pl.concat(everywhere).unique().sort().to_frame().with_columns(name="category_id")
+        named = [frame["category_id"] for frame in (boxes, labels, edges) if frame is not None]
+        classes = pl.concat(named).unique().sort().to_frame().with_columns(name="category_id")
     else:
-        for kind, frame in named.items():
-            unknown = ~frame["category_id"].is_in(classes["category_id"].implode())
-            problem = f"LabelName is not among the classes in {files['classes'].name}"
-            refuse_lines([files[kind]], frame, unknown, problem, "add it there, or remove these lines")
+        unknown = ~boxes["category_id"].is_in(classes["category_id"].implode())
+        problem = f"LabelName is not among the classes in {files['classes'].name}"
+        refuse_lines([files["boxes"]], boxes, unknown, problem, "add it there, or remove these lines")
     if edges is None:
         return classes
     parents = edges.drop_nulls().unique(maintain_order=True).group_by("category_id", maintain_order=True).agg("parent_ids")
@@ -192,8 +212,8 @@ def _in_pixels(boxes: pl.DataFrame) -> pl.DataFrame:
 
 def _with_fractions(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     """The rows with edges as fractions."""
-    sized = with_sizes_to_write(table, frame, dataset, _BOX)
-    x, y, wide, high = map(pl.col, _BOX)
+    sized = with_sizes_to_write(table, frame, dataset, BOX)
+    x, y, wide, high = map(pl.col, BOX)
     edges = zip(EDGES.items(), (x, x + wide, y, y + high), strict=True)
     sized = sized.with_columns((place / pl.col(side)).alias(edge) for (edge, side), place in edges)
     refuse_far(table, frame, sized.select(pl.concat_list(*EDGES)).to_series())

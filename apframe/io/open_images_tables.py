@@ -8,9 +8,11 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError
-from apframe.io.files import read_head
-from apframe.io.fractions import FARTHEST, IMAGE_SIZES, NEAREST, read_csv
+from apframe.exceptions import FormatError, listed
+from apframe.io.documents import read_csv
+from apframe.io.edges import refuse_reversed
+from apframe.io.files import read_head, read_text
+from apframe.io.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.io.lines import refuse_lines
 from apframe.schema import TABLES
 
@@ -40,7 +42,7 @@ def kind_of(path: Path) -> str | None:
     >>> kind_of(Path("nowhere.csv"))
     """
     name = path.name.lower()
-    if not path.is_file() or name == IMAGE_SIZES:
+    if not path.is_file() or name == IMAGE_SIZES or name.startswith("."):
         return None
     if name.endswith(".json"):
         return "hierarchy" if "hierarchy" in name else None
@@ -98,27 +100,26 @@ def read_boxes(path: Path) -> pl.DataFrame:
     FormatError
         columns, ids or numbers that are missing or cannot be right, by line
     """
-    return _checked(path, read_csv(path), BOXES, needed=("ImageID", "LabelName", *EDGES))
+    return _checked(path, *_read_table(path), BOXES, needed=("ImageID", "LabelName", *EDGES))
 
 
-def read_results(path: Path) -> pl.DataFrame:
+def read_scored_boxes(path: Path) -> pl.DataFrame:
     """The same of results, with `score`: a row for each box in a prediction string."""
-    table = read_csv(path)
+    table, lines = _read_table(path)
     called = {name.lower(): name for name in table.columns}
-    lines = None
     if _PREDICTIONS.lower() in called:
-        table, lines = _split_predictions(path, table, called[_PREDICTIONS.lower()])
+        table, lines = _split_predictions(path, table, lines, called[_PREDICTIONS.lower()])
     else:
         score = next((called[name.lower()] for name in _SCORES if name.lower() in called), None)
         table = table if score is None else table.rename({score: "Score"})
     layout = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
-    return _checked(path, table, layout, needed=layout, lines=lines)
+    return _checked(path, table, lines, layout, needed=layout)
 
 
 def read_labels(path: Path) -> pl.DataFrame:
     """Labels of images: `file`, `line`, `image_id`, `category_id`, and `confidence`, which is 1 or 0."""
     layout = {name: BOXES[name] for name in ("ImageID", "LabelName", "Confidence")}
-    labels = _checked(path, read_csv(path), layout, needed=layout)
+    labels = _checked(path, *_read_table(path), layout, needed=layout)
     unsure = ~labels["confidence"].is_in([0.0, 1.0]).fill_null(False)
     remedy = "take labels that people have verified, not those of a machine"
     refuse_lines([path], labels, unsure, "Confidence is not 1 or 0", remedy)
@@ -127,24 +128,61 @@ def read_labels(path: Path) -> pl.DataFrame:
 
 def read_images(path: Path) -> pl.DataFrame:
     """Images: `file`, `line`, `image_id` and attributes."""
-    return _checked(path, read_csv(path), {"ImageID": "image_id"}, needed=["ImageID"])
+    images = _checked(path, *_read_table(path), {"ImageID": "image_id"}, needed=["ImageID"])
+    refuse_lines([path], images, ~images["image_id"].is_first_distinct(), "an image is listed again", "remove these lines")
+    return images
 
 
 def read_classes(path: Path) -> pl.DataFrame:
     """Classes: `category_id` and `name`; the first line may be LabelName, DisplayName."""
-    table = read_csv(path, has_header=False)
+    table, lines = _read_rows(path)
     if table.width != 2:
         raise FormatError(f"{path}: not two columns, LabelName and DisplayName, but {table.width}")
     classes = table.select(category_id=table.columns[0], name=table.columns[1])
-    lines = table.select(file=0, line=pl.int_range(1, pl.len() + 1))
     refuse_lines([path], lines, classes["category_id"].is_null(), "LabelName is missing")
+    refuse_lines([path], lines, ~classes["category_id"].is_first_distinct(), "a class is described again", "remove these lines")
     is_header = classes[:1].rows() == [("LabelName", "DisplayName")]
     return classes[is_header:].with_columns(pl.coalesce("name", "category_id").alias("name"))
 
 
-def _split_predictions(path: Path, table: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
+def _read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The rows below the first line, which has the names of the columns; see `_read_rows`."""
+    rows, lines = _read_rows(path)
+    names = pl.Series([(name or "").strip() for name in rows.row(0)])
+    doubled = names.filter(names.is_duplicated()).unique().to_list()
+    if doubled:
+        raise FormatError(f"{path}: the column {listed(doubled)} stands twice; rename or remove one")
+    return rows[1:].rename(dict(zip(rows.columns, names, strict=True))), lines[1:]
+
+
+def _read_rows(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """The lines of a CSV that are not blank, and where they are: `file` (0) and `line`."""
+    try:
+        rows = read_csv(path, has_header=False)
+    except FormatError:
+        _refuse_ragged(path)
+        raise
+    if rows[rows.columns[-1]].null_count():
+        _refuse_ragged(path)
+    is_blank = rows.select(pl.all_horizontal(pl.all().is_null())).to_series()
+    if is_blank.all():
+        raise FormatError(f"{path}: the file is empty")
+    lines = rows.select(file=pl.repeat(0, pl.len()), line=pl.int_range(1, pl.len() + 1))
+    return rows.filter(~is_blank), lines.filter(~is_blank)
+
+
+def _refuse_ragged(path: Path) -> None:
+    """An error that names the lines with more or fewer fields than the first, which the parser does not say."""
+    texts = pl.Series(read_text(path).split("\n")).str.strip_chars_end("\r")
+    if (texts.str.count_matches('"') % 2 == 1).any():
+        return  # a field goes on in the next line
+    n_fields = texts.str.replace_all('"[^"]*"', "").str.count_matches(",") + 1
+    lines = pl.DataFrame({"line": range(1, len(texts) + 1)}).with_columns(file=0)
+    refuse_lines([path], lines, (n_fields != n_fields[0]) & (texts != ""), f"not {n_fields[0]} fields, as in line 1,")
+
+
+def _split_predictions(path: Path, table: pl.DataFrame, lines: pl.DataFrame, name: str) -> tuple[pl.DataFrame, pl.DataFrame]:
     """A row for each box of the prediction strings, and the line that it is in."""
-    lines = _lines(table)
     fields = table[name].fill_null("").str.extract_all(r"\S+")
     wrong = fields.list.len() % len(_PREDICTION) != 0
     refuse_lines([path], lines, wrong, f"{name} is not made of {' '.join(_PREDICTION)}")
@@ -154,19 +192,14 @@ def _split_predictions(path: Path, table: pl.DataFrame, name: str) -> tuple[pl.D
     return rows.drop("\0file", "\0line"), rows.select(file="\0file", line="\0line")
 
 
-def _lines(table: pl.DataFrame) -> pl.DataFrame:
-    return table.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
-
-
 def _checked(
-    path: Path, table: pl.DataFrame, layout: Mapping[str, str], needed: Iterable[str], lines: pl.DataFrame | None = None
+    path: Path, table: pl.DataFrame, lines: pl.DataFrame, layout: Mapping[str, str], needed: Iterable[str]
 ) -> pl.DataFrame:
     """A table with the columns of the layout under the names there, and attributes, after `file` and `line`."""
     called = {name: column for name in table.columns for column in layout if name.lower() == column.lower()}
     missing = [column for column in needed if column not in called.values()]
     if missing:
         raise FormatError(f"{path}: no column {' and '.join(missing)}; there are {', '.join(table.columns)}")
-    lines = _lines(table) if lines is None else lines
     columns = lines.get_columns()
     for name, values in zip(table.columns, table, strict=True):
         column = called.get(name)
@@ -185,6 +218,7 @@ def _checked(
     if set(EDGES) <= set(checked.columns):
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()
         refuse_lines([path], lines, far, "these look like pixels", "boxes are fractions of the image: divide by its size")
+        refuse_reversed([path], checked, ("XMin", "YMin", "XMax", "YMax"))
     return checked
 
 

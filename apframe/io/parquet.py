@@ -13,7 +13,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, first_line
-from apframe.io.files import folder_beside
+from apframe.io.documents import read_json
+from apframe.io.files import folder_beside, write_text
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
@@ -54,7 +55,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
                 name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name})
                 for name, table in tables.items()
             }
-            (part / MANIFEST).write_text(json.dumps(contents | {"tables": heights}, indent=2) + "\n")
+            write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
             _replace(folder, part, work / "earlier")
     except OutputError:
         raise
@@ -199,8 +200,8 @@ def _versions() -> dict[str, str]:
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
     try:
-        manifest = json.loads((folder / MANIFEST).read_text())
-    except (OSError, ValueError):
+        manifest = read_json(folder / MANIFEST)
+    except FormatError:
         return None
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 

@@ -10,11 +10,12 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import FormatError, first_line, listed
+from apframe.io.documents import read_json
+from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
 from apframe.io.parquet import MANIFEST
-from apframe.schema import TABLES, Dataset
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset
 
-_DATASET = ("images", "categories", "annotations")
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 
 
@@ -33,13 +34,13 @@ class _Tables(Format):
     results_from = ("file", "folder")
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
-        table: ("*", *(column.name for column in TABLES[table])) for table in (*_DATASET, "detections")
+        table: ("*", *(column.name for column in TABLES[table])) for table in (*GROUND_TRUTH, "detections")
     }
     unused_categories = True
 
     def is_dataset(self, path: Path) -> bool:
         """One of the three tables is there."""
-        return any(self._files(path, table) for table in _DATASET)
+        return any(self._files(path, table) for table in GROUND_TRUTH)
 
     def is_results(self, path: Path) -> bool:
         """A file with such an ending, or a folder where one is called detections."""
@@ -47,7 +48,7 @@ class _Tables(Format):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`; of an evaluation that apframe wrote too."""
-        return {table: self._read_from(path, table) for table in _DATASET}
+        return {table: self._read_from(path, table) for table in GROUND_TRUTH}
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
@@ -66,11 +67,11 @@ class _Tables(Format):
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`."""
         path.mkdir(parents=True)
-        for table in _DATASET:
+        for table in GROUND_TRUTH:
             self._write(getattr(dataset, table), path / (table + self.endings[0]))
         beside = {"json_columns": sorted(dataset.json_columns), "other_sections": dataset.other_sections}
         if any(beside.values()):
-            (path / _BESIDE).write_text(json.dumps(beside) + "\n", encoding="utf-8")
+            write_text(path / _BESIDE, json.dumps(beside) + "\n")
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`."""
@@ -140,8 +141,5 @@ class Arrow(_Tables):
 
 
 def _beside(path: Path) -> dict[str, Any]:
-    try:
-        content = json.loads(path.read_text(encoding="utf-8"))
-    except (OSError, ValueError) as error:
-        raise FormatError(f"{path}: not JSON, or cut off ({error})") from error
+    content = read_json(path)
     return content if isinstance(content, dict) else {}

@@ -3,17 +3,14 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
-from xml.etree import ElementTree
 
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
-from apframe.io.documents import read_xml
-from apframe.io.edges import BOX, from_edges, rounded_sizes, to_edges
-from apframe.io.files import read_head
+from apframe.io.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
+from apframe.io.files import read_head, write_text
 from apframe.io.format import Format
 from apframe.io.lines import (
     first_fields,
@@ -27,38 +24,14 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.schema import Dataset
+from apframe.io.names import categories_of, image_ids
+from apframe.io.voc_xml import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
+from apframe.schema import BOX, Dataset
 
-# the elements of an annotation and of its objects, and the columns that they are
-_IMAGE = {
-    "folder": "folder",
-    "filename": "file_name",
-    "size/width": "image_width",
-    "size/height": "image_height",
-    "segmented": "segmented",
-}
-_OBJECT = {
-    "name": "category_id",
-    "pose": "pose",
-    "truncated": "truncated",
-    "occluded": "occluded",
-    "difficult": "ignore",
-}
-_EDGES = ("xmin", "ymin", "xmax", "ymax")
-_REQUIRED = ("name", *_EDGES)
-_NUMBERS = ("size/width", "size/height", *_EDGES)
-_FLAGS = ("segmented", "truncated", "occluded", "difficult", "ignore")
-_TEXTS = ("folder", "file_name", "pose", "category_id")
-_SIZES = ("image_width", "image_height")
-_OPTIONAL = ("folder", "segmented", "pose", "truncated", "occluded", "ignore")
-_FLAG_WORDS = {"0": False, "1": True, "false": False, "true": True, "unspecified": None}
-_LINE = ("image_id", "score", *_EDGES)
+_LINE = ("image_id", "score", *EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)
 _WRITTEN_SET, _WRITTEN_RUN = "all", "comp4_det_test_"
 _ROOT = re.compile(rb"<annotation[\s/>]")
-_NO_BOX = ElementTree.Element("bndbox")
-_ILLEGAL_IN_XML = r"[^\t\n\r\x{20}-\x{D7FF}\x{E000}-\x{FFFD}\x{10000}-\x{10FFFF}]"
-_ESCAPES = {"&": "&amp;", "<": "&lt;", ">": "&gt;", "\r": "&#13;"}
 
 
 class Voc(Format):
@@ -84,18 +57,18 @@ class Voc(Format):
     results_from = ("folder",)
     options = ("split",)
     holds = {
-        "images": tuple(_IMAGE.values()),
+        "images": tuple(IMAGE.values()),
         "categories": (),
-        "annotations": (*_OBJECT.values(), *BOX),
+        "annotations": (*OBJECT.values(), *BOX),
         "detections": ("score", *BOX),
     }
 
     def is_dataset(self, path: Path) -> bool:
         """XML files in Annotations; others, the first with the root `annotation`; or a text file where image sets are."""
         if path.is_file():
-            return path.suffix == ".txt" and _annotations_of(path).is_dir()
+            return path.suffix.lower() == ".txt" and _annotations_of(path).is_dir()
         folder = _annotations_in(path)
-        first = min(folder.glob("*.xml"), default=None)
+        first = next(iter(text_files(folder, ".xml")), None)
         return first is not None and (folder != path or _ROOT.search(read_head(first)) is not None)
 
     def is_results(self, path: Path) -> bool:
@@ -108,17 +81,17 @@ class Voc(Format):
         Images are in the order of the image set, else of their names.
         """
         folder, image_set = _parts(path, split)
-        there = sorted(folder.glob("*.xml"))
+        there = text_files(folder, ".xml")
         if not there:
             raise FormatError(f"{folder}: holds no XML file")
-        paths = there if image_set is None else _members(image_set, folder, [file.stem for file in there])
-        images, objects = _read_annotations(paths)
-        ids = pl.Series("image_id", [file.stem for file in paths])
-        names = objects.select(pl.col("category_id").unique().sort())
+        paths = there if image_set is None else _members(image_set, folder, {file.stem: file for file in there})
+        images, objects = read_annotations(paths)
+        ids = image_ids(paths)
+        attributes = pl.exclude("file", "object", *EDGES)
         return {
-            "images": _without_empty(images.select(ids, *_IMAGE.values())),
-            "categories": names.with_columns(name="category_id"),
-            "annotations": _without_empty(objects.select(ids.gather(objects["file"]), *_OBJECT.values(), **from_edges(_EDGES))),
+            "images": images.select(ids, attributes),
+            "categories": categories_of(objects),
+            "annotations": objects.select(ids.gather(objects["file"]), attributes, **from_edges(EDGES)),
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
@@ -131,45 +104,19 @@ class Voc(Format):
         classes = {file: match["category"] for file, match in named.items()} or {file: file.stem for file in files}
         paths = list(classes)
         lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
+        refuse_reversed(paths, lines, EDGES)
         category_id = pl.Series("category_id", list(classes.values())).gather(lines["file"])
-        return lines.select("image_id", category_id, "score", **from_edges(_EDGES))
+        return lines.select("image_id", category_id, "score", **from_edges(EDGES))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`; all images are in one image set, called all."""
-        images, annotations = dataset.images, dataset.annotations
-        names = annotations["category_id"].unique(maintain_order=True)
+        images = dataset.images
         refuse_blanks("images", images["image_id"])
         refuse_as_file_names(images["image_id"])
-        _refuse("categories", names, names.ne_missing(_text(names)), "VOC cannot hold the name")
-        objects = annotations.select(
-            "image_id",
-            objects=pl.concat_str(
-                pl.lit("\t<object>\n"),
-                *(_element("annotations", annotations, tag, column, "\t\t") for tag, column in _OBJECT.items()),
-                pl.lit("\t\t<bndbox>\n"),
-                *(pl.format("\t\t\t<{}>{}</{}>\n", pl.lit(tag), side, pl.lit(tag)) for tag, side in to_edges(_EDGES).items()),
-                pl.lit("\t\t</bndbox>\n\t</object>\n"),
-            ),
-        )
-        objects = objects.group_by("image_id", maintain_order=True).agg(pl.col("objects").str.join())
-        documents = images.join(objects, on="image_id", how="left", maintain_order="left").select(
-            "image_id",
-            document=pl.concat_str(
-                pl.lit("<annotation>\n"),
-                _element("images", images, "folder", "folder", "\t"),
-                _element("images", images, "filename", "file_name", "\t"),
-                pl.lit("\t<size>\n"),
-                _element("images", images, "width", "image_width", "\t\t"),
-                _element("images", images, "height", "image_height", "\t\t"),
-                pl.lit("\t</size>\n"),
-                _element("images", images, "segmented", "segmented", "\t"),
-                pl.col("objects").fill_null(""),
-                pl.lit("</annotation>\n"),
-            ),
-        )
+        documents = written_annotations(images, dataset.annotations)
         (path / "Annotations").mkdir(parents=True)
         for name, document in documents.iter_rows():
-            (path / "Annotations" / f"{name}.xml").write_text(document, encoding="utf-8")
+            write_text(path / "Annotations" / f"{name}.xml", document)
         members = images.select(name=pl.lit(_WRITTEN_SET), text="image_id")
         write_lines(path / "ImageSets" / "Main", members, pl.Series([_WRITTEN_SET]))
 
@@ -178,23 +125,14 @@ class Voc(Format):
         categories = (detections if dataset is None else dataset.categories)["category_id"].unique(maintain_order=True)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         refuse_as_file_names(categories)
-        text = pl.concat_str("image_id", "score", *to_edges(_EDGES).values(), separator=" ")
+        text = pl.concat_str("image_id", "score", *to_edges(EDGES).values(), separator=" ")
         lines = detections.select(name=_WRITTEN_RUN + pl.col("category_id"), text=text)
         write_lines(path, lines, _WRITTEN_RUN + categories)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """See `Format.further_losses`."""
-        found = rounded_sizes(frame) if table in ("annotations", "detections") else []
-        for name in (name for name in frame.columns if name in self.holds[table]):
-            values = frame[name]
-            if name in _FLAGS:
-                found.append((name, values.is_not_null() & _text(values).is_null(), "left out, neither true nor false"))
-            elif name in _TEXTS and not _is_text(values):
-                found.append((name, values.is_not_null(), "left out, no text"))
-            elif name in _TEXTS:
-                changed = values.cast(pl.String).ne_missing(_text(values))
-                found.append((name, changed, "loses the blanks around it; null where nothing is left"))
-        return found
+        held = frame.select(name for name in frame.columns if name in self.holds[table])
+        return (rounded_sizes(frame) if table in ("annotations", "detections") else []) + changed_values(held)
 
 
 def _annotations_in(folder: Path) -> Path:
@@ -209,6 +147,8 @@ def _annotations_of(image_set: Path) -> Path:
 def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     """The folder of XML files, and the image set that says which of them; None: all."""
     if path.is_file():
+        if path.suffix.lower() != ".txt":
+            raise FormatError(f"{path}: an image set ends in .txt; give one, or a folder of XML files")
         if split is not None:
             raise ParameterError(f"{path}: this is an image set already; leave out split={split!r}")
         return _annotations_of(path), path
@@ -230,98 +170,17 @@ def _is_of_one_class(image_set: Path) -> bool:
     return len(fields) == 2 and is_number(fields[1])
 
 
-def _members(image_set: Path, folder: Path, there: list[str]) -> list[Path]:
+def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path]:
     """The XML files of the images that an image set names."""
     lines = read_lines([image_set])
     if lines.is_empty():
         raise FormatError(f"{image_set}: the image set is empty")
+    with_blank = (lines["fields"].list.len() > 1) & lines["fields"].list.join(" ").is_in(list(there))
+    refuse_lines([image_set], lines, with_blank, "the name of an image has a blank", "a name ends there: rename these files")
     lines = take_fields([image_set], lines, ("image_id", "label"), ("label",), optional=1)
     names = lines["image_id"]
     refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named again")
-    known = names.is_in(pl.Series(there).implode())
+    known = names.is_in(list(there))
     missing = f"{folder} has no XML file of {listed(names.filter(~known).to_list())},"
     refuse_lines([image_set], lines, ~known, missing, "add the files, or remove these lines")
-    return [folder / f"{name}.xml" for name in names]
-
-
-def _read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Images and objects: `file` (its place in `paths`), the columns of their elements; of objects the corners too."""
-    images: list[tuple[Any, ...]] = []
-    objects: list[tuple[Any, ...]] = []
-    for place, path in enumerate(paths):
-        root = read_xml(path)
-        if root.tag != "annotation":
-            raise FormatError(f"{path}: the root is <{root.tag}>, not <annotation>")
-        images.append((place, *map(root.findtext, _IMAGE)))
-        for number, found in enumerate(root.iterfind("object"), 1):
-            box = found.find("bndbox")
-            corners = _NO_BOX if box is None else box
-            objects.append((place, number, *map(found.findtext, _OBJECT), *map(corners.findtext, _EDGES)))
-    return (
-        _values(paths, images, ("file", *_IMAGE)).rename(_IMAGE),
-        _values(paths, objects, ("file", "object", *_OBJECT, *_EDGES)).rename(_OBJECT),
-    )
-
-
-def _values(paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str, ...]) -> pl.DataFrame:
-    """Texts of elements as columns of their types, null where an element is missing or empty."""
-    schema = {name: pl.Int64 if name in ("file", "object") else pl.String for name in names}
-    frame = pl.DataFrame(rows, schema, orient="row").with_columns(pl.col(pl.String).str.strip_chars().replace("", None))
-    for name in names:
-        texts = frame[name]
-        if name in _REQUIRED:
-            _refuse_objects(paths, frame, texts.is_null(), f"{name} is missing")
-        if name in _NUMBERS:
-            numbers = texts.cast(pl.Float64, strict=False)
-            broken = texts.is_not_null() & ~numbers.is_finite().fill_null(False)
-            _refuse_objects(paths, frame, broken, f"{name} is not a finite number")
-            frame = frame.with_columns(numbers)
-        elif name in _FLAGS:
-            words = texts.str.to_lowercase()
-            broken = texts.is_not_null() & ~words.is_in(list(_FLAG_WORDS))
-            _refuse_objects(paths, frame, broken, f"{name} is neither 0 nor 1")
-            frame = frame.with_columns(words.replace_strict(_FLAG_WORDS, default=None, return_dtype=pl.Boolean))
-    return frame
-
-
-def _refuse_objects(paths: Sequence[Path], frame: pl.DataFrame, wrong: pl.Series, problem: str) -> None:
-    """An error that names the first file with such values, its objects, counted from 1, and how many more files have some."""
-    if wrong.any():
-        bad = frame.filter(wrong)
-        here = bad.filter(pl.col("file") == bad["file"][0])
-        where = f" in object {listed(here['object'].to_list())}" if "object" in frame.columns else ""
-        n_others = bad["file"].n_unique() - 1
-        others = f", and in {n_others:,} more files" if n_others else ""
-        raise FormatError(f"{paths[bad['file'][0]]}: {problem}{where}{others}; correct it")
-
-
-def _without_empty(frame: pl.DataFrame) -> pl.DataFrame:
-    return frame.drop([name for name in _OPTIONAL if name in frame.columns and not frame[name].count()])
-
-
-def _element(table: str, frame: pl.DataFrame, tag: str, column: str, indent: str) -> pl.Expr:
-    """The column as lines of XML; empty where there is nothing to say."""
-    if column not in frame.columns:
-        return pl.lit("")
-    texts = _text(frame[column])
-    _refuse(table, texts, texts.str.contains(_ILLEGAL_IN_XML), f"XML cannot hold the characters of {column}")
-    escaped = pl.lit(texts).str.replace_many(list(_ESCAPES), list(_ESCAPES.values()))
-    return pl.concat_str(pl.lit(f"{indent}<{tag}>"), escaped, pl.lit(f"</{tag}>\n")).fill_null("")
-
-
-def _text(values: pl.Series) -> pl.Series:
-    """What an element says of the values of a column: null where it has no words for one."""
-    if values.name in _FLAGS and (values.dtype.is_numeric() or values.dtype == pl.Boolean):
-        return values.cast(pl.Float64).replace_strict({0: "0", 1: "1"}, default=None, return_dtype=pl.String)
-    if values.name in _SIZES or (values.name in _TEXTS and _is_text(values)):
-        return values.cast(pl.String).str.strip_chars().replace("", None)
-    return pl.repeat(None, len(values), dtype=pl.String, eager=True)
-
-
-def _is_text(values: pl.Series) -> bool:
-    return values.dtype in (pl.String, pl.Categorical, pl.Enum)
-
-
-def _refuse(table: str, names: pl.Series, wrong: pl.Series, problem: str) -> None:
-    if wrong.any():
-        raise FormatError(f"{table}: {problem} {listed(names.filter(wrong).unique(maintain_order=True).to_list())}; change it")
+    return [there[name] for name in names]

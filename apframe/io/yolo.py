@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.format import INDEX, Format
-from apframe.io.fractions import (
+from apframe.io.image_sizes import (
     SIZE,
     find_image_sizes,
     measure_images,
@@ -20,9 +20,8 @@ from apframe.io.fractions import (
     write_image_sizes,
 )
 from apframe.io.lines import first_fields, refuse_lines, text_files, write_lines
-from apframe.io.yolo_config import find_config, find_files, read_config, write_config
+from apframe.io.yolo_config import find_config, find_files, is_label, read_config, write_config
 from apframe.io.yolo_lines import (
-    BOX,
     count_keypoints,
     extent_of,
     is_result,
@@ -32,7 +31,7 @@ from apframe.io.yolo_lines import (
     read_numbers,
     shapes,
 )
-from apframe.schema import Dataset
+from apframe.schema import BOX, Dataset
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
 
@@ -92,6 +91,8 @@ class Yolo(Format):
         FormatError
             what cannot be read or is not there, naming file and line
         """
+        if path.is_file() and path.suffix not in (".yaml", ".yml"):
+            raise FormatError(f"{path}: a data.yaml ends in .yaml or .yml; give that file, or the folder that holds it")
         file = path if path.is_file() else find_config(path) or path / "data.yaml"
         config = read_config(file)
         files = find_files(config, split)
@@ -146,6 +147,8 @@ class Yolo(Format):
         found = []
         if table == "categories":
             found.append(("name", frame["name"].is_null(), "becomes the number"))
+        if table not in ("annotations", "detections"):
+            return found
         n_keypoints = count_keypoints(frame)
         if n_keypoints is not None:
             filled = frame["keypoints"].list.len().fill_null(0) != 3 * n_keypoints
@@ -156,11 +159,14 @@ class Yolo(Format):
             found.append(("mask", frame["mask"].is_not_null() & polygons.is_null(), f"left out: {why}"))
             extents = polygons.to_frame().select(extent_of(pl.col("polygon")))
             found += [(name, (extents[name] - frame[name]).abs() > _SAME, "becomes that of the polygon") for name in BOX]
+            own, drawn = frame["width"] * frame["height"], extents["width"] * extents["height"]
+            found.append(("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "becomes that of the polygon's box"))
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
 
 
 def _result_files(path: Path) -> list[Path]:
-    return text_files(path) or text_files(path / "labels")
+    folders = (text_files(folder) for folder in (path, path / "labels"))
+    return next(filter(None, ([file for file in files if is_label(file)] for files in folders)), [])
 
 
 def _images(files: dict[Path, Path | None], folder: Path) -> pl.DataFrame:

@@ -9,7 +9,7 @@ from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, listed
-from apframe.io.files import read_head, read_text
+from apframe.io.files import read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
 
 _SPLITS = ("val", "train", "test")
@@ -92,7 +92,7 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     ParameterError
         no such part, or several of which none is said
     FormatError
-        images that are listed and not there; no files at all
+        images that are listed and not there, or have one name in two folders; no files at all
     """
     chosen = split or ("val" if "val" in config.splits else next(iter(config.splits), ""))
     if not config.splits:
@@ -106,6 +106,11 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
         found |= _listed_files(place, config.roots) if place.suffix == ".txt" else _files_in(place)
     if not found:
         raise FormatError(f"{config.path}: {chosen}: neither images nor labels in {', '.join(config.splits[chosen])}")
+    by_name: dict[str, Path] = {}
+    for label, image in sorted(found.items()):
+        other = by_name.setdefault(label.stem, image or label)
+        if other != (image or label):
+            raise FormatError(f"{config.path}: two images of {chosen} have one name: {other} and {image or label}; rename one")
     return dict(sorted(found.items()))
 
 
@@ -115,7 +120,7 @@ def write_config(path: Path, names: dict[int, str], n_keypoints: int | None) -> 
     fields: dict[str, Any] = {"val": "images/val", "names": names}
     if n_keypoints is not None:
         fields["kpt_shape"] = [n_keypoints, 3]
-    path.write_text(yaml.safe_dump(fields, sort_keys=False, allow_unicode=True), encoding="utf-8")
+    write_text(path, yaml.safe_dump(fields, sort_keys=False, allow_unicode=True))
 
 
 def _place(config: Config, split: str, entry: str) -> Path:
@@ -130,8 +135,8 @@ def _place(config: Config, split: str, entry: str) -> Path:
 
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
-    labels = (file for file in _labels_of(folder).rglob("*.txt") if _is_label(file))
-    images = sorted(file for file in folder.rglob("*") if file.suffix.lower() in _IMAGES)
+    labels = (file for file in _labels_of(folder).rglob("*.txt") if is_label(file))
+    images = sorted(file for file in folder.rglob("[!.]*") if file.suffix.lower() in _IMAGES)
     by_label = {_label_of(image): image for image in images}
     doubled = [image for image in images if by_label[_label_of(image)] != image]
     if doubled:
@@ -140,9 +145,15 @@ def _files_in(folder: Path) -> dict[Path, Path | None]:
     return {**dict.fromkeys(labels), **by_label}
 
 
-def _is_label(path: Path) -> bool:
-    """Whether it is not the list of classes that labelling programs leave among the labels."""
-    return path.name != "classes.txt" or all(is_number(field) for field in first_fields([path]))
+def is_label(path: Path) -> bool:
+    """Whether it is neither hidden nor the list of classes that labelling programs leave among the labels.
+
+    An image may be called so too: then there are numbers, at least those of a class and a box.
+    """
+    if path.name != "classes.txt":
+        return not path.name.startswith(".")
+    fields = first_fields([path])
+    return len(fields) > 4 and all(map(is_number, fields))
 
 
 def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:

@@ -7,12 +7,12 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.io.fractions import FARTHEST, NEAREST, SIZE, refuse_far, with_sizes_to_write
+from apframe.io.image_sizes import FARTHEST, NEAREST, SIZE, refuse_far, with_sizes_to_write
 from apframe.io.lines import is_number, read_lines, refuse_lines
+from apframe.io.names import image_ids
 from apframe.io.outlines import single_polygons
-from apframe.schema import Dataset
+from apframe.schema import BOX, Dataset
 
-BOX = ("x", "y", "width", "height")
 _N_BOX = 1 + len(BOX)  # fields of a line with a box: the class, and the box
 _N_POLYGON = 1 + 2 * 3  # of the shortest line with a polygon
 _KEYPOINT = 3  # numbers of one: x, y, visibility
@@ -70,7 +70,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     split = lines.select("file", "line", numbers.alias("numbers"), n=n_fields).select(
         "file",
         "line",
-        image_id=pl.Series([file.stem for file in paths], dtype=pl.String).gather(lines["file"]),
+        image_id=image_ids(paths).gather(lines["file"]),
         category_id=pl.col("numbers").list.first(),
         fractions=pl.col("numbers").list.slice(1, pl.col("n") - 1),
         **{"score": pl.col("numbers").list.last()} if has_score else {},
@@ -78,6 +78,9 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     category_id, coordinates = split["category_id"], _coordinates(split["fractions"], keypoints)
     wrong = (category_id < 0) | (category_id != category_id.floor())
     refuse_lines(paths, lines, wrong, "class is not a whole number from 0")
+    sides = numbers.list.slice(3, 2)
+    negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))
+    refuse_lines(paths, lines, negative, "width or height is negative")
     far = (coordinates.list.min() < NEAREST) | (coordinates.list.max() > FARTHEST)
     refuse_lines(paths, lines, far, "these look like pixels", "YOLO has fractions of the image: divide by its size")
     return split.with_columns(pl.col("category_id").cast(pl.Int64))
@@ -132,7 +135,7 @@ def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
     fractions = frame.select(pl.when(polygon.is_null()).then(pl.concat_list(parts)).otherwise(outline)).to_series()
     refuse_far(table, frame, _coordinates(fractions, None if count is None else (count, _KEYPOINT)))
     numbers = fractions.list.eval(pl.element().cast(pl.String)).list.join(" ").alias("numbers")
-    score = [pl.col("score").cast(pl.String)] if "score" in frame.columns else []
+    score = [pl.col("score").cast(pl.String)] if table == "detections" else []
     fields = [pl.col("category_id").cast(pl.String), numbers, *score]
     return frame.select(name="image_id", text=pl.concat_str(fields, separator=" "))
 

@@ -7,9 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
+from apframe.schema import BOX as BOX  # imported from here, too
 from apframe.similarity.pairs import Similarity, pair_by, union_of
-
-BOX = ["x", "y", "width", "height"]
 
 
 @dataclass(frozen=True)

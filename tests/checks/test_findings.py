@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import copy
+import re
 from collections.abc import Callable
 from typing import Any
 
@@ -173,6 +174,7 @@ SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
     ),
     "detection without height": (changed("detections", 1, bbox=[60, 60, 20, 0]), ("note", "empty_box", "detections", 1, ["2"])),
     "area larger than its box": (changed("annotations", 1, area=500), ("warning", "area_of_box", "annotations", 1, ["12"])),
+    "area 0 of a box": (changed("annotations", 1, area=0), ("warning", "area_of_box", "annotations", 1, ["12"])),
     "area larger than its box, the mask an empty list": (
         changed("annotations", 1, area=500, segmentation=[]),
         ("warning", "area_of_box", "annotations", 1, ["12"]),
@@ -284,17 +286,76 @@ def test_ids_that_are_all_known_are_told_from_a_shift_by_what_they_overlap() -> 
     }
     results = [row | {"category_id": row["category_id"] - 1, "score": row["id"] / 100} for row in truth["annotations"]]
     assert [problem for name, problem in check(truth, results).select("check", "problem").rows() if name == "shifted_ids"] == [
-        "category_id looks 1 too small: 0 of 2 ids are unknown, 0 by that; 30 of 30 detections overlap an annotation so, "
-        "0 as they are"
+        "detections: category_id looks 1 too small: 0 of 2 ids are unknown, 0 by that; 30 of 30 detections overlap an "
+        "annotation so, 0 as they are"
     ]
     assert "shifted_ids" not in check(truth, [row | {"score": 0.5} for row in truth["annotations"]])["check"]
+
+
+def scene(n: int, **fields: Any) -> tuple[dict[str, list[Row]], list[Row]]:
+    """One image with n annotations in a row, and as many detections of them."""
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": k, "image_id": 1, "category_id": 1, "bbox": [20 * k, 0, 10, 10]} for k in range(1, n + 1)],
+    }
+    return truth, [row | {"score": k / 1000} | fields for k, row in enumerate(truth["annotations"])]
+
+
+def test_boxes_that_overlap_nothing_are_of_another_scale() -> None:
+    truth, results = scene(60)
+    assert check(truth, results).is_empty()
+    smaller = [row | {"bbox": [side / 10 for side in row["bbox"]]} for row in results]
+    assert check(truth, smaller).select("severity", "check", "n_rows", "problem").rows() == [
+        ("warning", "no_overlap", 60, "detections: of 60 on images with annotations, 0 overlap one (IoU 0.1 or more)")
+    ]
+    assert check(truth, [*smaller[2:], *results[:2]]).is_empty()  # two of sixty are more than a fiftieth
+    assert check(truth, smaller[:49]).is_empty()  # too few to say so
+
+
+def test_boxes_that_are_elsewhere_for_a_reason_that_is_told_are_told_once() -> None:
+    truth, results = scene(60)
+    fractions = [row | {"bbox": [side / 2000 for side in row["bbox"]]} for row in results]
+    assert check(truth, fractions)["check"].to_list() == ["fractions"]
+
+
+def test_nothing_is_said_to_be_missing_that_was_refused() -> None:
+    broken = {table: [row | {"bbox": [0, 0, -1, 1]} for row in CLEAN[table]] for table in ("annotations", "detections")}
+    assert found(CLEAN | broken) == [
+        ("error", "invalid_value", "annotations", 3, ["11", "12", "13"]),
+        ("error", "invalid_value", "detections", 3, ["1", "2", "3"]),
+    ]
+
+
+def test_every_line_says_which_table() -> None:
+    for data, (_, name, table, _, _) in (*ERRORS.values(), *SUSPICIONS.values()):
+        problems = check(data, data["detections"]).filter(check=name, table=table)["problem"]
+        assert all(table in problem for problem in problems), problems.to_list()
+
+
+def test_every_check_is_named_in_the_documentation() -> None:
+    named = {name for _, (_, name, *_) in (*ERRORS.values(), *SUSPICIONS.values())} | {"column", "no_overlap"}
+    words = (check.__doc__ or "").split("The checks are")[1].split("Raises")[0]
+    documented = set(re.findall(r"`(\w+)`", words))
+    assert documented == named
+
+
+def test_findings_are_printed_as_lines_that_are_not_cut() -> None:
+    data = with_rows(categories=[{"id": 20 + k, "name": f"a kind of animal that is rare, number {k}"} for k in range(7)])
+    findings = check(data)
+    line = (
+        "note: 7 of 10 categories: no annotation is of it [20, 21, 22, 23, 24, …]; nothing, if that is meant: no mean counts it"
+    )
+    assert str(findings) == repr(findings) == f"{line}\n1 note"
+    assert "nothing, if that is meant: no mean counts it" in findings._repr_html_()
+    assert str(check(CLEAN)) == "nothing found"
 
 
 def test_repeats_are_counted() -> None:
     data = with_rows(detections=[*CLEAN["detections"][:2], *CLEAN["detections"]])
     findings = check(data, data["detections"])
     assert findings.select("check", "rows", "problem").rows() == [
-        ("repeated_image", ["1", "4"], "all results of 2 of 2 images are there 2 times or more, 5 detections too many")
+        ("repeated_image", ["1", "4"], "images: all results of 2 of 2 are there 2 times or more, 5 detections too many")
     ]
 
 

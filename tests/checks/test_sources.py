@@ -107,7 +107,7 @@ def test_a_column_that_is_missing_is_a_finding(table: str) -> None:
         table,
         tables[table].height,
     )
-    assert first["problem"].startswith(problem)
+    assert first["problem"] == f"{table}: {problem}"
     assert "place" not in first["remedy"] and "detection_id" not in first["remedy"]
 
 
@@ -147,7 +147,7 @@ def test_rows_keep_their_numbers_when_earlier_ones_are_refused() -> None:
 def test_a_double_that_is_broken_too_is_both() -> None:
     data = with_rows(annotations=[{"id": 11, "image_id": 1, "category_id": 2, "bbox": [0, 0, -1, 1]}])
     assert errors(check(data)) == {
-        ("annotations", "11", "annotation_id is not unique, 1 ids stand in several rows"),
+        ("annotations", "11", "annotation_id is not unique, 1 id in several rows"),
         ("annotations", "11", "width is negative"),
     }
 
@@ -176,7 +176,10 @@ def test_results_that_need_their_ground_truth_say_so_where_it_is_refused() -> No
     truth, found = frames(CLEAN)
     truth["images"] = truth["images"].drop("image_id")
     findings = check(truth, found, join_by_name="categories")
-    assert findings.select("table", "problem").rows()[-1] == ("detections", "cannot be read without their ground truth")
+    assert findings.select("table", "problem").rows()[-1] == (
+        "detections",
+        "detections: cannot be read without their ground truth",
+    )
 
 
 def test_other_formats(tmp_path: Path) -> None:
@@ -192,6 +195,22 @@ def test_other_formats(tmp_path: Path) -> None:
     assert check(truth, results, format="boxes", results_format="boxes").height == 3
     with pytest.raises(ParameterError, match="takes no split"):
         check(truth, split="val")
+
+
+OF_FILES: dict[str, Any] = {"format": "coco", "split": "val", "image_sizes": {}, "results_format": "coco"}
+
+
+@pytest.mark.parametrize("name", OF_FILES)
+def test_options_of_files_are_refused_for_what_is_in_memory(name: str) -> None:
+    for truth in (CLEAN, apf.read_coco(CLEAN)):
+        with pytest.raises(ParameterError, match=f"^{name}=: for files and folders alone"):
+            check(truth, CLEAN["detections"], **{name: OF_FILES[name]})
+
+
+def test_ground_truth_in_the_place_of_results_is_told() -> None:
+    for truth in (CLEAN, apf.read_coco(CLEAN)):
+        with pytest.raises(FormatError, match=r"^results: this has images and annotations, .*; is it ground truth\?$"):
+            check(CLEAN, truth)
 
 
 @pytest.mark.parametrize("text", ["", "{", '{"images": []}', "[]"])

@@ -12,23 +12,17 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, RowError
+from apframe.exceptions import FormatError
 from apframe.io.boxes import Boxes
+from tests.io.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
 EXAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "voc-worked-example"
 NUMBERS = st.floats(0, 1e6)
 
 
-def folder(path: Path, **files: str) -> Path:
-    path.mkdir()
-    for name, text in files.items():
-        (path / f"{name}.txt").write_text(text)
-    return path
-
-
 def test_lines_are_annotations(tmp_path: Path) -> None:
-    truth = apf.read_dataset(folder(tmp_path / "truth", b="cat 1 2 3.5 4\n\n dog\t5 6 7 8\r\n", a=""))
+    truth = apf.read_dataset(text_folder(tmp_path / "truth", b="cat 1 2 3.5 4\n\n dog\t5 6 7 8\r\n", a=""))
     assert truth.images["image_id"].to_list() == ["a", "b"]
     assert truth.categories.select("category_id", "name").rows() == [("cat", "cat"), ("dog", "dog")]
     assert truth.annotations.select("image_id", "category_id", *BOX).rows() == [
@@ -38,7 +32,7 @@ def test_lines_are_annotations(tmp_path: Path) -> None:
 
 
 def test_results_have_the_score_after_the_class(tmp_path: Path) -> None:
-    found = apf.read_results(folder(tmp_path / "found", a="cat .5 1 2 3 4\n"))
+    found = apf.read_results(text_folder(tmp_path / "found", a="cat .5 1 2 3 4\n"))
     assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "cat", 0.5, 1, 2, 3, 4)]
 
 
@@ -92,7 +86,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("images", "file_name", 2, "left out"),
         ("categories", "category_id", 2, "becomes a name"),
         ("annotations", "area", 1, "becomes that of the box"),
-        ("annotations", "is_crowd", 1, "left out"),
+        ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
         ("annotations", "colour", 1, "left out"),
         ("categories", None, 1, "without annotations: left out"),
     ]
@@ -113,24 +107,12 @@ BAD = {
 @pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
 def test_bad_lines_are_named(text: str, message: str, tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
-        apf.read_dataset(folder(tmp_path / "truth", a=text), "boxes")
-
-
-def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
-    path = folder(tmp_path / "truth")
-    (path / "a.txt").write_bytes(b"cat 1 2 3 4\nc\xe4t 1 2 3 4\n")
-    with pytest.raises(FormatError, match=r"a\.txt: line 2 is not UTF-8 text \(invalid continuation byte\); convert the file$"):
-        apf.read_dataset(path)
+        apf.read_dataset(text_folder(tmp_path / "truth", a=text), "boxes")
 
 
 def test_negative_sizes_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RowError, match="width is negative where annotation_id is 1"):
-        apf.read_dataset(folder(tmp_path / "truth", a="cat 1 2 -3 4\n"))
-
-
-def test_an_empty_folder_is_no_data_set(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="holds no text file"):
-        apf.read_dataset(folder(tmp_path / "truth"), "boxes")
+    with pytest.raises(FormatError, match=r"a\.txt: width is negative in line 1; correct these lines$"):
+        apf.read_dataset(text_folder(tmp_path / "truth", a="cat 1 2 -3 4\n"))
 
 
 def test_names_with_blanks_are_not_written(tmp_path: Path) -> None:
@@ -143,8 +125,8 @@ def test_names_with_blanks_are_not_written(tmp_path: Path) -> None:
 
 def test_told_from_the_first_line(tmp_path: Path) -> None:
     form = Boxes()
-    truth, found = folder(tmp_path / "truth", a="", b="cat 1 2 3 4"), folder(tmp_path / "found", a="cat .5 1 2 3 4")
-    yolo = folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
+    truth, found = text_folder(tmp_path / "truth", a="", b="cat 1 2 3 4"), text_folder(tmp_path / "found", a="cat .5 1 2 3 4")
+    yolo = text_folder(tmp_path / "yolo", a="0 .1 .2 .3 .4")
     assert [form.is_dataset(path) for path in (truth, found, yolo)] == [True, False, False]
     assert [form.is_results(path) for path in (truth, found, yolo)] == [False, True, False]
 

@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
+from apframe.io.formats import choose_format
 
 TABLES = ("images", "categories", "annotations")
 POLYGON = [[1.5, 2.0, 10.0, 2.0, 10.0, 9.5]]
@@ -306,3 +307,28 @@ def test_fields_that_end_in_attribute_keep_their_names(tmp_path: Path) -> None:
     written = json.loads((tmp_path / "truth.json").read_text())
     assert written["annotations"][0].items() >= {"vehicle_attribute": "red", "bbox_attribute": 7}.items()
     assert written["images"][0]["hash"] == 2**70
+
+
+def test_attributes_called_as_fields_of_coco_are_left_out_and_reported(tmp_path: Path) -> None:
+    row = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9], "id": [7], "iscrowd": ["no"]}
+    dataset = apf.Dataset({"image_id": [1], "width": [3]}, {"category_id": [1], "name": ["cat"]}, row)
+    assert apf.write_dataset(dataset, tmp_path / "truth.json", "coco").rows() == [
+        ("images", "width", 1, "left out: COCO has a field of this name"),
+        ("annotations", "id", 1, "left out: COCO has a field of this name"),
+        ("annotations", "iscrowd", 1, "left out: COCO has a field of this name"),
+    ]
+    assert apf.read_dataset(tmp_path / "truth.json").annotations.equals(dataset.annotations.drop("id", "iscrowd"))
+
+
+def test_results_that_the_first_row_lacks_come_back(tmp_path: Path) -> None:
+    mask = '{"size":[9,9],"counts":[0,81]}'
+    found = {"image_id": [1, 1], "category_id": [1, 1], "score": [0.5, 0.4], "x": [0, 0], "y": [0, 0], "width": [9, 9],
+             "height": [9, 9], "mask": [None, mask], "note": [None, "far"]}  # fmt: skip
+    assert apf.write_results(found, tmp_path / "found.json", "coco").rows() == []
+    again = apf.read_results(tmp_path / "found.json")
+    assert again.select("mask", "note").rows() == [(None, None), (mask, "far")]
+
+
+def test_a_byte_order_mark_does_not_hide_a_format(tmp_path: Path) -> None:
+    (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf" + b'{"version": "1.3", "database": {}}')
+    assert choose_format(tmp_path / "a.json", None, "dataset").name == "activitynet"

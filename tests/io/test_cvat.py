@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, RowError, ShapesLeftOutWarning, UnknownIdError
+from apframe.exceptions import DuplicateIdError, FormatError, RowError, ShapesLeftOutWarning, UnknownIdError
 from apframe.io import formats
 from apframe.io.coco import Coco
 from apframe.io.cvat import Cvat
@@ -48,6 +48,20 @@ def test_images_and_labels_that_nobody_used_are_there(tmp_path: Path) -> None:
     ]
     assert truth.categories.select("category_id", "name").rows() == [("car", "car"), ("dog", "dog")]
     assert truth.annotations.select("image_id", "category_id", *BOX).rows() == [(3, "car", 1, 2, 3, 4)]
+
+
+@pytest.mark.parametrize("part", ["subset", "task_id"])
+def test_images_of_a_project_that_begins_anew_with_each_part_are_numbered(tmp_path: Path, part: str) -> None:
+    images = [f'<image id="{number}" name="{name}.jpg" {part}="{of}">{SQUARE}</image>'
+              for number, name, of in ((5, "a", "1"), (6, "b", "1"), (5, "c", "2"))]  # fmt: skip
+    path = tmp_path / "a.xml"
+    path.write_text(f"<annotations>{''.join(images)}</annotations>")
+    truth = formats.read_dataset(path)
+    assert truth.images.select("image_id", "file_name", part).rows() == [(0, "a.jpg", 1), (1, "b.jpg", 1), (2, "c.jpg", 2)]
+    assert truth.annotations["image_id"].to_list() == [0, 1, 2]
+    path.write_text(path.read_text().replace('id="6"', 'id="5"'))
+    with pytest.raises(DuplicateIdError, match="image_id is not unique where image_id is 5"):
+        formats.read_dataset(path)
 
 
 def test_without_labels_in_the_meta_those_of_the_shapes_are_the_categories(tmp_path: Path) -> None:
@@ -248,6 +262,7 @@ def one(**columns: Any) -> apf.Dataset:
         ({"angle": 7.0}, ("angle", "left out where the shape is no box, or less whole turns")),
         ({"code": "12"}, ("code", "comes back as another type")),
         ({"tags": ["a"]}, ("tags", "left out")),
+        ({"file_name": "b.jpg"}, ("file_name", "left out")),
         ({"keypoints": [1.0, 1, 2]}, ("keypoints", "left out")),
     ],
 )
@@ -258,6 +273,22 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, columns: dict[str, Any], lo
     again = formats.read_dataset(tmp_path / "a.xml").annotations
     if lost[0] in again.columns:
         assert again[lost[0]].to_list() != dataset.annotations[lost[0]].to_list()
+
+
+def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
+    dataset = one()
+    found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
+    lost = formats.write_results(found, tmp_path / "a.xml", "cvat", dataset=dataset)
+    assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
+    assert formats.read_results(tmp_path / "a.xml")["file_name"].to_list() == ["a.jpg"]
+
+
+@pytest.mark.parametrize("name", ["subset", "task_id"])
+def test_lists_are_lost_of_images_too(tmp_path: Path, name: str) -> None:
+    dataset = one()
+    dataset = apf.Dataset(dataset.images.with_columns(pl.lit([["a"]]).alias(name)), dataset.categories, dataset.annotations)
+    assert formats.write_dataset(dataset, tmp_path / "a.xml", "cvat").rows() == [("images", name, 1, "left out")]
+    assert name not in formats.read_dataset(tmp_path / "a.xml").images.columns
 
 
 def test_a_box_of_its_own_beside_a_mask_is_lost(tmp_path: Path) -> None:
@@ -305,6 +336,7 @@ BAD = {
     "label": ("<box/>", "a shape has no label"),
     "side": (SQUARE.replace('xtl="1"', ""), "xtl of a box is missing or not a finite number"),
     "number": (SQUARE.replace('"6"', '"six"'), "ybr of a box is missing or not a finite number"),
+    "reversed": (SQUARE.replace('"6"', '"1"'), "ybr of a box is less than ytl"),
     "nan": (SQUARE.replace('"6"', '"nan"'), "ybr of a box is missing or not a finite number"),
     "turn": (
         SQUARE.replace("xtl", 'rotation="x" xtl'),

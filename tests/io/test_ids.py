@@ -2,16 +2,18 @@
 
 from __future__ import annotations
 
+import json
+from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import IdTypeError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import ColumnError, IdTypeError, ParameterError, RowError, UnknownIdError
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco
-from apframe.io.ids import join_by_name, results_with_ids_of, with_ids_of
+from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 
 BOX = {"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}
 
@@ -74,6 +76,14 @@ def test_results_of_unknown_images_are_not_translated() -> None:
         results_with_ids_of(Boxes(), found, dataset(["a.jpg"], ["cat"]))
 
 
+def test_results_with_ids_of_another_type_are_not_translated() -> None:
+    found = pl.DataFrame({"detection_id": [1], "image_id": ["a"], "category_id": [2]})
+    with pytest.raises(
+        IdTypeError, match=r'^detections\.image_id holds strings, .* join them by name \(join_by_name="images"\)$'
+    ):
+        results_with_ids_of(Boxes(), found, dataset(["a.jpg"], ["cat"]))
+
+
 JOINS = {
     "as they are": (["val/a.jpg", "b.jpg"], ["val/a.jpg", "b.jpg"]),
     "without folders": (["val/a.jpg", "val/b.jpg"], ["a.jpg", "test/b.jpg"]),
@@ -85,32 +95,50 @@ JOINS = {
 @pytest.mark.parametrize(("files", "named"), JOINS.values(), ids=JOINS)
 def test_images_are_joined_by_file_name(files: list[str | None], named: list[str]) -> None:
     found = pl.DataFrame({"image_id": named})
-    assert join_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
+    assert with_ids_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
 
 
 def test_columns_of_names_come_before_ids() -> None:
     found = pl.DataFrame({"image_id": [0, 0], "file_name": ["b.jpg", "a.jpg"], "category_id": [0, 1], "name": ["dog", "cat"]})
-    joined = join_by_name(found, dataset(["a.jpg", "b.jpg"], ["cat", "dog"]), ["images", "categories"])
+    joined = with_ids_by_name(found, dataset(["a.jpg", "b.jpg"], ["cat", "dog"]), ["images", "categories"])
     assert joined.select("image_id", "category_id").rows() == [(2, 2), (1, 1)]
+
+
+def test_numbers_of_a_file_are_names_as_they_are_written(tmp_path: Path) -> None:
+    given = dataset(["000.jpg", "7.jpg"], ["cat"], 2)
+    row = {"image_id": 7, "category_id": "cat", "bbox": [1, 2, 3, 4], "score": 0.5}
+    for name, rows in {"whole": [row], "a double": [row | {"image_id": 7.0}]}.items():
+        path = tmp_path / f"{name}.json"
+        path.write_text(json.dumps(rows))
+        joined = apf.read_results(path, dataset=given, join_by_name=["images", "categories"])
+        assert joined.select("image_id", "category_id").rows() == [(2, 1)]
+
+
+def test_names_that_are_missing_are_refused() -> None:
+    found = {"image_id": ["a", None], "category_id": [1, 1], "score": [0.5, 0.5], **{side: [1.0, 1.0] for side in BOX}}
+    with pytest.raises(RowError, match="image_id is missing where detection_id is 2"):
+        apf.read_results(found, dataset=dataset(["a.jpg"], ["cat"]), join_by_name="images")
+    with pytest.raises(ColumnError, match=r"^detections: no column name or category_id to be joined by; there are image_id$"):
+        with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), dataset(["a.jpg"], ["cat"]), "categories")
 
 
 def test_unknown_and_ambiguous_names_are_refused() -> None:
     given = dataset(["x/a.jpg", "y/a.jpg"], ["cat", "cat"])
     with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; .* joined to the file_name of the images"):
-        join_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
+        with_ids_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
     with pytest.raises(
         RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; results cannot be joined by it"
     ):
-        join_by_name(pl.DataFrame({"image_id": ["a"]}), given, "images")
+        with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), given, "images")
     with pytest.raises(RowError, match=r"categories: name is not unique \('cat'\)"):
-        join_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "categories")
+        with_ids_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "categories")
     with pytest.raises(ParameterError, match="join_by_name takes images and categories, not 'files'"):
-        join_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "files")
+        with_ids_by_name(pl.DataFrame({"category_id": ["cat"]}), given, "files")
 
 
 def test_a_name_that_nobody_asks_for_may_be_ambiguous() -> None:
     given = dataset(["x/a.jpg", "y/a.jpg", "b.jpg"], ["cat"])
-    assert join_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
+    assert with_ids_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
 
 
 def test_evaluate_joins_when_asked_and_says_how_when_not() -> None:

@@ -265,7 +265,8 @@ def one(images: dict[str, Any] | None = None, **columns: Any) -> apf.Dataset:
         (one(mask='{"size":[3,4],"counts":[4,5,3]}'), ("annotations", "mask", "left out: not one polygon")),
         (one(angle=7.0), ("annotations", "angle", "left out of polygons, or less whole turns")),
         (one(region_id=7), ("annotations", "region_id", "comes back as text")),
-        (one(is_crowd=True), ("annotations", "is_crowd", "left out")),
+        (one(is_crowd=True), ("annotations", "is_crowd", "left out: crowds become ordinary objects")),
+        (one(file_name="b.jpg"), ("annotations", "file_name", "left out")),
         (one({"file_name": "x/a.jpg"}), ("images", "file_name", "without folders and address")),
         (one({"tags": ["wet"]}), ("images", "tags", "comes back as text")),
         (one({"lux": math.inf}), ("images", "lux", "left out: not finite")),
@@ -279,6 +280,14 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, dataset: apf.Dataset, lost:
     again = getattr(formats.read_dataset(tmp_path / "a.json"), lost[0])
     if lost[1] in again.columns:
         assert again[lost[1]].to_list() != getattr(dataset, lost[0])[lost[1]].to_list()
+
+
+def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
+    dataset = one()
+    found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
+    lost = formats.write_results(found, tmp_path / "a.json", "label_studio", dataset=dataset)
+    assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
+    assert formats.read_results(tmp_path / "a.json")["file_name"].to_list() == ["a.jpg"]
 
 
 def test_labels_that_nobody_used_are_lost(tmp_path: Path) -> None:
@@ -312,6 +321,7 @@ BAD = {
     "value": (region("car") | {"value": 1}, "value has no list of texts rectanglelabels; correct it"),
     "missing": (region("car", x=None), "x is missing; correct it"),
     "text": (region("car", width="3"), "width is not a number; correct it"),
+    "negative": (region("car", width=-3), "width is negative; correct it"),
     "size": (region("car") | {"original_width": "3"}, "original_width is not a number; correct it"),
     "points": (polygon("car", [1, 2, 3]), "points are not lists of two numbers; correct it"),
     "no points": (polygon("car"), "points are not lists of two numbers; correct it"),

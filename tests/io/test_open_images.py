@@ -15,7 +15,15 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning
+from apframe.exceptions import (
+    FormatError,
+    OutputError,
+    ParameterError,
+    RowError,
+    UnitWarning,
+    UnknownCategoryWarning,
+    UnknownIdError,
+)
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco
 from apframe.io.open_images import OpenImages
@@ -324,17 +332,29 @@ TABLES = {
         "",
         "boxes.csv: the file is empty",
     ),
+    "blank": (
+        "\n\n\n",
+        "boxes.csv: the file is empty",
+    ),
     "a missing column": (
         "ImageID,LabelName,XMin,YMin,YMax\n",
         "boxes.csv: no column XMax; there are ImageID, LabelName, XMin, YMin, YMax",
     ),
     "too many fields": (
         HEAD + "a,/m/cat,1,.1,.3,.1,.3,0,7\n",
-        "boxes.csv: cannot be read as CSV (found more fields than defined in 'Schema')",
+        "boxes.csv: not 8 fields, as in line 1, in line 2; correct these lines",
     ),
     "too few fields": (
-        HEAD + SOUND + "a,/m/cat,1,.1,.3\n",
-        "boxes.csv: YMin is not a finite number in line 3; correct these lines",
+        HEAD + SOUND + "\na,/m/cat,1,.1,.3,.1,.3\n",
+        "boxes.csv: not 8 fields, as in line 1, in line 4; correct these lines",
+    ),
+    "edges the wrong way round": (
+        HEAD + SOUND + "a,/m/cat,1,.3,.1,.1,.3,0\n",
+        "boxes.csv: XMax is less than XMin in line 3; correct these lines",
+    ),
+    "the same column twice": (
+        HEAD.replace("Confidence", " LabelName") + SOUND,
+        "boxes.csv: the column 'LabelName' stands twice; rename or remove one",
     ),
     "no image": (
         HEAD + ",/m/cat,1,.1,.3,.1,.3,0\n",
@@ -389,10 +409,13 @@ OTHERS = {
         {"labels.csv": "ImageID,LabelName,Confidence\na,/m/cat,0.7\n"},
         "labels.csv: Confidence is not 1 or 0 in line 2; take labels that people have verified, not those of a machine",
     ),
-    "a label without a description": (
-        {"labels.csv": "ImageID,LabelName,Confidence\na,/m/cow,1\n"},
-        "labels.csv: LabelName is not among the classes in class-descriptions-boxable.csv in line 2; add it "
-        "there, or remove these lines",
+    "a class described twice": (
+        {"class-descriptions-boxable.csv": CLASSES + "/m/cat,Kitten\n"},
+        "class-descriptions-boxable.csv: a class is described again in line 5; remove these lines",
+    ),
+    "an image listed twice": (
+        {"images.csv": "ImageID\na\na\nb\n"},
+        "images.csv: an image is listed again in line 3; remove these lines",
     ),
     "a hierarchy that is cut off": (
         {"hierarchy.json": HIERARCHY[:-5]},
@@ -426,12 +449,44 @@ def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
         apf.read_dataset(tmp_path / "boxes.csv")
 
 
-def test_an_image_listed_twice_is_refused(tmp_path: Path) -> None:
-    listed = {"images.csv": "ImageID\na\na\nb\n"}
-    with pytest.raises(
-        apf.exceptions.DuplicateIdError, match="images: image_id is not unique where image_id is 'a'; make the ids"
-    ):
-        apf.read_dataset(written(tmp_path, FOLDER | listed))
+def test_labels_of_classes_that_are_not_described_are_dropped_with_a_warning(tmp_path: Path) -> None:
+    labels = {"validation-annotations-human-imagelabels-boxable.csv": LABELS + "a,machine,/m/cow,1\nc,verification,/m/cow,0\n"}
+    sizes = {"image_sizes.csv": SIZES + "c.jpg,10,10\n"}
+    dropped = r"2 labels of classes that class-descriptions-boxable\.csv does not describe were dropped: '/m/cow'$"
+    with pytest.warns(UnknownCategoryWarning, match=dropped) as warned:
+        truth = apf.read_dataset(written(tmp_path, FOLDER | labels | sizes))
+    assert [warning.filename for warning in warned] == [__file__]
+    assert truth.images.select("image_id", "pos_category_ids", "neg_category_ids").rows() == [
+        ("a", ["/m/cat", "/m/dog"], []),
+        ("b", [], ["/m/dog"]),
+        ("c", [], []),
+    ]
+
+
+LOOSE = {
+    "blank lines": BOXES.replace("\na,xclick", "\n\na,xclick") + "\n\n",
+    "of Windows": BOXES.replace("\n", "\r\n") + "\r\n",
+    "blanks after commas in the first line": BOXES.replace(",", ", ", 12),
+    "a comma in quotes": BOXES.replace("xclick", '"x,click"').replace("0\n", "\n"),
+}
+
+
+@pytest.mark.parametrize("text", LOOSE.values(), ids=LOOSE)
+def test_what_changes_nothing_is_read(text: str, tmp_path: Path) -> None:
+    folder = written(tmp_path, {"boxes.csv": text, "image_sizes.csv": SIZES})
+    annotations = apf.read_dataset(folder / "boxes.csv").annotations
+    assert annotations.select("category_id", "x").rows() == [("/m/cat", 10), ("/m/dog", 50)]
+
+
+def test_lines_are_counted_with_blank_ones(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"boxes.csv": f"{HEAD}\n{SOUND}\na,/m/cat,1,.1,.3,.1,wide,0\n", "image_sizes.csv": SIZES})
+    with pytest.raises(FormatError, match=r"boxes\.csv: YMax is not a finite number in line 5; correct these lines$"):
+        apf.read_dataset(folder / "boxes.csv")
+
+
+def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
+    folder = written(tmp_path, FOLDER | {"._validation-annotations-bbox.csv": BOXES, ".class-descriptions.csv": "\0"})
+    assert apf.read_dataset(folder).annotations.height == 2
 
 
 BAD_RESULTS = {
@@ -451,9 +506,9 @@ BAD_RESULTS = {
         "ImageId,PredictionString\na,\na,/m/cat .5 0 0 1 1 /m/cat .5 0 0 1 wide\n",
         "found.csv: YMax is not a finite number in line 3; correct these lines",
     ),
-    "an unknown image": (
-        "ImageId,PredictionString\nc,/m/cat .5 0 0 1 1\n",
-        "found.csv: results of images that the data set does not have: 'c'; give the data set that they are of",
+    "edges the wrong way round": (
+        "ImageId,PredictionString\na,\na,/m/cat .5 0 0 1 1 /m/cat .5 0 .2 1 .1\n",
+        "found.csv: YMax is less than YMin in line 3; correct these lines",
     ),
 }
 
@@ -463,6 +518,15 @@ def test_bad_results_are_named(text: str, message: str, tmp_path: Path) -> None:
     truth = apf.read_dataset(written(tmp_path / "truth", FOLDER))
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
         apf.read_results(written(tmp_path / "found", {"found.csv": text}) / "found.csv", "open_images", dataset=truth)
+
+
+def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> None:
+    truth = written(tmp_path / "truth", FOLDER)
+    found = written(tmp_path / "found", {"found.csv": RESULTS + "c,/m/cat,0.99,0,1,0,1\n"}) / "found.csv"
+    with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):
+        apf.evaluate(truth, found, apf.OPEN_IMAGES)
+    known = apf.evaluate(truth, written(tmp_path / "known", {"found.csv": RESULTS}) / "found.csv", apf.OPEN_IMAGES)
+    assert_frame_equal(apf.evaluate(truth, found, apf.OPEN_IMAGES, unknown_images="drop").summary, known.summary)
 
 
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
@@ -480,7 +544,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="categories: the hierarchy has a cycle: 'c' is above itself; remove one of these"):
         apf.write_dataset(apf.Dataset(images, cycle, row | box), tmp_path / "truth", "open_images")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="file: this is a file; name a folder"):
+    with pytest.raises(OutputError, match="file: there is a file already; remove it or name another"):
         apf.write_dataset(apf.Dataset(images, {"category_id": ["c"]}, row | box), tmp_path / "file", "open_images")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

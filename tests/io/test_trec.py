@@ -332,7 +332,7 @@ BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
     "dict: text": ({"q": {"a": "1"}}, ColumnError, "runs: ids must be of one type, and values numbers"),
     "dict: ids of two types": ({"q": {"a": 1, 2: 1}}, ColumnError, "runs: ids must be of one type, and values numbers"),
     "dict: queries of two types": ({"q": {"a": 1}, 2: {"a": 1}}, ColumnError, "runs: ids must be of one type"),
-    "nothing": (None, ColumnError, "runs: a NoneType holds no columns; give a Polars"),
+    "nothing": (None, ColumnError, "runs: None holds no columns; give a Polars"),
     "a list": ([1, 2], ColumnError, "runs: a list holds no columns"),
 }  # fmt: skip
 

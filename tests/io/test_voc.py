@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, RowError
 from apframe.io.voc import Voc
+from tests.io.folders import written
 
 BOX = ["x", "y", "width", "height"]
 
@@ -55,14 +56,6 @@ OBJECT = "<annotation><object>{}</object></annotation>"
 NAME = "<name>dog</name>"
 CORNERS = "<bndbox><xmin>1</xmin><ymin>2</ymin><xmax>11</xmax><ymax>22</ymax></bndbox>"
 SOUND = OBJECT.format(NAME + CORNERS)
-
-
-def written(folder: Path, files: dict[str, str | bytes]) -> Path:
-    for name, content in files.items():
-        path = folder / name
-        path.parent.mkdir(parents=True, exist_ok=True)
-        path.write_bytes(content.encode() if isinstance(content, str) else content)
-    return folder
 
 
 def devkit(folder: Path, sets: dict[str, str], **files: str | bytes) -> Path:
@@ -169,6 +162,12 @@ def test_bad_splits(place: str, split: str | None, message: str, tmp_path: Path)
         apf.read_dataset(devkit(tmp_path, SETS, **FILES) / place, split=split)
 
 
+def test_a_file_that_is_no_image_set_is_refused(tmp_path: Path) -> None:
+    path = devkit(tmp_path, SETS, **FILES) / "Annotations" / "a.xml"
+    with pytest.raises(FormatError, match=r"a\.xml: an image set ends in \.txt; give one, or a folder of XML files$"):
+        apf.read_dataset(path, "voc")
+
+
 def test_a_split_where_there_are_no_image_sets(tmp_path: Path) -> None:
     with pytest.raises(ParameterError, match=r"Main: no image set 'val'$"):
         apf.read_dataset(devkit(tmp_path, {}, a=SOUND), split="val")
@@ -226,6 +225,7 @@ BAD_FILES: dict[str, tuple[str | bytes, str]] = {
         SOUND.replace("</object>", f"</object><object>{NAME}</object><object>{CORNERS + NAME}</object><object/>"),
         "b.xml: name is missing in object 4; correct it",
     ),
+    "edges the wrong way round": (SOUND.replace("11", "0.5"), "b.xml: xmax is less than xmin in object 1; correct it"),
     "text for a number": (SOUND.replace("22", "low"), "b.xml: ymax is not a finite number in object 1; correct it"),
     "not finite": (SOUND.replace("22", "NaN"), "b.xml: ymax is not a finite number in object 1; correct it"),
     "text for a width": (
@@ -252,7 +252,6 @@ def test_further_bad_files_are_counted(tmp_path: Path) -> None:
 
 
 BAD_VALUES = {
-    "negative": (SOUND.replace("11", "0.5"), "annotations: width is negative where annotation_id is 1"),
     "a fraction of a pixel": (
         "<annotation><size><width>99.5</width></size></annotation>",
         "images: image_width is not a whole number where image_id is 'a'",
@@ -269,6 +268,19 @@ def test_values_that_cannot_be_right_are_refused(content: str, message: str, tmp
 def test_a_folder_without_xml_files(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"holds no XML file$"):
         apf.read_dataset(written(tmp_path, {"a.txt": "a"}), "voc")
+
+
+def test_hidden_files_are_passed_over_and_endings_may_be_in_upper_case(tmp_path: Path) -> None:
+    folder = written(tmp_path, {"Annotations/._a.xml": b"\0", "Annotations/A.XML": SOUND, "ImageSets/Main/._x.txt": b"\0",
+                                "ImageSets/Main/VAL.TXT": "A\n"})  # fmt: skip
+    for path in (folder, folder / "Annotations", folder / "ImageSets" / "Main" / "VAL.TXT"):
+        assert apf.read_dataset(path).images["image_id"].to_list() == ["A"]
+
+
+def test_a_blank_in_the_name_of_an_image_is_named(tmp_path: Path) -> None:
+    folder = devkit(tmp_path, {"val": "a\nmy image 1\n"}, **{"a": SOUND, "my image 1": SOUND})
+    with pytest.raises(FormatError, match=r"val\.txt: the name of an image has a blank in line 2; a name ends there: rename"):
+        apf.read_dataset(folder)
 
 
 # ---- results
@@ -319,8 +331,8 @@ def test_bad_results_are_named(files: dict[str, str | bytes], message: str, tmp_
         apf.read_results(written(tmp_path, named), "voc")
 
 
-def test_negative_sizes_of_results_are_refused(tmp_path: Path) -> None:
-    with pytest.raises(RowError, match="width is negative where detection_id is 1"):
+def test_results_that_end_before_they_begin_are_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"dog\.txt: xmax is less than xmin in line 1; correct these lines$"):
         apf.read_results(written(tmp_path, {"dog.txt": "a .5 3 2 1 4\n"}), "voc")
 
 
@@ -349,7 +361,9 @@ XML_TEXT = st.text(
     min_size=1,
 )
 TRIMMED = XML_TEXT.filter(lambda text: pl.Series([text]).str.strip_chars().item() == text)
-FILE_NAMES = st.text(st.characters(categories=("L", "N", "P", "S"), exclude_characters="/\\"), min_size=1, max_size=8)
+FILE_NAMES = st.text(st.characters(categories=("L", "N", "P", "S"), exclude_characters="/\\"), min_size=1, max_size=8).filter(
+    lambda name: name[0] != "."
+)
 FLAGS = st.booleans() | st.none()
 
 
@@ -501,7 +515,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("categories", "supercategory", 1, "left out"),
         ("annotations", "width", 1, "rounded: the files say where the box ends"),
         ("annotations", "area", 1, "becomes that of the box"),
-        ("annotations", "is_crowd", 1, "left out"),
+        ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
         ("annotations", "occluded", 1, "left out, neither true nor false"),
         ("annotations", "pose", 1, "left out, no text"),
         ("categories", None, 1, "without annotations: left out"),
@@ -538,11 +552,11 @@ NOT_WRITTEN: dict[str, tuple[Callable[[], apf.Dataset], str]] = {
     "class without a name": (named(category=""), "categories: VOC cannot hold the name ''; change it"),
     "control characters": (
         named(category="d\x01g"),
-        r"annotations: XML cannot hold the characters of category_id 'd\x01g'; change it",
+        r"XML cannot hold the character '\x01', which ends '<name>d\x01'; remove it",
     ),
     "control characters in attributes": (
         lambda: truth_of(pose=["\ufffe"]),
-        r"annotations: XML cannot hold the characters of pose '\ufffe'; change it",
+        r"XML cannot hold the character '\ufffe', which ends '<pose>\ufffe'; remove it",
     ),
     "no box": (
         lambda: truth_of(x=[None], y=[None], width=[None], height=[None], mask=["[]"]),

@@ -15,21 +15,14 @@ from PIL import Image
 from polars.testing import assert_frame_equal, assert_series_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning
+from apframe.exceptions import FormatError, OutputError, ParameterError, RowError, UnitWarning, UnknownIdError
 from apframe.io.boxes import Boxes
 from apframe.io.yolo import Yolo
+from tests.io.folders import written
 
 BOX = ["x", "y", "width", "height"]
 SIZES = "image_id,image_width,image_height\na,100,50\nb,200,80\n"
 CONFIG = "val: images/val\nnames: [cat, dog]\n"
-
-
-def written(folder: Path, texts: dict[str, str]) -> Path:
-    """A folder with text files, by their paths in it."""
-    for name, text in texts.items():
-        (folder / name).parent.mkdir(parents=True, exist_ok=True)
-        (folder / name).write_text(text)
-    return folder
 
 
 def picture(path: Path, width: int, height: int, orientation: int = 1) -> None:
@@ -157,9 +150,27 @@ def test_images_without_a_label_file_are_empty(tmp_path: Path) -> None:
     assert truth.images["image_id"].to_list() == ["a", "b", "c"]
 
 
-def test_a_list_of_classes_among_the_labels_is_no_image(tmp_path: Path) -> None:
-    truth = apf.read_dataset(small(tmp_path, **{"labels/val/classes.txt": "cat\ndog\n"}))
+@pytest.mark.parametrize("classes", ["cat\ndog\n", "0\n1\n", ""])
+def test_a_list_of_classes_among_the_labels_is_no_image(classes: str, tmp_path: Path) -> None:
+    truth = apf.read_dataset(small(tmp_path, **{"labels/val/classes.txt": classes}))
     assert truth.images["image_id"].to_list() == ["a", "b"]
+
+
+def test_an_image_may_be_called_classes(tmp_path: Path) -> None:
+    sizes = {"file_name": ["a", "b", "classes"], "image_width": [9] * 3, "image_height": [9] * 3}
+    truth = apf.read_dataset(small(tmp_path, **{"labels/val/classes.txt": "0 .5 .5 .2 .4\n"}), image_sizes=sizes)
+    assert truth.annotations["image_id"].to_list() == ["a", "classes"]
+
+
+def test_hidden_files_are_passed_over(tmp_path: Path) -> None:
+    folder = small(tmp_path, **{"labels/val/._a.txt": "\0", "images/val/._a.jpg": "\0", "._data.yaml": "\0"})
+    assert apf.read_dataset(folder).images["image_id"].to_list() == ["a", "b"]
+
+
+def test_images_of_one_name_in_two_folders_are_named(tmp_path: Path) -> None:
+    folder = small(tmp_path, config="val: images\nnames: [cat, dog]\n", **{"labels/train/a.txt": ""})
+    with pytest.raises(FormatError, match=r"two images of val have one name: .*train/a\.txt and .*val/a\.txt; rename one"):
+        apf.read_dataset(folder)
 
 
 def test_images_with_the_same_label_file_are_named(tmp_path: Path) -> None:
@@ -268,7 +279,8 @@ NAME = st.one_of(
 
 @st.composite
 def datasets(draw: st.DrawFn, shape: str = "box") -> apf.Dataset:
-    images = draw(st.lists(st.text("ab7_. Ä", min_size=1, max_size=4), min_size=1, max_size=4, unique=True))
+    names = st.text("ab7_. Ä", min_size=1, max_size=4).filter(lambda name: name[0] != ".")
+    images = draw(st.lists(names, min_size=1, max_size=4, unique=True))
     images.sort(key=lambda name: f"{name}.txt")
     sizes = [draw(st.tuples(SIDES, SIDES)) for _ in images]
     names = dict(enumerate(draw(st.lists(NAME, min_size=1, max_size=3))))
@@ -350,12 +362,13 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("images", "weather", 1, "left out"),
         ("categories", "category_id", 2, "numbered anew"),
         ("annotations", "annotation_id", 1, "numbered anew, from 1"),
-        ("annotations", "is_crowd", 1, "left out"),
+        ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
         ("annotations", "mask", 2, "left out: not one polygon"),
         ("annotations", "x", 1, "becomes that of the polygon"),
         ("annotations", "y", 1, "becomes that of the polygon"),
         ("annotations", "width", 1, "becomes that of the polygon"),
         ("annotations", "height", 1, "becomes that of the polygon"),
+        ("annotations", "area", 1, "becomes that of the polygon's box"),
     ]
     assert {str(path.relative_to(tmp_path)): path.read_text() for path in tmp_path.rglob("*.*")} == {
         "truth/data.yaml": "val: images/val\nnames:\n  0: cat\n  1: '5'\n",
@@ -366,6 +379,21 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     again = apf.read_dataset(tmp_path / "truth").annotations
     assert again.select(*BOX).row(2) == (0, 0, 5, 5)
     assert again["mask"].to_list() == [[pytest.approx(square)], None, [triangle], None]
+
+
+def test_annotations_with_a_score_and_categories_with_keypoints_are_written(tmp_path: Path) -> None:
+    people = {"category_id": [0], "name": ["person"], "keypoints": ['["nose"]']}
+    row = {"image_id": ["a"], "category_id": [0], "x": [1], "y": [2], "width": [3], "height": [4]}
+    dataset = apf.Dataset(
+        {"image_id": ["a"], "image_width": [10], "image_height": [20]},
+        people,
+        row | {"keypoints": [[1.0, 2, 2]], "score": [0.5]},
+    )
+    assert apf.write_dataset(dataset, tmp_path / "truth", "yolo").rows() == [
+        ("categories", "keypoints", 1, "left out"),
+        ("annotations", "score", 1, "left out"),
+    ]
+    assert apf.read_dataset(tmp_path / "truth").annotations["keypoints"].to_list() == [pytest.approx([1, 2, 2])]
 
 
 def test_keypoints_are_filled_up_and_displace_masks(tmp_path: Path) -> None:
@@ -396,6 +424,8 @@ LINES = {
     "a fraction of a class": ("0.5 .5 .5 .2 .4\n", "a.txt: class is not a whole number from 0 in line 1; correct these lines"),
     "a class without a name": ("\n2 .5 .5 .2 .4\n", "a.txt: class is not among the names in data.yaml in line 2; add its name, "
                                "or correct these lines"),
+    "a negative width": ("0 .5 .5 .2 .4\n0 .5 .5 -.2 .4\n0 .1 .2 -.1 -.2 .3 .3\n",
+                         "a.txt: width or height is negative in line 2; correct these lines"),
     "pixels": ("0 320 240 64 48\n",
                "a.txt: these look like pixels in line 1; YOLO has fractions of the image: divide by its size"),
 }  # fmt: skip
@@ -446,10 +476,11 @@ def test_what_is_wrong_in_data_yaml_is_said(text: str, message: str, tmp_path: P
         apf.read_dataset(folder, "yolo")
 
 
-def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
-    (small(tmp_path) / "labels" / "val" / "a.txt").write_bytes(b"0 .5 .5 .2 .4\n\xff\n")
-    with pytest.raises(FormatError, match=r"a\.txt: line 2 is not UTF-8 text \(invalid start byte\); convert the file$"):
-        apf.read_dataset(tmp_path)
+def test_a_file_that_is_no_data_yaml_is_refused(tmp_path: Path) -> None:
+    path = small(tmp_path) / "image_sizes.csv"
+    message = r"image_sizes\.csv: a data\.yaml ends in \.yaml or \.yml; give that file, or the folder that holds it$"
+    with pytest.raises(FormatError, match=message):
+        apf.read_dataset(path, "yolo")
 
 
 def test_a_folder_without_data_yaml_is_refused(tmp_path: Path) -> None:
@@ -473,15 +504,30 @@ def test_bad_lines_of_results_are_named(text: str, message: str, tmp_path: Path)
         apf.read_results(found, "yolo", dataset=apf.read_dataset(small(tmp_path / "truth")))
 
 
-def test_results_need_their_images_and_sizes(tmp_path: Path) -> None:
+def test_results_need_the_sizes_of_their_images(tmp_path: Path) -> None:
     found = written(tmp_path / "found", {"c.txt": "0 .5 .5 .2 .4 .5\n"})
     truth = apf.read_dataset(small(tmp_path / "truth"))
-    with pytest.raises(FormatError, match="found: results of images that the data set does not have: 'c'; give the data set"):
-        apf.read_results(found, dataset=truth)
     with pytest.raises(FormatError, match="found: the data set has not one size of the images 'c'; give their image_width and"):
         apf.read_results(found, dataset=apf.Dataset({"image_id": ["c"]}, truth.categories, {}))
     with pytest.raises(ParameterError, match="found: boxes are fractions of their images; give the data set that these are"):
         apf.read_results(found)
+
+
+def test_results_of_unknown_images_are_refused_dropped_or_reported(tmp_path: Path) -> None:
+    line = "1 .5 .5 .2 .4 .5\n"
+    truth, found = small(tmp_path / "truth"), written(tmp_path / "found", {"a.txt": line, "c.txt": line})
+    with pytest.raises(UnknownIdError, match=r"image_id is not among the images .*unknown: 'c'"):
+        apf.evaluate(truth, found)
+    assert apf.evaluate(truth, found, unknown_images="drop").summary["value"][0] == pytest.approx(1)
+    assert apf.check(truth, found).filter(pl.col("check") == "unknown_image")["n_rows"].to_list() == [1]
+
+
+@pytest.mark.parametrize("place", ["labels/classes.txt", "classes.txt"])
+@pytest.mark.parametrize("classes", ["cat\ndog\n", "0\n1\n"])
+def test_a_list_of_classes_is_no_file_of_results(place: str, classes: str, tmp_path: Path) -> None:
+    found = written(tmp_path / "found", {"labels/a.txt": "1 .5 .5 .2 .4 .5\n", place: classes})
+    assert Yolo().is_results(found)
+    assert apf.read_results(found, dataset=apf.read_dataset(small(tmp_path / "truth")))["image_id"].to_list() == ["a"]
 
 
 def test_an_empty_folder_holds_no_results(tmp_path: Path) -> None:

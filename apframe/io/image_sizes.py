@@ -10,7 +10,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_line, listed
-from apframe.io.files import decoded, read_unpacked
+from apframe.io.documents import read_csv
+from apframe.io.files import write_text
 from apframe.io.ids import stems
 from apframe.schema import ID, Dataset, is_known, refuse_rows, to_polars
 
@@ -149,6 +150,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     """Results with the sizes of their images, in Float64.
 
     Images are found by their id, or by the name of their file without folders and ending: by that alone where ids are numbers.
+    Those that the data set does not have are taken for 1 x 1: evaluating refuses or drops such results, whatever their boxes.
 
     Parameters
     ----------
@@ -164,7 +166,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     ParameterError
         there is no data set
     FormatError
-        images that it does not have, or of which it has no size
+        images of which it has no size, or several
 
     >>> dataset = Dataset({"image_id": ["a"], "image_width": [640], "image_height": [480]}, {"category_id": [1]}, {})
     >>> with_sizes_of(pl.DataFrame({"image_id": ["a"]}), dataset, Path("found")).rows()
@@ -174,17 +176,10 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
         raise ParameterError(f"{path}: boxes are fractions of their images; give the data set that these are results of")
     images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
     by_name = pl.coalesce(stems(pl.col("file_name")), pl.col("image_id").cast(pl.String)).alias("image_id")
-    for called in [by_name] if images["image_id"].dtype == ID else [pl.col("image_id"), by_name]:
-        known = images.select(called, *SIZE).unique(maintain_order=True)
-        is_there = is_known(asked, known["image_id"])
-        if is_there.all():
-            break
-    if not is_there.all():
-        which = listed(asked.filter(~is_there).to_list())
-        raise FormatError(
-            f"{path}: results of images that the data set does not have: {which}; give the data set that they are of"
-        )
-    known = known.filter(pl.col("image_id").is_in(asked.implode()))
+    ways = [by_name] if images["image_id"].dtype == ID else [pl.col("image_id"), by_name]
+    called = [images.select(way, *SIZE).unique(maintain_order=True) for way in ways]
+    asked_for = [each.filter(is_known(each["image_id"], asked)) for each in called]
+    known = max(asked_for, key=lambda each: each["image_id"].n_unique())
     unsized = known.filter(known["image_id"].is_duplicated() | _is_unsized(known))["image_id"].unique(maintain_order=True)
     if len(unsized):
         which = listed(unsized.to_list())
@@ -192,7 +187,8 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
             f"{path}: the data set has not one size of the images {which}; give their image_width and image_height"
         )
     sizes = known.cast(dict.fromkeys(SIZE, pl.Float64))
-    return found.join(sizes, on="image_id", how="left", maintain_order="left")
+    sized = found.join(sizes, on="image_id", how="left", maintain_order="left")
+    return sized.with_columns(pl.col(SIZE).fill_null(1.0))
 
 
 def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: Sequence[str]) -> pl.DataFrame:
@@ -236,25 +232,7 @@ def refuse_far(table: str, frame: pl.DataFrame, fractions: pl.Series) -> None:
 
 def write_image_sizes(images: pl.DataFrame, folder: Path) -> None:
     """Write `IMAGE_SIZES`, which `read_image_sizes` reads back."""
-    images.select("image_id", "file_name", *SIZE).write_csv(folder / IMAGE_SIZES)
-
-
-def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
-    """A CSV file, plain or gzip, all columns as text; empty fields are null, `""` is not.
-
-    Raises
-    ------
-    FormatError
-        a file that is missing, empty, no UTF-8 text, or no CSV
-    """
-    content = read_unpacked(path)
-    try:
-        return pl.read_csv(content, has_header=has_header, infer_schema=False)
-    except pl.exceptions.NoDataError:
-        raise FormatError(f"{path}: the file is empty") from None
-    except pl.exceptions.PolarsError as error:
-        decoded(path, content)
-        raise FormatError(f"{path}: cannot be read as CSV ({first_line(error)})") from error
+    write_text(folder / IMAGE_SIZES, images.select("image_id", "file_name", *SIZE).write_csv())
 
 
 def _is_unsized(images: pl.DataFrame) -> pl.Series:

@@ -1,0 +1,191 @@
+"""Rows of JSON objects, with fields as COCO calls them, as columns and back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from itertools import chain, compress, count
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, RowError
+from apframe.schema import BOX, FLAT_LISTS, TABLES, split_boxes
+
+# What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
+# lists of categories, and shapes that COCO does not have.
+SHAPES = {
+    "keypoints": "numbers", "segmentation": "json", "corners": "numbers", "angle": "number", "start_time": "number",
+    "end_time": "number",
+}  # fmt: skip
+FIELDS = {
+    "images": {
+        "id": "id", "width": "number", "height": "number", "file_name": "text", "pos_category_ids": "ids",
+        "neg_category_ids": "ids", "not_exhaustive_category_ids": "ids",
+    },
+    "categories": {"id": "id", "name": "text", "supercategory": "text", "parent_ids": "ids"},
+    "annotations": {
+        "id": "id", "image_id": "id", "category_id": "id", "bbox": "box", "area": "number", "iscrowd": "number",
+        "ignore": "number", "num_keypoints": "number", **SHAPES,
+    },
+    "detections": {"image_id": "id", "category_id": "id", "score": "number", "bbox": "box", **SHAPES},
+}  # fmt: skip
+OPTIONAL = {
+    "ignore", "iscrowd", "num_keypoints", "pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids", "parent_ids",
+    *SHAPES,
+}  # fmt: skip
+# COCO's names of canonical columns, where they differ
+_NAMES = {
+    "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
+    "categories": {"id": "category_id"},
+    "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", "segmentation": "mask"},
+    "detections": {"segmentation": "mask"},
+}
+_CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
+
+
+def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
+    """Rows of JSON objects as columns under their own names; and which of these are JSON text, for want of one plain type.
+
+    With `attributes_only`, what `json_scan` reads is left out.
+    """
+
+    def refuse(wrong: list[bool], problem: str, remedy: str = "") -> None:
+        _refuse(table, rows, wrong, problem, remedy)
+
+    refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
+    columns, as_json = [], set()
+    for name in dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows))):
+        kind = FIELDS[table].get(name)
+        if attributes_only and kind not in (None, "json"):
+            continue
+        values = [row.get(name) for row in rows]
+        types = set(map(type, values)) - {type(None)}
+        if kind in ("id", "ids", "number", "box", "numbers"):
+            columns.append(_known(refuse, name, kind, values))
+        elif kind == "text":
+            columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
+        elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
+            columns.append(pl.Series(name, values, (pl.Float64 if float in types else pl.Int64) if types else pl.Null))
+        elif kind is None and types in ({bool}, {str}):
+            columns.append(pl.Series(name, values))
+        else:
+            separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
+            texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
+            columns.append(pl.Series(name, texts, pl.String))
+            if kind is None:
+                as_json.add(name)
+    frame = pl.DataFrame(columns)
+    return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+
+
+def lacks_box(first: dict[str, Any]) -> bool:
+    """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
+    return not first.get("bbox") and bool({"segmentation", "keypoints", "corners", "start_time"} & first.keys())
+
+
+def _plain(value: Any) -> Any:
+    """What JSON does not hold, but results in memory may: the bytes of pycocotools' run-lengths, arrays."""
+    if isinstance(value, bytes):
+        return value.decode("ascii")
+    if hasattr(value, "tolist"):
+        return value.tolist()
+    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
+
+
+def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any]) -> pl.Series:
+    """A known field as a column of its type, or an error that names the rows of another type."""
+    number = (int, float)
+    if kind == "id" and set(map(type, values)) == {int} and max(map(abs, values)) < 2**63:
+        return pl.Series(name, values, pl.Int64)
+    if kind == "id":
+        of_first = (str,) if isinstance(next((v for v in values if v is not None), None), str) else number
+        wrong = [v is not None and (not isinstance(v, of_first) or isinstance(v, bool)) for v in values]
+        refuse(wrong, f"{name} is not {'a string, as in the first row' if of_first == (str,) else 'a number'}")
+        if of_first == number:
+            refuse([v is not None and abs(v) >= 2**63 for v in values], f"{name} is too large")
+        types = set(map(type, values)) - {type(None)}
+        return pl.Series(name, values, pl.Float64 if float in types else pl.String if str in types else pl.Int64)
+    if kind == "ids":
+        refuse([v is not None and not _are_ids(v) for v in values], f"{name} is not a list of ids")
+        is_text = any(isinstance(n, str) for v in values if v for n in v)
+        return pl.Series(name, values, pl.List(pl.String if is_text else pl.Float64), strict=False)
+    if kind == "number":
+        if not set(map(type, values)) <= {int, float, type(None)}:
+            refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
+        return pl.Series(name, values, pl.Float64)
+    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
+    refuse([not ok for ok in is_list], f"{name} is not a list of numbers", FLAT_LISTS.get(name, ""))
+    return pl.Series(name, values, pl.List(pl.Float64))
+
+
+def _are_ids(value: Any) -> bool:
+    types = {type(item) for item in value} if isinstance(value, list) else {list}
+    return types <= {str} or types <= {int, float, type(None)}
+
+
+def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str, remedy: str) -> None:
+    """An error that names the rows by their ids, or by their places where some of them have none."""
+    if any(wrong):
+        ids = [row.get("id") if isinstance(row, dict) else None for row in compress(rows, wrong)]
+        if table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
+            raise RowError(table, problem, "row", compress(count(1), wrong), f"correct these rows{remedy}")
+        raise RowError(table, problem, TABLES[table][0].name, ids, f"correct these rows{remedy}")
+
+
+def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """COCO's columns under their canonical names, the box as four columns."""
+    canonical_columns = {column.name for column in TABLES[table]}
+    names = _NAMES[table]
+    clashes = {name for name in frame.columns if name in canonical_columns and name not in FIELDS[table]}
+    frame = frame.rename({name: name + _CLASH for name in clashes} | {k: v for k, v in names.items() if k in frame.columns})
+    has_shape = bool({"mask", *SHAPES} & set(frame.columns))
+    if "bbox" in frame.columns and not frame["bbox"].count() and (has_shape or frame.height):
+        return frame.drop("bbox")  # the boxes will be made of the other shape, or an error says what there is instead
+    return split_boxes(table, frame) if "bbox" in frame.columns else frame
+
+
+def json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
+    """The rows as the text of a JSON list of objects, without their nulls; of results the first row has all fields.
+
+    Attributes with the names of fields that COCO has are left out.
+    """
+    frame = frame.drop(clashing_attributes(table, frame))
+    _refuse_bitmaps(table, frame)
+    raw = as_json | {"segmentation"} if frame.schema.get("mask") == pl.String else as_json
+    names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
+    if "x" in frame.columns:
+        has_box = pl.all_horizontal(pl.col(BOX).is_not_null())  # boxes may be left to be made of another shape
+        frame = frame.with_columns(bbox=pl.when(has_box).then(pl.concat_list(BOX))).drop(BOX)
+    frame = frame.with_columns(pl.col(name).cast(pl.Int8) for name in ("is_crowd", "ignore") if name in frame.columns)
+    clashes = {column.name + _CLASH: column.name for column in TABLES[table] if column.name not in FIELDS[table]}
+    frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})
+    fields = []
+    for name in frame.columns:
+        encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)
+        text = pl.lit(json.dumps(name) + ":") + pl.col(name) if name in raw else encoded
+        is_column = table == "detections" and bool(frame[name].count())  # which readers see from the first row
+        null = pl.when(is_column & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
+        fields.append(pl.when(pl.col(name).is_not_null()).then(text).otherwise(null))
+    rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
+    return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
+
+
+def clashing_attributes(table: str, frame: pl.DataFrame) -> list[str]:
+    """The columns of a frame that are no canonical ones, but called as a field that COCO has.
+
+    >>> clashing_attributes("annotations", pl.DataFrame({"annotation_id": [1], "id": [7], "colour": ["red"]}))
+    ['id']
+    """
+    canonical_columns = {column.name for column in TABLES[table]}
+    return [name for name in frame.columns if name in FIELDS[table] and name not in canonical_columns]
+
+
+def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
+    dtype = frame.schema.get("mask")
+    pixel = getattr(getattr(dtype, "inner", None), "inner", None)
+    if pixel is not None and (pixel.is_integer() or pixel == pl.Boolean):
+        raise ColumnError(
+            f"{table}.mask: bitmaps, {dtype}, cannot be written: COCO's JSON holds run lengths and polygons; "
+            "pycocotools.mask.encode makes run lengths of a bitmap (polygons are lists of floats)"
+        )

@@ -1,0 +1,26 @@
+"""Images and classes of formats that know them by names alone."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import polars as pl
+
+
+def image_ids(paths: Sequence[Path]) -> pl.Series:
+    """`image_id`: images that are called as these files without their ending.
+
+    >>> image_ids([Path("labels/000007.b.txt")]).to_list()
+    ['000007.b']
+    """
+    return pl.Series("image_id", [path.stem for path in paths], dtype=pl.String)
+
+
+def categories_of(annotations: pl.DataFrame) -> pl.DataFrame:
+    """The categories that occur, by name.
+
+    >>> categories_of(pl.DataFrame({"category_id": ["dog", "cat", "dog"]})).rows()
+    [('cat', 'cat'), ('dog', 'dog')]
+    """
+    return annotations.select(category_id=pl.col("category_id").unique().sort()).with_columns(name="category_id")
