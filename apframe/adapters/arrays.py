@@ -32,7 +32,7 @@ _DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
 
 
 def as_array(values: Any) -> np.ndarray:
-    """An array from an array, a list or a tensor of any device and type; nothing of the tensor's library is imported.
+    """An array from an array, a list, or tensors of any device and type, of whose library nothing is imported.
 
     >>> as_array([1, 2]).tolist()
     [1, 2]
@@ -43,7 +43,20 @@ def as_array(values: Any) -> np.ndarray:
             return np.asarray(tensor.numpy())
         except TypeError:  # a type that NumPy does not have, as bfloat16; all of them are exact in 32 bits
             return np.asarray(tensor.float().numpy())
+    if isinstance(values, (list, tuple)) and any(hasattr(each, "detach") for each in values):
+        values = [as_array(each) for each in values]
     return np.asarray(values)
+
+
+def check_box_format(box_format: str) -> None:
+    """An error where a box_format is unknown.
+
+    >>> check_box_format("yxyx")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: box_format is one of xyxy, xywh, cxcywh, not 'yxyx'
+    """
+    if box_format not in BOX_FORMATS:
+        raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
 
 
 def tabulate(
@@ -89,8 +102,7 @@ def tabulate(
     >>> tabulate("outputs", [one], [5], ["boxes"]).rows()
     [(5, 7, 1.0, 2.0, 3.0, 2.0)]
     """
-    if box_format not in BOX_FORMATS:
-        raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
+    check_box_format(box_format)
     refuse_items(source, [not isinstance(item, Mapping) for item in items], "the item is not a dict", "give one for each image")
     refuse_items(source, [item.get("labels") is None for item in items], "labels is missing", "give labels for each image")
     given = [name for name in optional if any(item.get(name) is not None for item in items)]
@@ -229,7 +241,7 @@ def _or_broken(values: Any) -> np.ndarray:
     """The array; where none can be made, as of lists of different lengths, one that is refused."""
     try:
         return as_array(values)
-    except (TypeError, ValueError):
+    except (TypeError, ValueError, RuntimeError):  # the last are those of tensors
         return np.array(None)
 
 

@@ -46,16 +46,20 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
     foreign = [not hasattr(each, "xyxy") for each in detections]
     refuse_items("detections", foreign, "no Detections of supervision", "give one for each image")
     ids = check_ids("detections", len(detections), image_ids)
-    frame = tabulate_detections("detections", [_arrays(each) for each in detections], ids, iou_type)
     numbers = [len(each.xyxy) for each in detections]
+    for name in ("confidence", "class_id"):  # without which nothing is found, but the names of the fields are the library's
+        missing = [n > 0 and getattr(each, name, None) is None for n, each in zip(numbers, detections, strict=True)]
+        refuse_items("detections", missing, f"{name} is missing", f"give {name} for each image")
     attributes = {
-        "name": [(getattr(each, "data", None) or {}).get("class_name") for each in detections],
-        "tracker_id": [getattr(each, "tracker_id", None) for each in detections],
-    }
+        name: [getattr(each, name, None) for each in detections] for name in ("confidence", "class_id", "mask", "tracker_id")
+    } | {"name": [(getattr(each, "data", None) or {}).get("class_name") for each in detections]}
     for name, given in attributes.items():
+        differs = [values is not None and len(values) != n for n, values in zip(numbers, given, strict=True)]
+        refuse_items("detections", differs, f"{name} has not as many rows as xyxy", "give a row for each object")
+    frame = tabulate_detections("detections", [_arrays(each) for each in detections], ids, iou_type)
+    for name in ("name", "tracker_id"):
+        given = attributes[name]
         parts = [[None] * n if values is None else as_array(values).tolist() for n, values in zip(numbers, given, strict=True)]
-        differs = [len(part) != n for n, part in zip(numbers, parts, strict=True)]
-        refuse_items("detections", differs, f"{name} has not as many rows as boxes", "give a row for each object")
         if any(values is not None for values in given):
             frame = frame.with_columns(pl.Series(name, [value for part in parts for value in part]))
     return canonical_batch(frame)

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import copy
 from collections.abc import Sequence
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.adapters.arrays import BOX_FORMATS, Item, tabulate, tabulate_detections
+from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
 from apframe.evaluation import Evaluation, evaluate
 from apframe.exceptions import ParameterError
@@ -37,11 +38,12 @@ class MeanAveragePrecision:
         also give the numbers of every class
     average
         "macro", the mean over classes; or "micro", where all classes count as one
+    extended_summary
+        refused where it is True: `evaluation` has what it is for
 
-    Not kept: `extended_summary` and `backend` (what they are for is in `evaluation`), plots, and the synchronisation of
-    processes (`apframe.Evaluator` merges). Differences on purpose: with [1, 10, 300] `map` is at 300 as documented, where
-    torchmetrics gives -1; with "segm", images without annotations count; with both types, "micro" and `class_metrics`, both are
-    "micro", where torchmetrics leaves the second "macro".
+    Not kept: `backend`, plots, and the synchronisation of processes (`apframe.Evaluator` merges). Differences on purpose: with
+    [1, 10, 300] `map` is at 300 as documented, where torchmetrics gives -1; with "segm", images without annotations count; with
+    both types, "micro" and `class_metrics`, both are "micro", where torchmetrics leaves the second "macro".
 
     >>> metric = MeanAveragePrecision()
     >>> found = {"boxes": [[258.0, 41.0, 606.0, 285.0]], "scores": [0.5], "labels": [0]}
@@ -58,10 +60,12 @@ class MeanAveragePrecision:
         rec_thresholds: Sequence[float] | None = None,
         max_detection_thresholds: Sequence[int] | None = None,
         class_metrics: bool = False,
+        extended_summary: bool = False,
         average: str = "macro",
     ) -> None:
-        if box_format not in BOX_FORMATS:
-            raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
+        check_box_format(box_format)
+        if extended_summary:
+            raise ParameterError("extended_summary: call evaluation(), which has pairs, matches, curves and arrays()")
         self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not self.iou_types or not set(self.iou_types) <= _ARRAYS.keys():
             raise ParameterError(f'iou_type is "bbox", "segm" or a tuple of them, not {iou_type!r}')
@@ -85,6 +89,14 @@ class MeanAveragePrecision:
         self._n_images = 0
         self._found: dict[str, list[pl.DataFrame]] = {name: [] for name in self.iou_types}
         self._expected: list[pl.DataFrame] = []
+
+    def __call__(self, preds: Sequence[Item], target: Sequence[Item]) -> dict[str, Any]:
+        """Add images as `update` does; the numbers of these alone."""
+        batch = copy.copy(self)
+        batch.reset()
+        batch.update(preds, target)
+        self.update(preds, target)
+        return batch.compute()
 
     def update(self, preds: Sequence[Item], target: Sequence[Item]) -> None:
         """Add images: what was found on each, and what there is.

@@ -1,31 +1,33 @@
 """`COCO`: a data set, or results on one, as tables; and as pycocotools' dictionaries once someone looks at them."""
-# ruff: noqa: N802, N803, T201 - names and prints are those that training code knows
+# ruff: noqa: N802, N803, N812, T201 - names and prints are those that training code knows
 
 from __future__ import annotations
 
 import copy
-import json
 import os
+import sys
 import time
 from collections import defaultdict
-from collections.abc import Callable, Iterable
+from collections.abc import Iterable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from threading import RLock
 from typing import Any
 from urllib.request import urlretrieve
 
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError, InputError, ParameterError, UnknownIdError, listed
-from apframe.io.coco import read_coco, read_coco_results
-from apframe.io.files import read_unpacked, stamp
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, listed
+from apframe.io.coco import read_coco_results
+from apframe.pycocotools import mask as maskUtils
+from apframe.pycocotools.source import Row, Rows, Source
 from apframe.schema import Dataset
 
-Row = dict[str, Any]
-
+PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
 _KEYS = {"images": "image_id", "categories": "category_id"}
+_MAKING = RLock()  # of all objects, so that none of them needs a lock that cannot be pickled
 
 
 class COCO:
@@ -33,6 +35,10 @@ class COCO:
 
     A file, plain or gzip, is parsed into tables when they are first needed. `dataset`, `anns`, `cats`, `imgs`, `imgToAnns` and
     `catToImgs` are made when one of them is first looked at. From then on they are the data: what is changed is evaluated.
+
+    Other than in pycocotools: what cannot be right is refused where pycocotools goes on, and gives numbers (a score that is
+    NaN, negative sizes, ids that are not unique; when it is evaluated, or by `loadRes` of a file); `loadRes` takes an empty
+    list; and `loadAnns`, `loadCats` and `loadImgs` take an id of any type, where pycocotools gives None for one of NumPy.
 
     Parameters
     ----------
@@ -54,44 +60,23 @@ class COCO:
     ([7], [{'id': 1, 'name': 'cat'}])
     """
 
+    _source: Source | Rows | None = None  # as long as its tables stand in the place of the dictionaries
+
     def __init__(self, annotation_file: str | os.PathLike[str] | None = None) -> None:
-        self._source: tuple[Path, Any] | None = None  # a file of ground truth, and its stamp
-        self._truth: Dataset | None = None  # its tables, as long as nobody has looked at its dictionaries
-        self._found: pl.DataFrame | list[Row] | None = None  # the same of results; a list, where that was given
-        self._load: Callable[[], Row] | None = None
         if annotation_file is None:
-            self.dataset: Row = {}
-            self._index()
+            self._publish({})
             return
         print("loading annotations into memory...")
-        tic, path = time.time(), Path(annotation_file)
-        self._source, text = (path, stamp(path)), read_unpacked(path)
-        self._load = lambda: _parsed(path, text, dict)
+        tic = time.time()
+        self._source = Source(Path(annotation_file), dict, dict)
         print(f"Done (t={time.time() - tic:0.2f}s)")
         print("creating index...\nindex created!")
 
-    def _tables(self) -> Dataset | None:
-        """The tables of a file of ground truth, parsed when first needed; None where dictionaries are the data.
-
-        So are they for captions and lists of images, of which there are no tables; and for a file that was deleted, or written
-        again, as tables read some columns later.
-        """
-        if self._source is None or self._is_made():
-            return None
-        path, read_at = self._source
-        try:
-            if stamp(path) == read_at and self._truth is None:
-                self._truth = read_coco(path)
-        except InputError:
-            self._truth = None
-        if self._truth is None or stamp(path) != read_at:
-            self._make()
-        return self._truth
-
     def __getattr__(self, name: str) -> Any:
-        if name not in _MADE or self.__dict__.get("_load") is None:
+        if name in _MADE:
+            self._make()
+        if name not in self.__dict__:
             raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self._make()
         return self.__dict__[name]
 
     def __getstate__(self) -> Row:
@@ -99,33 +84,30 @@ class COCO:
         return self.__dict__
 
     def _make(self) -> None:
-        """Make the dictionaries, if there are still tables in their place."""
-        if self._load is not None:
-            given = {name: self.__dict__[name] for name in _MADE if name in self.__dict__}
-            self.dataset = self._load()
-            self._index()
-            self.__dict__.update(given)
-            self._source = self._truth = self._found = self._load = None
-
-    def _is_made(self) -> bool:
-        return any(name in self.__dict__ for name in _MADE)
+        """Make the dictionaries, if there are still tables in their place; those that were assigned stay."""
+        with _MAKING:
+            if self._source is not None:
+                given = {name: self.__dict__[name] for name in _MADE if name in self.__dict__}
+                self._publish(self._source.load(), given)
 
     def createIndex(self) -> None:
         """Make `anns`, `cats`, `imgs`, `imgToAnns` and `catToImgs` of `dataset`."""
         print("creating index...")
-        self._index()
-        self._source = self._truth = self._found = self._load = None
+        self._publish(self.dataset)
         print("index created!")
 
-    def _index(self) -> None:
-        sections = {name: self.dataset.get(name, []) for name in ("annotations", "images", "categories")}
-        self.anns, self.imgs, self.cats = ({row["id"]: row for row in rows} for rows in sections.values())
-        self.imgToAnns, self.catToImgs = defaultdict[Any, list[Row]](list), defaultdict[Any, list[Any]](list)
-        for row in sections["annotations"]:
-            self.imgToAnns[row["image_id"]].append(row)
-        if "categories" in self.dataset:
-            for row in sections["annotations"]:
-                self.catToImgs[row["category_id"]].append(row["image_id"])
+    def _publish(self, dataset: Row, given: Row | None = None) -> None:
+        """Show the data set and the index of it, all at once, for other threads may be looking."""
+        sections = [dataset.get(name, []) for name in ("annotations", "images", "categories")]
+        anns, imgs, cats = ({row["id"]: row for row in rows} for rows in sections)
+        of_images, of_categories = defaultdict[Any, list[Row]](list), defaultdict[Any, list[Any]](list)
+        for row in sections[0]:
+            of_images[row["image_id"]].append(row)
+        if "categories" in dataset:
+            for row in sections[0]:
+                of_categories[row["category_id"]].append(row["image_id"])
+        made = dict(zip(_MADE, (dataset, anns, cats, imgs, of_images, of_categories), strict=True))
+        self.__dict__.update(made | (given or {}), _source=None)
 
     def info(self) -> None:
         """Print the section `info` of the file."""
@@ -135,9 +117,11 @@ class COCO:
     def getAnnIds(self, imgIds: Any = (), catIds: Any = (), areaRng: Any = (), iscrowd: Any = None) -> list[Any]:
         """The ids of annotations: of images and categories, of an area between two others (both exclusive), crowds or not."""
         images, categories, areas = _several(imgIds), _several(catIds), list(areaRng)
-        rows: Iterable[Row] = self.dataset["annotations"]
+        rows: Iterable[Row]
         if images:
             rows = [row for image_id in images for row in self.imgToAnns.get(image_id, ())]
+        else:
+            rows = self.dataset["annotations"]
         if categories:
             chosen = set(categories)
             rows = [row for row in rows if row["category_id"] in chosen]
@@ -146,9 +130,13 @@ class COCO:
         return [row["id"] for row in rows if iscrowd is None or row["iscrowd"] == iscrowd]
 
     def getCatIds(self, catNms: Any = (), supNms: Any = (), catIds: Any = ()) -> list[Any]:
-        """The ids of categories: by their names, those of their supercategories, or ids."""
-        wanted = [("name", _several(catNms)), ("supercategory", _several(supNms)), ("id", _several(catIds))]
-        wanted = [(field, values) for field, values in wanted if values]
+        """The ids of categories: by their names, those of their supercategories, or ids.
+
+        Of a text in the place of a list, all names that are part of it are taken, as by pycocotools: "cart" also finds "car".
+        """
+        each = [("name", catNms), ("supercategory", supNms), ("id", _several(catIds))]
+        wanted = [(field, values if _isArrayLike(values) else [values]) for field, values in each]
+        wanted = [(field, values) for field, values in wanted if len(values)]
         if not wanted:
             return self._ids("categories")
         return [row["id"] for row in self.dataset["categories"] if all(row[field] in values for field, values in wanted)]
@@ -163,7 +151,7 @@ class COCO:
 
     def _ids(self, section: str) -> list[Any]:
         """All ids of a section as the file has them."""
-        if (truth := self._tables()) is not None:
+        if isinstance(truth := tables_of(self), Dataset):
             return truth.core(section)[_KEYS[section]].to_list()
         return list(self.imgs) if section == "images" else [row["id"] for row in self.dataset["categories"]]
 
@@ -182,8 +170,8 @@ class COCO:
     def loadRes(self, resFile: Any) -> COCO:
         """Results on this data set: a path, a list of dictionaries, or an array as `loadNumpyAnnotations` takes it.
 
-        In the dictionaries, which are those of a list, `id` counts from 1; `area`, and `bbox` or `segmentation` where there is
-        none, are made of the shape that the first result has, as pycocotools does.
+        `id`, which counts from 1, `area`, and `bbox` or `segmentation` where there is none, are made of the shape that the
+        first result has, as pycocotools does: in the dictionaries of a list at once. The list itself may change afterwards.
 
         Raises
         ------
@@ -205,27 +193,27 @@ class COCO:
         """
         print("Loading and preparing results...")
         tic, results = time.time(), COCO()
+        if isinstance(resFile, (str, os.PathLike)):
+            source = Source(Path(resFile), list, lambda rows: self._results(_completed(rows)))
+            with ThreadPoolExecutor(1) as other_thread:  # the two files are parsed side by side, as by `apframe.evaluate`
+                parsing = other_thread.submit(tables_of, self)
+                found = source.tables()
+                parsing.result()
+            self._refuse_unknown_images(_completed(source.parsed()) if found is None else found)
+            results._source = source
+        else:
+            given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
+            if not isinstance(given, list):
+                raise FormatError(f"results are a path, a list of dictionaries or an array, not a {type(given).__name__}")
+            self._refuse_unknown_images(given)
+            results._source = Rows(_completed(given), self._results)
         for name in _MADE:
             del results.__dict__[name]
-        if isinstance(resFile, (str, os.PathLike)):
-            path = Path(resFile)
-            load: Callable[[], Any] = _rereader(path)
-            with ThreadPoolExecutor(1) as other_thread:  # the two files are parsed side by side, as by `apframe.evaluate`
-                parsing = other_thread.submit(self._tables)
-                results._found = _results_of(path)
-                parsing.result()
-        else:
-            rows = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
-            if not isinstance(rows, list):
-                raise FormatError(f"results are a path, a list of dictionaries or an array, not a {type(rows).__name__}")
-            results._found, load = rows, lambda: rows
-        self._refuse_unknown_images(results._found)
-        results._load = lambda: self._results(load())
         print(f"DONE (t={time.time() - tic:0.2f}s)")
         print("creating index...\nindex created!")
         return results
 
-    def _refuse_unknown_images(self, found: pl.DataFrame | list[Row]) -> None:
+    def _refuse_unknown_images(self, found: Any) -> None:
         each: Any = found["image_id"] if isinstance(found, pl.DataFrame) else [row["image_id"] for row in found]
         if unknown := set(each.unique() if isinstance(each, pl.Series) else each) - set(self._ids("images")):
             rows = [number for number, image_id in enumerate(each, 1) if image_id in unknown]
@@ -233,17 +221,13 @@ class COCO:
             raise UnknownIdError("results", "image_id is not among the images", "row", rows, remedy)
 
     def _results(self, rows: list[Row]) -> Row:
-        """Results as a data set, with what pycocotools adds to them."""
+        """Results as a data set."""
         dataset = {"info": copy.deepcopy(self.dataset.get("info", {})), "images": list(self.dataset["images"])}
-        first = rows[0] if rows else {}
-        for number, row in enumerate(rows, 1):
-            row["id"] = number
-        if "caption" in first:
+        if rows and "caption" in rows[0]:
             captioned = {row["image_id"] for row in rows}
             dataset["images"] = [row for row in dataset["images"] if row["id"] in captioned]
         else:
             dataset["categories"] = copy.deepcopy(self.dataset["categories"])
-            _complete(rows, first)
         return dataset | {"annotations": rows}
 
     def loadNumpyAnnotations(self, data: np.ndarray) -> list[Row]:
@@ -252,27 +236,24 @@ class COCO:
             raise ParameterError(f"results as an array have seven columns, not the shape {np.shape(data)}")
         print("Converting ndarray to lists...")
         print(data.shape)
+        rows = data.tolist() if data.dtype == np.float64 else data  # areas are computed in the type of the array
         return [
             {"image_id": int(image), "bbox": box, "score": score, "category_id": int(category)}
-            for image, *box, score, category in data.tolist()
+            for image, *box, score, category in rows
         ]
 
     def annToRLE(self, ann: Row) -> Row:
         """The mask of an annotation as compressed run lengths; of polygons, all of them together."""
-        from apframe.pycocotools import mask
-
         image, segmentation = self.imgs[ann["image_id"]], ann["segmentation"]
         if isinstance(segmentation, list):
-            return mask.merge(mask.frPyObjects(segmentation, image["height"], image["width"]))
+            return maskUtils.merge(maskUtils.frPyObjects(segmentation, image["height"], image["width"]))
         if isinstance(segmentation["counts"], list):
-            return mask.frPyObjects(segmentation, image["height"], image["width"])
+            return maskUtils.frPyObjects(segmentation, image["height"], image["width"])
         return segmentation
 
     def annToMask(self, ann: Row) -> np.ndarray:
         """The mask of an annotation as an array of 0 and 1, of shape (height, width)."""
-        from apframe.pycocotools import mask
-
-        return mask.decode(self.annToRLE(ann))
+        return maskUtils.decode(self.annToRLE(ann))
 
     def showAnns(self, anns: list[Row], draw_bbox: bool = False) -> int | None:
         """Draw annotations onto matplotlib's current axes; print captions. Needs matplotlib."""
@@ -280,7 +261,7 @@ class COCO:
             return 0
         from apframe.pycocotools.drawing import draw
 
-        draw(self, anns, draw_bbox)
+        draw(anns, draw_bbox, self.annToMask, self.loadCats)
         return None
 
     def download(self, tarDir: str | None = None, imgIds: Any = ()) -> int | None:
@@ -299,44 +280,30 @@ class COCO:
         return None
 
 
-def _several(values: Any) -> list[Any]:
-    """Values as a list; one of them, a text too, as a list of it."""
-    is_list = hasattr(values, "__iter__") and hasattr(values, "__len__") and not isinstance(values, str)
-    return list(values) if is_list else [values]
+def tables_of(coco: Any) -> Dataset | pl.DataFrame | list[Row] | None:
+    """What is behind a `COCO`: tables of ground truth, or results as a table or a list; None where dictionaries are the data.
+
+    They are where someone has looked at them, where a file has no tables, where a class of its own chooses the annotations, and
+    in the objects of pycocotools itself.
+    """
+    source: Source | Rows | None = getattr(coco, "_source", None)
+    chosen = [getattr(getattr(coco, name), "__func__", None) is not getattr(COCO, name) for name in ("getAnnIds", "loadAnns")]
+    if source is None or any(chosen) or any(name in vars(coco) for name in _MADE):
+        return None
+    with _MAKING:
+        tables = source.tables()
+    if tables is None:
+        coco._make()
+    return tables
 
 
-def _rereader(path: Path) -> Callable[[], Any]:
-    """Reads a file again, as dictionaries, which must not have changed until then."""
-    read_at = stamp(path)
-
-    def read_again() -> Any:
-        if stamp(path) != read_at:
-            raise FormatError(f"{path}: changed or gone since it was read, and no dictionaries were made; load it again")
-        return _parsed(path, read_unpacked(path), list)
-
-    return read_again
+def _isArrayLike(obj: Any) -> bool:
+    return hasattr(obj, "__iter__") and hasattr(obj, "__len__")
 
 
-def _parsed(path: Path, text: bytes, kind: type) -> Any:
-    """A file as dictionaries."""
-    try:
-        content = json.loads(text)
-    except ValueError as error:
-        raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
-    if not isinstance(content, kind):
-        raise FormatError(f"{path}: holds a JSON {type(content).__name__}, a {kind.__name__} is needed")
-    return content
-
-
-def _results_of(path: Path) -> pl.DataFrame | list[Row]:
-    """Results as a table; captions as dictionaries."""
-    try:
-        return read_coco_results(path)
-    except InputError:
-        rows = _parsed(path, read_unpacked(path), list)
-        if not (rows and "caption" in rows[0]):
-            raise
-        return rows
+def _several(values: Any) -> Sequence[Any]:
+    """Values as they are; one of them, a text too, as a list of it."""
+    return values if _isArrayLike(values) and not isinstance(values, str) else [values]
 
 
 def has_box(row: Row) -> bool:
@@ -344,18 +311,29 @@ def has_box(row: Row) -> bool:
     return row.get("bbox") is not None and len(row["bbox"]) > 0
 
 
+def _completed(rows: list[Row]) -> list[Row]:
+    """Another list of the results, which have got what follows from the shape of the first; the dictionaries are the same."""
+    try:
+        _complete(rows, rows[0] if rows else {})
+    except (KeyError, TypeError, ValueError):
+        read_coco_results(rows)  # says which row it is
+        raise
+    return list(rows)
+
+
 def _complete(rows: list[Row], first: Row) -> None:
-    """Give results the area, box and segmentation that follow from the shape of the first; changes the dictionaries."""
+    for number, row in enumerate(rows, 1):
+        row["id"] = number
+    if "caption" in first:
+        return
     if has_box(first):
         for row in rows:
             x, y, width, height = row["bbox"]
             row.setdefault("segmentation", [[x, y, x, y + height, x + width, y + height, x + width, y]])
             row["area"], row["iscrowd"] = width * height, 0
     elif "segmentation" in first:
-        from apframe.pycocotools import mask
-
         masks = [row["segmentation"] for row in rows]
-        for row, area, box in zip(rows, mask.area(masks), mask.toBbox(masks), strict=True):
+        for row, area, box in zip(rows, maskUtils.area(masks), maskUtils.toBbox(masks), strict=True):
             row.setdefault("bbox", box)
             row["area"], row["iscrowd"] = area, 0
     elif "keypoints" in first:

@@ -1,14 +1,15 @@
 """`COCOeval`: pycocotools' steps and results, computed by `apframe.evaluate`."""
-# ruff: noqa: N802, N803, T201 - names and prints are those that training code knows
+# ruff: noqa: N802, N803, N812, T201 - names and prints are those that training code knows
 
 from __future__ import annotations
 
 import copy
+import pickle
 import time
 from collections import defaultdict
-from collections.abc import Callable
 from dataclasses import replace
 from datetime import datetime
+from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,21 +17,31 @@ import numpy as np
 from apframe.evaluation import Evaluation
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
+from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, make_cells, make_similarities, rank_cells
-from apframe.pycocotools.coco import COCO, Row
+from apframe.pycocotools.coco import COCO
 from apframe.pycocotools.headlines import headlines, mean, words
 from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
-from apframe.pycocotools.tables import found_tables, truth_tables
+from apframe.pycocotools.source import Row
+from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
 
-__all__ = ["COCOeval", "Params"]
+__all__ = ["COCOeval", "Params", "maskUtils"]
+
+# made when they are first looked at, and again after the next evaluation
+_MADE = ("eval", "evalImgs", "ious", "_gts", "_dts", "_layout", "_cells", "_similarities", "_places")
 
 
 class COCOeval:
     """pycocotools' `COCOeval`: `evaluate`, `accumulate`, `summarize`.
 
     `evalImgs`, `ious` and `eval` are made when they are first looked at. From then on, and where they are assigned, they are
-    the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, but for
-    those that `evaluate` refuses, because no table passes through them.
+    the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, and those
+    that are assigned, but for those that `evaluate` refuses, because no table passes through them.
+
+    Other than in pycocotools: data that cannot be right is refused where pycocotools goes on, and gives numbers (a score that
+    is NaN, negative sizes, ids that are not unique, an annotation's id of 0 in `evalImgs`); and so are thresholds of 0 or that
+    do not increase, keypoints with `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories,
+    thresholds or areas than were evaluated.
 
     Parameters
     ----------
@@ -59,29 +70,94 @@ class COCOeval:
         self.cocoGt, self.cocoDt = cocoGt, cocoDt
         self.params = Params(iouType=iouType)
         self.stats: Any = []
-        self.evalImgs: Any = defaultdict(list)
-        self.eval: Any = {}
-        self.ious: Any = {}
-        self._gts: Any = defaultdict(list)
-        self._dts: Any = defaultdict(list)
+        self.evalImgs, self._gts, self._dts = defaultdict(list), defaultdict(list), defaultdict(list)
+        self.eval, self.ious = {}, {}
         self._paramsEval: Any = {}
         self._evaluation: Evaluation | None = None
+        self._shown: dict[str, dict[Any, bytes]] = {}  # _gts and _dts as they were made
         self._prepared = self.params  # as they were when the tables were taken
         self._accumulated: tuple[Evaluation, dict[str, Any], list[int]] | None = None  # what `eval` is made of
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
 
-    def __getattr__(self, name: str) -> Any:
-        make = _MAKES.get(name)
-        if make is None or "_evaluation" not in self.__dict__:
-            raise AttributeError(f"{type(self).__name__!r} object has no attribute {name!r}")
-        self.__dict__[name] = value = make(self)
-        return value
+    @cached_property
+    def eval(self) -> Any:
+        """pycocotools' arrays of what was accumulated."""
+        if self._accumulated is None:
+            return {}
+        evaluation, about, chosen = self._accumulated
+        return _eval(evaluation.arrays(), about, chosen)
+
+    @cached_property
+    def evalImgs(self) -> Any:
+        """The cells of categories, area ranges and images."""
+        return self._made_cells()
+
+    @cached_property
+    def ious(self) -> Any:
+        """The similarities by image and category."""
+        return dict(self._similarities)
+
+    @cached_property
+    def _gts(self) -> Any:
+        return self._grouped("_gts", self.cocoGt)
+
+    @cached_property
+    def _dts(self) -> Any:
+        return self._grouped("_dts", self.cocoDt)
+
+    @cached_property
+    def _layout(self) -> Layout:
+        p = self._prepared
+        if self._evaluation is None:
+            raise ParameterError("Please run evaluate() first")
+        return Layout(self._evaluation, list(p.imgIds), list(categories_of(p)), max(p.maxDets))
+
+    @cached_property
+    def _cells(self) -> list[Cell | None]:  # others than those of evalImgs, which may be changed
+        return self._made_cells()
+
+    @cached_property
+    def _similarities(self) -> dict[tuple[Any, Any], Any]:
+        return make_similarities(self._layout)
+
+    @cached_property
+    def _places(self) -> list[dict[Any, int]]:
+        p = self._prepared
+        return [{key: n for n, key in enumerate(keys)} for keys in (p.imgIds, categories_of(p), map(tuple, p.areaRng))]
+
+    def _made_cells(self) -> list[Cell | None]:
+        return make_cells(self._layout, self._prepared.areaRng, max(self._prepared.maxDets))
+
+    def _grouped(self, name: str, coco: Any) -> Any:
+        """Annotations or results as dictionaries by image and category, those of ground truth with the flag `ignore`."""
+        groups, p = defaultdict(list), self._prepared
+        ids = coco.getAnnIds(imgIds=p.imgIds, catIds=p.catIds if p.useCats else ()) if coco.imgToAnns else ()
+        for row in coco.loadAnns(ids):
+            if name == "_gts":
+                without = p.iouType == "keypoints" and row["num_keypoints"] == 0
+                row["ignore"] = int(bool(row.get("iscrowd")) or without)
+            groups[row["image_id"], row["category_id"]].append(row)
+        self._shown[name] = {key: pickle.dumps(rows) for key, rows in groups.items()}
+        return groups
+
+    def _refuse_changed_rows(self, imgId: Any, catId: Any) -> None:
+        """An error where the dictionaries of a cell were changed after they had been evaluated."""
+        p = self._prepared
+        for name in ("_gts", "_dts"):
+            groups, shown = self.__dict__.get(name), self._shown.get(name, {})
+            keys = [(imgId, category_id) for category_id in ([catId] if p.useCats else p.catIds)]
+            if groups is not None and any(pickle.dumps(groups.get(key, [])) != shown.get(key, _NO_ROWS) for key in keys):
+                raise ParameterError(f"{name} were changed, which are not read; change the annotations before _prepare()")
+
+    def _is_changed(self, name: str) -> bool:
+        """Whether a method is not that of this module: of a subclass, assigned to the object, or patched into the class."""
+        return getattr(getattr(self, name), "__func__", None) is not _METHODS[name]
 
     def __getstate__(self) -> Row:
         made = {name: getattr(self, name) for name in ("eval", "evalImgs", "ious")}
-        kept = {name: value for name, value in self.__dict__.items() if name not in _MAKES}
+        kept = {name: value for name, value in self.__dict__.items() if name not in _MADE}
         return kept | made | {"_evaluation": None, "_accumulated": None}
 
     def _prepare(self) -> None:
@@ -90,8 +166,8 @@ class COCOeval:
         if self.cocoGt is None or self.cocoDt is None:
             raise ParameterError("COCOeval needs cocoGt and cocoDt before it can evaluate")
         image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
-        if not p.useCats and category_ids != sorted(set(category_ids)):
-            raise ParameterError("params.catIds must increase where useCats is 0: their order tells equal scores apart")
+        if not p.useCats and len(set(category_ids)) < len(category_ids):
+            raise ParameterError("params.catIds must be different where useCats is 0: annotations would count twice")
         if not p.useCats and p.iouType == "keypoints":
             raise ParameterError(
                 "useCats = 0 with keypoints, where pycocotools compares nothing; pool them with apframe.evaluate"
@@ -99,11 +175,13 @@ class COCOeval:
         hidden = sorted(set(self.cocoGt.getCatIds()) - set(category_ids))
         truth = truth_tables(self.cocoGt, image_ids, category_ids, p.iouType)
         found = found_tables(self.cocoDt, image_ids, hidden, p.iouType)
+        if not p.useCats and category_ids != sorted(category_ids):
+            truth, found = pooled_in_order(truth, found, category_ids)
         self._evaluation = evaluate_quietly(truth, found, protocol_of(p))
         self._prepared = copy.deepcopy(p)
-        for name in _MAKES:
+        for name in _MADE:
             self.__dict__.pop(name, None)
-        self.eval, self._accumulated = {}, None
+        self.eval, self._accumulated, self._shown = {}, None, {}
 
     def evaluate(self) -> None:
         """Evaluate by `params`; matches are computed when they are first needed.
@@ -113,10 +191,10 @@ class COCOeval:
         InputError
             data that cannot be evaluated, with the rows named
         ParameterError
-            parameters that cannot be honoured; a subclass with its own `_prepare`, `computeIoU` or `computeOks`
+            parameters that cannot be honoured; another `_prepare`, `computeIoU` or `computeOks` than those of this class
         """
         for name in ("_prepare", "computeIoU", "computeOks"):
-            if getattr(type(self), name) is not getattr(COCOeval, name):
+            if self._is_changed(name):
                 raise ParameterError(
                     f"{type(self).__name__} has a {name} of its own, which tables do not pass through; "
                     "give apframe.evaluate a similarity=, or change the annotations before"
@@ -134,7 +212,7 @@ class COCOeval:
         p.maxDets = sorted(p.maxDets)
         self._prepare()
         self._paramsEval = copy.copy(self._prepared)
-        if type(self).evaluateImg is not COCOeval.evaluateImg:
+        if self._is_changed("evaluateImg"):
             self.evalImgs = [
                 self.evaluateImg(image_id, category_id, area, p.maxDets[-1])
                 for category_id in categories_of(p)
@@ -144,7 +222,14 @@ class COCOeval:
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """The similarities of an image and category: detections, best score first, × annotations; [] without either."""
+        """The similarities of an image and category: detections, best score first, × annotations; [] without either.
+
+        Raises
+        ------
+        ParameterError
+            `_gts` or `_dts` were changed
+        """
+        self._refuse_changed_rows(imgId, catId)
         return self._similarities.get((imgId, catId if self._prepared.useCats else -1), [])
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
@@ -157,12 +242,13 @@ class COCOeval:
         Raises
         ------
         ParameterError
-            they are others; or `ious` were assigned that `computeIoU` did not give
+            they are others; `ious` were assigned that `computeIoU` did not give; `_gts` or `_dts` were changed
         """
+        self._refuse_changed_rows(imgId, catId)
         p = self._prepared
         category_id = catId if p.useCats else -1
-        assigned = self.__dict__.get("ious")
-        if assigned and len(assigned.get((imgId, catId), ())) and assigned[imgId, catId] is not self.computeIoU(imgId, catId):
+        assigned = (self.__dict__.get("ious") or {}).get((imgId, catId), ())
+        if len(assigned) and assigned is not self._similarities.get((imgId, category_id)):
             raise ParameterError("ious were assigned, which are not read; give apframe.evaluate a similarity= of your own")
         images, categories, areas = self._places
         if tuple(aRng) not in areas or maxDet != max(p.maxDets):
@@ -171,7 +257,8 @@ class COCOeval:
             )
         if imgId not in images or category_id not in categories:
             return None
-        return self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
+        cell = self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
+        return cell and {name: copy.copy(value) for name, value in cell.items()}
 
     def accumulate(self, p: Params | None = None) -> None:
         """Rank what was evaluated; `eval` is computed when it is first looked at.
@@ -251,54 +338,5 @@ def _eval(arrays: dict[str, np.ndarray], about: dict[str, Any], chosen: list[int
     return {**about, "counts": list(values["precision"].shape), **values}
 
 
-def _make_eval(coco_eval: COCOeval) -> dict[str, Any]:
-    if coco_eval._accumulated is None:
-        return {}
-    evaluation, about, chosen = coco_eval._accumulated
-    return _eval(evaluation.arrays(), about, chosen)
-
-
-def _make_layout(coco_eval: COCOeval) -> Layout:
-    p, evaluation = coco_eval._prepared, coco_eval._evaluation
-    if evaluation is None:
-        raise ParameterError("Please run evaluate() first")
-    return Layout(evaluation, list(p.imgIds), list(categories_of(p)), max(p.maxDets))
-
-
-def _make_cells(coco_eval: COCOeval) -> list[Cell | None]:
-    return make_cells(coco_eval._layout, coco_eval._prepared.areaRng, max(coco_eval._prepared.maxDets))
-
-
-def _make_places(coco_eval: COCOeval) -> list[dict[Any, int]]:
-    p = coco_eval._prepared
-    return [{key: n for n, key in enumerate(keys)} for keys in (p.imgIds, categories_of(p), map(tuple, p.areaRng))]
-
-
-def _grouped(name: str) -> Callable[[COCOeval], Any]:
-    """Annotations or results as dictionaries by image and category, those of ground truth with the flag `ignore`."""
-
-    def make(coco_eval: COCOeval) -> Any:
-        groups, p, coco = defaultdict(list), coco_eval._prepared, getattr(coco_eval, name)
-        ids = coco.getAnnIds(imgIds=p.imgIds, catIds=p.catIds if p.useCats else ()) if coco.imgToAnns else ()
-        for row in coco.loadAnns(ids):
-            if name == "cocoGt":
-                without = p.iouType == "keypoints" and row["num_keypoints"] == 0
-                row["ignore"] = int(bool(row.get("iscrowd")) or without)
-            groups[row["image_id"], row["category_id"]].append(row)
-        return groups
-
-    return make
-
-
-# what is made when it is first looked at
-_MAKES: dict[str, Callable[[COCOeval], Any]] = {
-    "eval": _make_eval,
-    "evalImgs": lambda coco_eval: list(coco_eval._cells),
-    "ious": lambda coco_eval: dict(coco_eval._similarities),
-    "_gts": _grouped("cocoGt"),
-    "_dts": _grouped("cocoDt"),
-    "_layout": _make_layout,
-    "_cells": _make_cells,
-    "_similarities": lambda coco_eval: make_similarities(coco_eval._layout),
-    "_places": _make_places,
-}
+_NO_ROWS = pickle.dumps([])
+_METHODS = {name: vars(COCOeval)[name] for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")}

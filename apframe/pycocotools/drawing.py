@@ -2,21 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Sequence
+from typing import Any
 
 import numpy as np
 
 from apframe.exceptions import ParameterError
 
-if TYPE_CHECKING:
-    from apframe.pycocotools.coco import COCO
-
 _CROWD = (0.01, 0.65, 0.4)
 
 
-def draw(coco: COCO, annotations: Sequence[dict[str, Any]], with_boxes: bool) -> None:
+def draw(
+    annotations: Sequence[dict[str, Any]],
+    with_boxes: bool,
+    to_bitmap: Callable[[dict[str, Any]], np.ndarray],
+    categories: Callable[[Any], list[dict[str, Any]]],
+) -> None:
     """Draw masks, keypoints and boxes onto the current axes, each annotation in a colour of its own; or print captions.
+
+    `to_bitmap` is called with an annotation, and `categories` with an id: `annToMask` and `loadCats` of a `COCO`.
 
     Raises
     ------
@@ -44,14 +48,14 @@ def draw(coco: COCO, annotations: Sequence[dict[str, Any]], with_boxes: bool) ->
         segmentation = annotation.get("segmentation")
         shapes = [np.reshape(polygon, (-1, 2)) for polygon in segmentation] if isinstance(segmentation, list) else []
         if isinstance(segmentation, dict):
-            pixels = coco.annToMask(annotation)[:, :, None]
+            pixels = to_bitmap(annotation)[:, :, None]
             filling = np.broadcast_to(_CROWD if annotation.get("iscrowd") else colour, (*pixels.shape[:2], 3))
             axes.imshow(np.concatenate([filling, pixels * 0.5], axis=2))
         if with_boxes:
             x, y, width, height = annotation["bbox"]
             shapes.append(np.array([[x, y], [x, y + height], [x + width, y + height], [x + width, y]]))
         if isinstance(annotation.get("keypoints"), list):
-            _draw_keypoints(axes, annotation, coco.loadCats(annotation["category_id"])[0]["skeleton"], colour)
+            _draw_keypoints(axes, annotation, categories(annotation["category_id"])[0]["skeleton"], colour)
         polygons += [Polygon(shape) for shape in shapes]
         colours += [colour] * len(shapes)
     axes.add_collection(PatchCollection(polygons, facecolor=colours, linewidths=0, alpha=0.4))

@@ -10,11 +10,13 @@ nothing. Boxes may be lists, and arrays of any memory order, as the reference sa
 from __future__ import annotations
 
 from collections.abc import Sequence
+from functools import partial
 from typing import Any
 
 import numpy as np
 import polars as pl
 
+from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError
 from apframe.similarity.box_iou import BOX, BoxIoU
 from apframe.similarity.mask_columns import mask_extents
@@ -25,6 +27,7 @@ from apframe.similarity.runs import MOST_PIXELS, Runs, in_at_least, to_bitmaps
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"
+_refuse = partial(refuse_items, "masks")
 
 
 def encode(bimask: Any) -> Any:
@@ -169,6 +172,8 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
     [{'size': [4, 4], 'counts': b'52203'}]
     """
     is_array = isinstance(pyobj, np.ndarray) and pyobj.ndim == 2
+    if is_array and not len(pyobj):
+        return []
     if isinstance(pyobj, dict) or (isinstance(pyobj, list) and pyobj and np.isscalar(pyobj[0])):
         return frPyObjects([pyobj], h, w)[0]
     if not is_array and not (isinstance(pyobj, list) and pyobj and hasattr(pyobj[0], "__len__")):
@@ -259,11 +264,6 @@ def _of_one_size(masks: Runs) -> Runs:
     sizes = np.stack([masks.height, masks.width], axis=1)
     _refuse((sizes != sizes[:1]).any(axis=1).tolist(), "size is not that of the first mask", "give masks of one image")
     return masks
-
-
-def _refuse(wrong: Sequence[bool], problem: str, remedy: str) -> None:
-    if any(wrong):
-        raise RowError("masks", problem, "index", [place for place, is_wrong in enumerate(wrong) if is_wrong], remedy)
 
 
 def _encodings(height: int, width: int, counts: np.ndarray, n_counts: np.ndarray) -> list[Encoding]:

@@ -72,7 +72,7 @@ def protocol_of(p: Params) -> Protocol:
     return replace(
         published,
         iou_thresholds=p.iouThrs,
-        definition=published._at_levels(p.recThrs),
+        definition=published.with_options(recall_levels=p.recThrs).definition,
         area_ranges=areas,
         max_detections=tuple(set(p.maxDets)),
         agnostic=not p.useCats,

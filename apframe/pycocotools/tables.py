@@ -8,9 +8,10 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, listed
-from apframe.io.coco import read_coco, read_coco_results, read_result_columns
-from apframe.pycocotools.coco import COCO, Row, has_box
-from apframe.schema import Dataset, is_known
+from apframe.io.coco import read_coco, read_result_columns
+from apframe.pycocotools.coco import COCO, tables_of
+from apframe.pycocotools.source import Row
+from apframe.schema import Dataset, canonical, is_known
 
 # what evaluation reads of the rows, beside the shape that is compared
 _OF_ANNOTATIONS = ("id", "image_id", "category_id", "bbox", "area", "iscrowd", "num_keypoints")
@@ -21,8 +22,8 @@ SHAPES = {"bbox": (), "segm": ("segmentation",), "keypoints": ("keypoints",)}
 
 def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[Any], iou_type: str) -> Dataset:
     """The ground truth of some images and categories, these in the order given, also of those that it does not have."""
-    truth = coco._tables()
-    if truth is None:
+    truth = tables_of(coco)
+    if not isinstance(truth, Dataset):
         chosen, names = set(category_ids), (*_OF_ANNOTATIONS, *SHAPES[iou_type])
         rows = [row for row in _indexed(coco, image_ids) if row["category_id"] in chosen]
         images, sizes = [coco.imgs.get(key, {"id": key}) for key in image_ids], ("id", "width", "height")
@@ -49,30 +50,36 @@ def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[An
 def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], iou_type: str) -> pl.DataFrame:
     """The results on some images, those of `hidden` categories left out."""
     names: tuple[str, ...] = (*_OF_RESULTS, *SHAPES[iou_type])
-    frame: pl.DataFrame
-    if coco._is_made() or coco._found is None:  # dictionaries, or a file of ground truth whose annotations have scores
-        rows = _indexed(coco, image_ids)
+    found = tables_of(coco)
+    if isinstance(found, pl.DataFrame):
+        frame = found
+    else:
+        rows = found if isinstance(found, list) else _indexed(coco, image_ids)
         frame = _read(lambda picked: read_result_columns(picked["results"]), {"results": _pick(rows, names)})
         own = {"detection_id": [row["id"] for row in rows], "area": [row.get("area") for row in rows]}
         # areas are taken at their word where there is a shape beside the box, if only an empty one
         shape = {} if SHAPES[iou_type] else {"mask": pl.Series([None] * len(rows))}
         frame = frame.with_columns(**{name: pl.Series(values, strict=False) for name, values in own.items()}, **shape)
-    elif isinstance(coco._found, list):
-        first: Row = coco._found[0] if coco._found else {}
-        names = names if has_box(first) else (*_OF_RESULTS, "segmentation", "keypoints")
-        rows = _pick(coco._found, names) if first.keys() - names else coco._found
-        frame = _read(lambda picked: read_coco_results(picked["results"]), {"results": rows})
-    else:
-        frame = coco._found
+    if any(frame[column].dtype.is_float() for column in ("image_id", "category_id")):
+        frame = canonical("detections", frame)  # 7.0 is an id of 7
     for column, ids, keep in (("image_id", image_ids, True), ("category_id", hidden, False)):
         if (keep or len(ids)) and frame.height:
             frame = frame.filter(is_known(frame[column], pl.Series(ids)) == keep)
     return frame
 
 
-def _indexed(coco: COCO, image_ids: Iterable[Any]) -> list[Row]:
-    """The annotations of images by the index: what is not in it is not evaluated."""
-    return [coco.anns[row["id"]] for image_id in image_ids for row in coco.imgToAnns.get(image_id, ())]
+def pooled_in_order(truth: Dataset, found: pl.DataFrame, category_ids: Sequence[Any]) -> tuple[Dataset, pl.DataFrame]:
+    """Both with the places of the categories for their ids: where they are pooled, their order tells equal scores apart."""
+    tables = truth.categories.select("category_id"), truth.core("annotations"), found
+    known = pl.Series(category_ids, dtype=tables[0]["category_id"].dtype)
+    place = pl.col("category_id").replace_strict(known, range(len(known)), default=None, return_dtype=pl.Int64)
+    categories, annotations, detections = (table.with_columns(place).drop_nulls("category_id") for table in tables)
+    return Dataset(truth.images, categories, annotations), detections
+
+
+def _indexed(coco: COCO, image_ids: Sequence[Any]) -> list[Row]:
+    """The annotations of images by the methods of the object, which may be those of a class of its own."""
+    return coco.loadAnns(coco.getAnnIds(imgIds=image_ids)) if image_ids else []
 
 
 def _pick(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:

@@ -82,10 +82,10 @@ def test_detections_of_the_library_are_taken(compact: bool) -> None:
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"confidence": None}, "detections: scores is missing where index is 1; give scores for each image"),
-        ({"class_id": None}, "detections: labels is missing where index is 1; give labels for each image"),
-        ({"class_id": [1, 2]}, "detections: boxes has not as many rows as labels where index is 1; give a row for each object"),
-        ({"data": {"class_name": []}}, "detections: name has not as many rows as boxes where index is 1; give a row for each"),
+        ({"confidence": None}, "detections: confidence is missing where index is 1; give confidence for each image"),
+        ({"class_id": None}, "detections: class_id is missing where index is 1; give class_id for each image"),
+        ({"class_id": [1, 2]}, "detections: class_id has not as many rows as xyxy where index is 1; give a row for each object"),
+        ({"data": {"class_name": []}}, "detections: name has not as many rows as xyxy where index is 1; give a row for each"),
     ],
 )  # fmt: skip
 def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, Any], message: str) -> None:

@@ -231,3 +231,19 @@ def test_bad_updates_are_errors() -> None:
         metric.update([{"boxes": ONE["boxes"], "labels": [3]}], [ONE])
     with pytest.raises(RowError, match="preds: masks is missing where index is 0"):
         MeanAveragePrecision(iou_type="segm").update([ONE], [ONE])
+
+
+def test_a_call_gives_the_numbers_of_its_images_and_adds_them() -> None:
+    missed = {**ONE, "boxes": [[200.0, 10, 230, 20]]}
+    metric = MeanAveragePrecision()
+    assert metric([ONE], [ONE])["map"] == pytest.approx(1)
+    assert metric([missed], [ONE])["map"] == 0
+    both = MeanAveragePrecision()
+    both.update([ONE, missed], [ONE, ONE])
+    assert metric.compute()["map"] == both.compute()["map"]
+    assert 0 < metric.compute()["map"] < 1
+
+
+def test_extended_summary_is_refused_with_what_to_call() -> None:
+    with pytest.raises(ParameterError, match="extended_summary: call evaluation"):
+        MeanAveragePrecision(extended_summary=True)

@@ -243,3 +243,21 @@ def test_bad_targets_are_errors(targets: Any, image_ids: Any, message: str) -> N
 def test_outputs_without_any_shape_are_an_error() -> None:
     with pytest.raises(RowError, match="outputs: boxes is missing where index is 0; give boxes for each image"):
         from_torchvision([{"labels": [3], "scores": [0.5]}], [1])
+
+
+def test_lists_of_tensors_are_arrays() -> None:
+    boxes, scores = [Tensor([10.0, 10, 30, 20])], [Tensor(0.5)]
+    found = from_torchvision([{"boxes": boxes, "labels": [Tensor(3)], "scores": scores}], [7])
+    assert found.select("image_id", "category_id", "score", "x", "width").rows() == [(7, 3, 0.5, 10.0, 20.0)]
+    broken = [[boxes[0], Tensor([1.0])]]
+    with pytest.raises(RowError, match="boxes is not an array of numbers"):
+        from_torchvision([{"boxes": broken, "labels": [3], "scores": [0.5]}], [7])
+
+
+def test_what_cannot_become_an_array_is_named() -> None:
+    class Lost:
+        def __array__(self, *_: object, **__: object) -> None:
+            raise RuntimeError("the tensor is gone")
+
+    with pytest.raises(RowError, match="boxes is not an array of numbers .* where index is 0"):
+        from_torchvision([{"boxes": Lost(), "labels": [3], "scores": [0.5]}], [7])

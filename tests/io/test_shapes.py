@@ -397,8 +397,8 @@ def test_written_shapes_of_results(first: Json, second: Json, with_boxes: bool, 
             del row["bbox"]
     found = apf.read_coco_results(copy.deepcopy(rows))
     apf.write_coco_results(found, tmp_path / "results.json")
-    written = json.loads((tmp_path / "results.json").read_text())
-    assert [{name: value for name, value in row.items() if value is not None} for row in written] == rows
+    content = json.loads((tmp_path / "results.json").read_text())
+    assert [{name: value for name, value in row.items() if value is not None} for row in content] == rows
     again = apf.read_coco_results(tmp_path / "results.json")
     on_file = apf.read_coco_results(written(rows, tmp_path / "given.json"))
     # of a file, the first row decides which columns there are

@@ -6,6 +6,7 @@ import copy
 import json
 import pickle
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -212,7 +213,7 @@ def test_results_of_unknown_images_are_named(source: str, tmp_path: Path) -> Non
         COCO(path).loadRes(given)
 
 
-@pytest.mark.parametrize(("content", "message"), [("[1]", "holds a JSON list"), ("{", "not JSON"), ("", "not JSON")])
+@pytest.mark.parametrize(("content", "message"), [("[1]", "holds a JSON list"), ("{", "not JSON"), ("", "is empty")])
 def test_files_that_are_no_ground_truth_are_refused(content: str, message: str, tmp_path: Path) -> None:
     path = tmp_path / "truth.json"
     path.write_text(content)
@@ -259,13 +260,123 @@ def test_ground_truth_stays_what_was_read(gone: bool, iou_type: str, parsed: boo
     assert coco.dataset == truth
 
 
-def test_results_that_changed_before_their_dictionaries_were_made_are_refused(tmp_path: Path) -> None:
-    path, results = in_files(tmp_path, *boxes(np.random.default_rng(4), 6))
-    with printed():
-        found = COCO(path).loadRes(results)
-    Path(results).unlink()
-    with pytest.raises(FormatError, match="changed or gone since it was read"):
-        _ = found.anns
+@pytest.mark.parametrize("gone", [False, True], ids=["written again", "deleted"])
+@pytest.mark.parametrize("iou_type", list(MAKERS))
+def test_results_stay_what_was_read(iou_type: str, gone: bool, tmp_path: Path) -> None:
+    truth, results = MAKERS[iou_type](np.random.default_rng(4), 6)
+    path, given = in_files(tmp_path, truth, results)
+    found = []
+    for make, _ in (OURS, REFERENCE):
+        Path(given).write_text(json.dumps(results))
+        with printed():
+            found.append(make(path).loadRes(given))
+        if gone:
+            Path(given).unlink()
+        else:
+            Path(given).write_text("[]")
+    twin = pickle.loads(pickle.dumps(found[0]))
+    assert_equal_dictionaries(twin, found[1])
+    assert_equal_dictionaries(*found)
+
+
+@pytest.mark.parametrize("change", [list.clear, list.reverse, lambda rows: rows.extend(copy.deepcopy(rows))])
+def test_the_list_of_results_may_change_afterwards(change: Any) -> None:
+    truth, results = boxes(np.random.default_rng(4), 6)
+    stats = []
+    for make, evaluate in (OURS, REFERENCE):
+        rows = copy.deepcopy(results)
+        with printed():
+            coco = as_coco(make, truth)
+            coco_eval = evaluate(coco, coco.loadRes(rows), "bbox")
+            change(rows)
+            coco_eval.evaluate()
+            coco_eval.accumulate()
+            coco_eval.summarize()
+        stats.append(coco_eval.stats.tolist())
+    assert stats[0] == pytest.approx(stats[1], rel=0, abs=1e-12)
+    assert stats[0][0] > 0
+
+
+def test_index_is_whole_for_every_thread_that_looks(tmp_path: Path) -> None:
+    images = [{"id": n} for n in range(300)]
+    rows = [{"id": n, "image_id": n % 300, "category_id": 1, "bbox": [0, 0, 1, 1], "area": 1} for n in range(9000)]
+    path, _ = in_files(tmp_path, {"images": images, "categories": [{"id": 1}], "annotations": rows}, [])
+    interval = sys.getswitchinterval()
+    sys.setswitchinterval(1e-5)
+    try:
+        for _ in range(5):
+            with printed():
+                coco = COCO(path)
+            with ThreadPoolExecutor(8) as threads:
+                numbers = threads.map(lambda n, coco=coco: len(coco.loadAnns(coco.getAnnIds(imgIds=[n]))), range(300))
+                assert set(numbers) == {30}
+    finally:
+        sys.setswitchinterval(interval)
+
+
+def test_subclasses_may_choose_annotations_and_do_without_the_constructor(tmp_path: Path) -> None:
+    truth, results = boxes(np.random.default_rng(4), 6)
+    path, given = in_files(tmp_path, truth, results)
+
+    def kinds(base: Any) -> list[Any]:
+        class Large(base):
+            def getAnnIds(self, *chosen: Any, **named: Any) -> Any:  # noqa: N802
+                return [key for key in super().getAnnIds(*chosen, **named) if self.anns[key]["area"] > 2000]
+
+        class Own(base):
+            def __init__(self, path: Path) -> None:
+                self.dataset = json.loads(path.read_text())
+                self.createIndex()
+
+        return [Large, Own]
+
+    in_both = [[evaluated((kind, pair[1]), path, given) for kind in kinds(pair[0])] for pair in (OURS, REFERENCE)]
+    for ours, reference in zip(*in_both, strict=True):
+        assert_same(ours, reference)
+    assert in_both[0][0].eval["recall"].sum() != in_both[0][1].eval["recall"].sum()
+
+
+def test_objects_of_pycocotools_itself_are_evaluated() -> None:
+    data = boxes(np.random.default_rng(4), 6)
+    assert_same(evaluated((REFERENCE[0], OURS[1]), *data), evaluated(REFERENCE, *data))
+
+
+def test_a_text_finds_all_names_that_are_part_of_it() -> None:
+    names = ["car", "ca", "cart", "dog"]
+    truth = {"images": [], "annotations": [], "categories": [{"id": n, "name": name} for n, name in enumerate(names, 1)]}
+    ours, reference = (as_coco(kinds[0], truth) for kinds in (OURS, REFERENCE))
+    for wanted in ("cart", "car", "x", ["cart"], ""):
+        assert ours.getCatIds(catNms=wanted) == reference.getCatIds(catNms=wanted)
+    assert ours.getCatIds(catNms="cart") == [1, 2, 3]
+
+
+def test_ids_of_numpy_are_ids(pair: tuple[Any, Any]) -> None:
+    ours, reference = pair
+    for method, dictionary in (("loadAnns", ours.anns), ("loadCats", ours.cats), ("loadImgs", ours.imgs)):
+        key = next(iter(dictionary))
+        assert getattr(ours, method)(np.int64(key)) == [dictionary[key]]
+        assert getattr(reference, method)(np.int64(key)) is None
+
+
+def test_areas_of_arrays_are_of_their_type() -> None:
+    truth, _ = boxes(np.random.default_rng(4), 2)
+    data = np.array([[1, 0, 0, 32.000001, 32.000001, 0.5, 1], [1, 3, 3, 7.1, 1e3 / 7, 0.5, 1]], dtype=np.float32)
+    areas = []
+    for make, _ in (OURS, REFERENCE):
+        with printed():
+            areas.append([row["area"] for row in as_coco(make, truth).loadRes(data).anns.values()])
+    assert areas[0] == areas[1]
+    assert areas[0] != [float(width) * float(height) for width, height in data[:, 3:5]]
+
+
+@pytest.mark.parametrize(
+    ("change", "message"), [({"bbox": [1, 2]}, "bbox"), ({"bbox": None}, "bbox")], ids=["two numbers", "none"]
+)
+def test_bad_results_in_lists_are_named(change: dict[str, Any], message: str) -> None:
+    truth, results = boxes(np.random.default_rng(4), 6)
+    results[2] |= change
+    with pytest.raises(RowError, match=f"{message}.*3"), printed():
+        as_coco(COCO, truth).loadRes(results)
 
 
 def test_gzip_is_read(tmp_path: Path) -> None:

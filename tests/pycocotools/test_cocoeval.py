@@ -118,6 +118,7 @@ PARAMETERS: dict[str, Any] = {
     "areaRngLbl": {"areaRngLbl": ["small", "all", "x", "y"]},
     "useCats": {"useCats": 0},
     "useCats and catIds": {"useCats": 0, "catIds": [1, 3]},
+    "useCats and catIds in another order": {"useCats": 0, "catIds": [3, 1, 2]},
     "useSegm": {"useSegm": 0},
 }
 
@@ -201,7 +202,7 @@ def test_other_parameters_must_be_evaluated_anew(name: str, value: Any) -> None:
         ({"recThrs": [1.0, 0.5]}, "recall_levels must lie in .* and increase"),
         ({"areaRng": [[5, 1]]}, "low <= high"),
         ({"maxDets": [0]}, "max_detections must be 1 or more"),
-        ({"useCats": 0, "catIds": [3, 1]}, "catIds must increase"),
+        ({"useCats": 0, "catIds": [3, 1, 3]}, "catIds must be different"),
     ],
 )
 def test_parameters_that_cannot_be_honoured_are_refused(changes: dict[str, Any], message: str) -> None:
@@ -329,11 +330,80 @@ def test_single_cells_of_other_parameters_are_refused() -> None:
         ours.evaluateImg(*key, ours.params.areaRng[0], 100)
 
 
+@pytest.mark.parametrize("where", ["subclass", "object", "class"])
 @pytest.mark.parametrize("name", ["_prepare", "computeIoU", "computeOks"])
-def test_subclasses_that_compare_on_their_own_are_refused(name: str) -> None:
-    kind = type("Mine", (COCOeval,), {name: lambda self, *given: getattr(COCOeval, name)(self, *given)})
-    with pytest.raises(ParameterError, match=f"Mine has a {name} of its own"):
-        evaluated((COCO, kind), *made("bbox"))
+def test_methods_that_compare_on_their_own_are_refused(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    original = getattr(COCOeval, name)
+
+    def own(self: Any, *given: Any) -> Any:
+        return original(self, *given)
+
+    def assign(coco_eval: Any) -> None:
+        setattr(coco_eval, name, lambda *given: own(coco_eval, *given))
+
+    kind = type("Mine", (COCOeval,), {name: own}) if where == "subclass" else COCOeval
+    coco_eval = evaluated(OURS, *made("bbox"))
+    coco_eval = kind(coco_eval.cocoGt, coco_eval.cocoDt, "bbox")
+    if where == "object":
+        assign(coco_eval)
+    if where == "class":
+        monkeypatch.setattr(COCOeval, name, own)
+    with pytest.raises(ParameterError, match=f"{kind.__name__} has a {name} of its own"), printed():
+        coco_eval.evaluate()
+
+
+@pytest.mark.parametrize("where", ["object", "class"])
+def test_evaluateimg_may_be_replaced(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    coco_eval = evaluated(OURS, *made("bbox"))
+    if where == "object":
+        coco_eval.evaluateImg = lambda *cell: None
+    else:
+        monkeypatch.setattr(COCOeval, "evaluateImg", lambda self, *cell: None)
+    with printed():
+        coco_eval.evaluate()
+        coco_eval.accumulate()
+    assert set(coco_eval.evalImgs) == {None}
+    assert (coco_eval.eval["precision"] == -1).all()
+
+
+def _filter(coco_eval: Any, key: Any) -> None:
+    coco_eval._dts[key] = coco_eval._dts[key][1:]
+
+
+def _move(coco_eval: Any, key: Any) -> None:
+    coco_eval._gts[key][0]["bbox"][0] += 1
+
+
+def _assign(coco_eval: Any, key: Any) -> None:
+    coco_eval._dts = dict(coco_eval._dts) | {key: []}
+
+
+@pytest.mark.parametrize("change", [_filter, _move, _assign])
+def test_dictionaries_that_were_changed_after_they_were_evaluated_are_refused(change: Any) -> None:
+    coco_eval = evaluated(OURS, *made("bbox"))
+    key = next(key for key, ious in coco_eval.ious.items() if len(ious))
+    area = coco_eval.params.areaRng[0]
+    _ = coco_eval._gts, coco_eval._dts
+    assert coco_eval.evaluateImg(*key, area, 100) is not None
+    assert len(coco_eval.computeIoU(*key))
+    change(coco_eval, key)
+    for step in (lambda: coco_eval.evaluateImg(*key, area, 100), lambda: coco_eval.computeIoU(*key)):
+        with pytest.raises(ParameterError, match="_(gts|dts) were changed"):
+            step()
+
+
+def test_cells_share_nothing() -> None:
+    coco_eval = evaluated(OURS, *made("bbox"))
+    cell = next(cell for cell in coco_eval.evalImgs if cell and cell["dtIds"])
+    where = cell["image_id"], cell["category_id"], cell["aRng"], cell["maxDet"]
+    before = copy.deepcopy(cell)
+    for _ in range(2):
+        twin = coco_eval.evaluateImg(*where)
+        np.testing.assert_array_equal(twin["dtIgnore"], before["dtIgnore"])
+        assert twin["dtIds"] == before["dtIds"]
+        cell["dtIgnore"][:] = ~before["dtIgnore"]
+        twin["dtIgnore"][:] = ~before["dtIgnore"]
+        twin["dtIds"].clear()
 
 
 def test_subclasses_may_judge_and_summarize_on_their_own() -> None:

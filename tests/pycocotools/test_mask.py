@@ -191,3 +191,8 @@ def test_bad_input_is_one_typed_error(name: str, arguments: tuple[Any, ...], kin
     with pytest.raises(kind, match=f"^{re.escape(message)}") as caught:
         getattr(mask, name)(*arguments)
     assert "\n" not in str(caught.value)
+
+
+def test_an_array_without_boxes_gives_no_masks() -> None:
+    for columns in (4, 6):
+        assert ours.frPyObjects(np.zeros((0, columns)), 3, 3) == reference.frPyObjects(np.zeros((0, columns)), 3, 3) == []
