@@ -14,6 +14,7 @@ from apframe.checks.masks import check_masks
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
+from apframe.checks.shapes import check_shapes
 from apframe.checks.shifted_ids import check_shifts
 from apframe.checks.sources import read_found, read_truth
 from apframe.schema import Dataset
@@ -65,11 +66,12 @@ def check(
 
     - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
-      NaN, negative, of another type), `invalid_mask`
+      NaN, negative, of another type), `invalid_shape` (corners, intervals)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `shifted_ids`, `no_overlap`, `corners`, `fractions`
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
+    - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
 
     Raises
@@ -121,10 +123,12 @@ def _check_dataset(dataset: Dataset) -> Iterable[Finding]:
     yield from check_areas(annotations)
     yield from check_near_duplicates(annotations)
     yield from check_masks("annotations", annotations, images)
+    yield from check_shapes("annotations", annotations)
 
 
 def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Finding]:
     yield from check_scores(found)
+    yield from check_shapes("detections", found)
     yield from check_repeats(found)
     yield from check_numbers(found)
     if dataset is not None:

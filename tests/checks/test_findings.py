@@ -131,10 +131,6 @@ ERRORS: dict[str, tuple[dict[str, list[Row]], Found]] = {
         of_all("detections", lambda row: {"image_id": str(row["image_id"])}),
         ("error", "id_types", "detections", 3, []),
     ),
-    "mask that cannot be decoded": (
-        changed("annotations", 1, segmentation=[[1, 2, 3]]),
-        ("error", "invalid_mask", "annotations", 1, ["12"]),
-    ),
 }
 
 
@@ -334,7 +330,8 @@ def test_every_line_says_which_table() -> None:
 
 
 def test_every_check_is_named_in_the_documentation() -> None:
-    named = {name for _, (_, name, *_) in (*ERRORS.values(), *SUSPICIONS.values())} | {"column", "no_overlap"}
+    named = {name for _, (_, name, *_) in (*ERRORS.values(), *SUSPICIONS.values())}
+    named |= {"column", "no_overlap", "invalid_mask", "invalid_shape"}
     words = (check.__doc__ or "").split("The checks are")[1].split("Raises")[0]
     documented = set(re.findall(r"`(\w+)`", words))
     assert documented == named
@@ -374,3 +371,25 @@ def test_findings_are_sorted_by_severity_then_rows() -> None:
     ]
     assert worst(findings) == "error"
     assert worst(findings.filter(pl.col("severity") != "error")) == "warning"
+
+
+def test_a_mask_that_cannot_be_decoded_is_a_warning_where_there_are_boxes_and_an_error_where_there_are_none() -> None:
+    broken = changed("annotations", 1, segmentation=[[1, 2, 3]])
+    assert [row for row in found(broken) if row[1] == "invalid_mask"] == [("warning", "invalid_mask", "annotations", 1, ["12"])]
+    shapes = [{"image_id": 1, "category_id": 2, "score": 0.5, "segmentation": [[1, 2, 3]]}]
+    assert ("error", "invalid_mask", "detections", 1, ["1"]) in found(CLEAN | {"detections": shapes})
+
+
+SHAPES = {
+    "interval that ends before it starts": {"start_time": [1.0, 9.0], "end_time": [2.0, 6.0]},
+    "corners that cross": {"corners": [[0, 0, 4, 0, 4, 4, 0, 4], [0, 0, 4, 4, 4, 0, 0, 4]]},
+}
+
+
+@pytest.mark.parametrize("columns", SHAPES.values(), ids=SHAPES)
+def test_shapes_that_cannot_be_right_are_errors(columns: dict[str, Any]) -> None:
+    tables = {"images": {"image_id": [1]}, "categories": {"category_id": [1], "name": ["cat"]}}
+    shapes = {"image_id": [1, 1], "category_id": [1, 1], **columns}
+    findings = check(tables | {"annotations": shapes | {"annotation_id": [11, 12]}}, shapes | {"score": [0.9, 0.8]})
+    wrong = findings.filter(pl.col("check") == "invalid_shape").select("severity", "table", "n_rows", "rows").rows()
+    assert wrong == [("error", "annotations", 1, ["12"]), ("error", "detections", 1, ["2"])]
