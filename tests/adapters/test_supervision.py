@@ -84,7 +84,7 @@ def test_detections_of_the_library_are_taken(compact: bool) -> None:
     [
         ({"confidence": None}, "detections: confidence is missing where index is 1; give confidence for each image"),
         ({"class_id": None}, "detections: class_id is missing where index is 1; give class_id for each image"),
-        ({"class_id": [1, 2]}, "detections: class_id has not as many rows as xyxy where index is 1; give a row for each object"),
+        ({"class_id": [1, 2]}, "detections: class_id has not as many rows as xyxy where index is 1; give a row for each"),
         ({"data": {"class_name": []}}, "detections: name has not as many rows as xyxy where index is 1; give a row for each"),
     ],
 )  # fmt: skip

@@ -259,5 +259,5 @@ def test_what_cannot_become_an_array_is_named() -> None:
         def __array__(self, *_: object, **__: object) -> None:
             raise RuntimeError("the tensor is gone")
 
-    with pytest.raises(RowError, match="boxes is not an array of numbers .* where index is 0"):
+    with pytest.raises(RowError, match=r"boxes is not an array of numbers .* where index is 0"):
         from_torchvision([{"boxes": Lost(), "labels": [3], "scores": [0.5]}], [7])

@@ -366,7 +366,24 @@ def test_areas_of_arrays_are_of_their_type() -> None:
         with printed():
             areas.append([row["area"] for row in as_coco(make, truth).loadRes(data).anns.values()])
     assert areas[0] == areas[1]
-    assert areas[0] != [float(width) * float(height) for width, height in data[:, 3:5]]
+    assert float(areas[0][1]) != float(data[1, 3]) * float(data[1, 4])
+
+
+@pytest.mark.parametrize("looked_at", [False, True])
+def test_whole_numbers_with_a_fraction_are_ids_in_lists(looked_at: bool) -> None:
+    truth, results = boxes(np.random.default_rng(4), 6)
+    changed = [row | {"image_id": float(row["image_id"]), "category_id": float(row["category_id"])} for row in results]
+
+    def change(kinds: Any) -> Any:
+        with printed():
+            coco = as_coco(kinds[0], truth)
+            coco_eval = kinds[1](coco, coco.loadRes(copy.deepcopy(changed)), "bbox")
+            _ = coco_eval.cocoDt.anns if looked_at else None
+            coco_eval.evaluate()
+            coco_eval.accumulate()
+        return coco_eval
+
+    assert_same(change(OURS), change(REFERENCE))
 
 
 @pytest.mark.parametrize(

@@ -356,9 +356,9 @@ def test_methods_that_compare_on_their_own_are_refused(name: str, where: str, mo
 def test_evaluateimg_may_be_replaced(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     coco_eval = evaluated(OURS, *made("bbox"))
     if where == "object":
-        coco_eval.evaluateImg = lambda *cell: None
+        coco_eval.evaluateImg = lambda *_: None
     else:
-        monkeypatch.setattr(COCOeval, "evaluateImg", lambda self, *cell: None)
+        monkeypatch.setattr(COCOeval, "evaluateImg", lambda *_: None)
     with printed():
         coco_eval.evaluate()
         coco_eval.accumulate()
@@ -388,7 +388,7 @@ def test_dictionaries_that_were_changed_after_they_were_evaluated_are_refused(ch
     assert len(coco_eval.computeIoU(*key))
     change(coco_eval, key)
     for step in (lambda: coco_eval.evaluateImg(*key, area, 100), lambda: coco_eval.computeIoU(*key)):
-        with pytest.raises(ParameterError, match="_(gts|dts) were changed"):
+        with pytest.raises(ParameterError, match=r"_(gts|dts) were changed"):
             step()
 
 

@@ -195,4 +195,4 @@ def test_bad_input_is_one_typed_error(name: str, arguments: tuple[Any, ...], kin
 
 def test_an_array_without_boxes_gives_no_masks() -> None:
     for columns in (4, 6):
-        assert ours.frPyObjects(np.zeros((0, columns)), 3, 3) == reference.frPyObjects(np.zeros((0, columns)), 3, 3) == []
+        assert mask.frPyObjects(np.zeros((0, columns)), 3, 3) == reference.frPyObjects(np.zeros((0, columns)), 3, 3) == []

@@ -1,0 +1,85 @@
+"""Files behind a `COCO`: their tables, and their bytes, of which dictionaries are made when someone looks at them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, InputError
+from apframe.io.coco import read_coco, read_coco_results
+from apframe.io.documents import parse_json
+from apframe.io.files import read_unpacked, stamp
+from apframe.schema import Dataset
+
+Row = dict[str, Any]
+
+
+class Source:
+    """A file as it was when it was read, whatever becomes of it.
+
+    Parameters
+    ----------
+    path
+        a JSON file, plain or gzip
+    kind
+        dict for ground truth, list for results
+    complete
+        makes the data set that is looked at of what was parsed
+    """
+
+    def __init__(self, path: Path, kind: type, complete: Callable[[Any], Row]) -> None:
+        self.path, self._kind, self._complete = path, kind, complete
+        self._read_at, self._text = stamp(path), read_unpacked(path)
+        self._tables: Dataset | pl.DataFrame | None = None
+
+    def tables(self) -> Dataset | pl.DataFrame | None:
+        """Ground truth or results; None where there are no tables of them, and dictionaries are the data.
+
+        So it is with captions and lists of images; with ground truth that is wrong, which is refused when it is evaluated;
+        and with a file that was deleted or written again, as the tables of ground truth read some columns later.
+        """
+        if self._tables is not None and self._kind is list:
+            return self._tables
+        try:
+            if self._tables is None and stamp(self.path) == self._read_at:
+                self._tables = read_coco(self.path) if self._kind is dict else read_coco_results(self.path)
+        except InputError:
+            if self._kind is list and "caption" not in next(iter(self.parsed()), ()):
+                raise
+        return self._tables if stamp(self.path) == self._read_at else None
+
+    def load(self) -> Row:
+        """The data set as dictionaries."""
+        return self._complete(self.parsed())
+
+    def parsed(self) -> Any:
+        """What the file holds.
+
+        Raises
+        ------
+        FormatError
+            no JSON, or of another kind
+        """
+        content = parse_json(self.path, self._text)
+        if not isinstance(content, self._kind):
+            held, needed = type(content).__name__, self._kind.__name__
+            raise FormatError(f"{self.path}: holds a JSON {held}, a {needed} is needed")
+        return content
+
+
+class Rows:
+    """Results that were given as a list; `complete` makes the data set of it."""
+
+    def __init__(self, rows: list[Row], complete: Callable[[list[Row]], Row]) -> None:
+        self._rows, self._complete = rows, complete
+
+    def tables(self) -> list[Row]:
+        """The list, of which columns are made whenever it is evaluated."""
+        return self._rows
+
+    def load(self) -> Row:
+        """The data set as dictionaries."""
+        return self._complete(self._rows)
