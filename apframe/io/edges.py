@@ -32,6 +32,20 @@ def from_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
     return {"x": left, "y": top, "width": right - left, "height": bottom - top}
 
 
+def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with the upright box around its `corners` where it has no box.
+
+    >>> rotated = {"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0, 1.0]], "x": None, "y": None, "width": None, "height": None}
+    >>> with_boxes_around_corners(pl.DataFrame(rotated)).select("x", "y", "width", "height").row(0)
+    (0.0, 0.0, 2.0, 3.0)
+    """
+    if "corners" not in frame.columns:
+        return frame
+    x, y = pl.col("corners").list.gather_every(2), pl.col("corners").list.gather_every(2, 1)
+    around = {"x": x.list.min(), "y": y.list.min(), "width": x.list.max() - x.list.min(), "height": y.list.max() - y.list.min()}
+    return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around.items())
+
+
 def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:
     """An error that names lines with boxes of these edges that end before they begin; see `lines.refuse_lines`.
 

@@ -15,6 +15,7 @@ from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
+from apframe.io.edges import with_boxes_around_corners
 from apframe.io.files import folder_beside, read_head
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
@@ -197,8 +198,10 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
         there is something at the path, or it cannot be written
     """
     chosen, dataset = as_format(format), read_dataset(dataset)
-    _refuse_no_box(chosen, "annotations", dataset.core("annotations"))
-    given = with_ids_of(chosen, dataset)
+    boxed = dataset
+    if _has_boxes_alone(chosen, "annotations"):
+        boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
+    given = with_ids_of(chosen, boxed)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
     _write_whole(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
     return lost
@@ -212,7 +215,8 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     chosen = as_format(format)
     known = None if dataset is None else read_dataset(dataset)
     found = read_results(detections, dataset=known)
-    _refuse_no_box(chosen, "detections", found)
+    if _has_boxes_alone(chosen, "detections"):
+        found = _boxed(chosen, "detections", found)
     with naming_format(detections, None):
         given = results_with_ids_of(chosen, found, known)
     named = None if known is None else with_ids_of(chosen, known)
@@ -223,12 +227,17 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     return lost
 
 
-def _refuse_no_box(format_: Format, table: str, frame: pl.DataFrame) -> None:
-    """An error where a format that has boxes alone would be given other shapes."""
+def _has_boxes_alone(format_: Format, table: str) -> bool:
     columns = set(format_.holds[table])
-    if "x" in columns and not columns & {"mask", "keypoints", "corners", "start_time"}:
-        remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
-        refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
+    return "x" in columns and not columns & {"mask", "keypoints", "corners", "start_time"}
+
+
+def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with boxes around its corners; rows without either are an error."""
+    frame = with_boxes_around_corners(frame)
+    remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
+    refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
+    return frame
 
 
 def choose_format(source: str | Path, name: str | None, role: str, option: str = "format") -> Format:

@@ -211,3 +211,15 @@ def test_an_attribute_called_name_is_one_like_any_other(name: str, tmp_path: Pat
     images = {"image_id": [1], "image_width": [20], "image_height": [20]}
     lost = apf.write_dataset(apf.Dataset(images, {"category_id": [1], "name": ["cat"]}, row), tmp_path / "out", name)
     assert ("annotations", "name", 1, "left out") in lost.rows()
+
+
+@pytest.mark.parametrize("name", ["voc", "kitti", "boxes"])
+def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -> None:
+    rotated = {"image_id": ["a"], "category_id": ["ship"], "corners": [[1, 0, 2, 1, 1, 3, 0, 1]]}
+    dataset = apf.Dataset({"image_id": ["a"]}, {"category_id": ["ship"], "name": ["ship"]}, rotated)
+    assert apf.write_dataset(dataset, tmp_path / "truth", name).rows() == [("annotations", "corners", 1, "left out")]
+    assert apf.read_dataset(tmp_path / "truth", name).annotations.select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]
+    assert apf.write_results(rotated | {"score": [0.5]}, tmp_path / "found", name).rows() == [
+        ("detections", "corners", 1, "left out")
+    ]
+    assert apf.read_results(tmp_path / "found", name).select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]
