@@ -58,7 +58,7 @@ JoinByName = Annotated[
 
 @app.callback(invoke_without_command=True)
 def about(show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
-    """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage."""
+    """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
     if show_version:
         from importlib.metadata import version
 

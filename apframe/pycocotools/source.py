@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,8 @@ from apframe.exceptions import FormatError, InputError
 from apframe.io.coco import read_coco, read_coco_results
 from apframe.io.documents import parse_json
 from apframe.io.files import read_unpacked, stamp
-from apframe.schema import Dataset
+from apframe.io.json_scan import scan_results
+from apframe.schema import Dataset, canonical
 
 Row = dict[str, Any]
 
@@ -41,15 +43,21 @@ class Source:
         So it is with captions and lists of images; with ground truth that is wrong, which is refused when it is evaluated;
         and with a file that was deleted or written again, as the tables of ground truth read some columns later.
         """
-        if self._tables is not None and self._kind is list:
+        if self._kind is list:
+            self._tables = self._results() if self._tables is None else self._tables
             return self._tables
-        try:
-            if self._tables is None and stamp(self.path) == self._read_at:
-                self._tables = read_coco(self.path) if self._kind is dict else read_coco_results(self.path)
-        except InputError:
-            if self._kind is list and "caption" not in next(iter(self.parsed()), ()):
-                raise
+        if self._tables is None and stamp(self.path) == self._read_at:
+            with suppress(InputError):
+                self._tables = read_coco(self.path)
         return self._tables if stamp(self.path) == self._read_at else None
+
+    def _results(self) -> pl.DataFrame | None:
+        if (scanned := scan_results(self.path, self._text)) is not None:
+            return canonical("detections", scanned)
+        rows = self.parsed()
+        if rows and "caption" in rows[0]:
+            return None
+        return read_coco_results(self.path if stamp(self.path) == self._read_at else rows)
 
     def load(self) -> Row:
         """The data set as dictionaries."""
