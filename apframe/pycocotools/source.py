@@ -52,12 +52,14 @@ class Source:
         return self._tables if stamp(self.path) == self._read_at else None
 
     def _results(self) -> pl.DataFrame | None:
-        if (scanned := scan_results(self.path, self._text)) is not None:
-            return canonical("detections", scanned)
-        rows = self.parsed()
-        if rows and "caption" in rows[0]:
+        try:
+            if (scanned := scan_results(self.path, self._text)) is not None:
+                return canonical("detections", scanned)
+            return read_coco_results(self.path if stamp(self.path) == self._read_at else self.parsed())
+        except InputError:
+            if "caption" not in next(iter(self.parsed()), ()):
+                raise
             return None
-        return read_coco_results(self.path if stamp(self.path) == self._read_at else rows)
 
     def load(self) -> Row:
         """The data set as dictionaries."""
