@@ -13,20 +13,29 @@ import polars as pl
 from apframe.counting import ignored_annotations
 from apframe.evaluation import Evaluation, evaluate
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, RowError
+from apframe.inputs import make_inputs
 from apframe.protocols.protocol import Protocol
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Ranking, compute_arrays
+from apframe.schema import Dataset, with_id_types
 
 Cell = dict[str, Any]
 
 _SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
 
 
-def evaluate_quietly(truth: Any, found: Any, protocol: Protocol) -> Evaluation:
-    """`evaluate` without the warning that there are no annotations, of which numbers of -1 tell here."""
+def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Evaluation:
+    """`evaluate` without the warning that there are no annotations, of which numbers of -1 tell here.
+
+    Detections that `are_checked` are canonical already, of images that the truth has.
+    """
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", NoAnnotationsWarning)
-        return evaluate(truth, found, protocol)
+        if not are_checked:
+            return evaluate(truth, found, protocol)
+        found = with_id_types("detections", found, truth)
+        inputs = make_inputs(truth, found, None, protocol, are_checked=True)
+        return Evaluation(lambda: inputs, protocol)
 
 
 class Layout:
@@ -84,7 +93,7 @@ def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
     evaluation = layout.evaluation
     of_all = evaluation.protocol.with_options(iou_thresholds=[_SMALLEST])
-    pairs = evaluate_quietly(evaluation.dataset, evaluation.detections, of_all).pairs
+    pairs = evaluate_quietly(evaluation.dataset, evaluation.detections, of_all, are_checked=True).pairs
     detection, annotation = layout.places(pairs)
     similarities: dict[tuple[Any, Any], Any] = {
         (image_id, category_id): [] for image_id, category_id in product(layout.image_ids, layout.category_ids)

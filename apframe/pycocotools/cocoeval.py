@@ -13,13 +13,14 @@ from functools import cached_property
 from typing import Any
 
 import numpy as np
+import polars as pl
 
 from apframe.evaluation import Evaluation
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, make_cells, make_similarities, rank_cells
-from apframe.pycocotools.coco import COCO
+from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.headlines import headlines, mean, words
 from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
@@ -177,7 +178,8 @@ class COCOeval:
         found = found_tables(self.cocoDt, image_ids, hidden, p.iouType)
         if not p.useCats and category_ids != sorted(category_ids):
             truth, found = pooled_in_order(truth, found, category_ids)
-        self._evaluation = evaluate_quietly(truth, found, protocol_of(p))
+        are_checked = isinstance(tables_of(self.cocoDt), pl.DataFrame)
+        self._evaluation = evaluate_quietly(truth, found, protocol_of(p), are_checked=are_checked)
         self._prepared = copy.deepcopy(p)
         for name in _MADE:
             self.__dict__.pop(name, None)
@@ -288,7 +290,7 @@ class COCOeval:
         else:
             assert evaluation is not None
             if protocol != evaluation.protocol:
-                evaluation = evaluate_quietly(evaluation.dataset, evaluation.detections, protocol)
+                evaluation = evaluate_quietly(evaluation.dataset, evaluation.detections, protocol, are_checked=True)
             self._accumulated = evaluation, about, chosen
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 

@@ -64,7 +64,8 @@ def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], io
         frame = canonical("detections", frame)  # 7.0 is an id of 7
     for column, ids, keep in (("image_id", image_ids, True), ("category_id", hidden, False)):
         if (keep or len(ids)) and frame.height:
-            frame = frame.filter(is_known(frame[column], pl.Series(ids)) == keep)
+            kept = is_known(frame[column], pl.Series(ids)) == keep
+            frame = frame if kept.all() else frame.filter(kept)
     return frame
 
 
