@@ -40,7 +40,9 @@ def plain(job: str) -> tuple[Any, Callable[[Any, Any], Any]]:
     import apframe as apf
 
     def read(gt: str, dt: str) -> Any:
-        return (gt, dt) if job == "plain" else (apf.read_coco(gt), apf.read_coco_results(dt))
+        if job == "plain":
+            return gt, dt
+        return apf.read_coco(gt), apf.read_coco_results(dt).sort("image_id", maintain_order=True)  # as an Evaluator gets them
 
     return read, lambda truth, found: apf.evaluate(truth, found).stats
 
