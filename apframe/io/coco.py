@@ -81,9 +81,9 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     return _of_json(data, "ground truth").checked()
 
 
-def read_unchecked(path: Path, *, masks: bool) -> CocoTruth:
-    """What `read_coco` reads of a file, before it is checked."""
-    text = read_unpacked(path)
+def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
+    """What `read_coco` reads of a file, before it is checked; or of its unpacked bytes, if somebody has kept these."""
+    text = read_unpacked(path) if kept is None else kept
     scanned = scan_truth(text, masks=masks)
     if scanned is None:
         return _of_json(parse_json(path, text), str(path))
@@ -91,6 +91,8 @@ def read_unchecked(path: Path, *, masks: bool) -> CocoTruth:
     read_at = stamp(path)
 
     def read_again() -> bytes:
+        if kept is not None:
+            return kept
         if stamp(path) != read_at:
             raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
         return read_unpacked(path)

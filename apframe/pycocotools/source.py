@@ -10,9 +10,9 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, InputError
-from apframe.io.coco import read_coco, read_coco_results
+from apframe.io.coco import read_coco_results, read_unchecked
 from apframe.io.documents import parse_json
-from apframe.io.files import read_unpacked, stamp
+from apframe.io.files import read_unpacked
 from apframe.io.json_scan import scan_results
 from apframe.schema import Dataset, canonical
 
@@ -34,28 +34,26 @@ class Source:
 
     def __init__(self, path: Path, kind: type, complete: Callable[[Any], Row]) -> None:
         self.path, self._kind, self._complete = path, kind, complete
-        self._read_at, self._text = stamp(path), read_unpacked(path)
+        self._text = read_unpacked(path)
         self._tables: Dataset | pl.DataFrame | None = None
 
     def tables(self) -> Dataset | pl.DataFrame | None:
         """Ground truth or results; None where there are no tables of them, and dictionaries are the data.
 
-        So it is with captions and lists of images; with ground truth that is wrong, which is refused when it is evaluated;
-        and with a file that was deleted or written again, as the tables of ground truth read some columns later.
+        So it is with captions and lists of images, and with ground truth that is wrong, which is refused when it is evaluated.
         """
-        if self._kind is list:
-            self._tables = self._results() if self._tables is None else self._tables
-            return self._tables
-        if self._tables is None and stamp(self.path) == self._read_at:
+        if self._tables is None and self._kind is list:
+            self._tables = self._results()
+        elif self._tables is None:
             with suppress(InputError):
-                self._tables = read_coco(self.path)
-        return self._tables if stamp(self.path) == self._read_at else None
+                self._tables = read_unchecked(self.path, masks=False, kept=self._text).checked()
+        return self._tables
 
     def _results(self) -> pl.DataFrame | None:
         try:
             if (scanned := scan_results(self.path, self._text)) is not None:
                 return canonical("detections", scanned)
-            return read_coco_results(self.path if stamp(self.path) == self._read_at else self.parsed())
+            return read_coco_results(self.parsed())
         except InputError:
             if "caption" not in next(iter(self.parsed()), ()):
                 raise
