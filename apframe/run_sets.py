@@ -31,14 +31,14 @@ from apframe.exceptions import (
     listed,
 )
 from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
+from apframe.schema import GROUND_TRUTH
 
 if TYPE_CHECKING:
     import duckdb
 
     from apframe.evaluation import SliceKey
 
-_TRUTH = ("images", "categories", "annotations")
-_NEEDED = (*_TRUTH, "detections", "summary")
+_NEEDED = (*GROUND_TRUTH, "detections", "summary")
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -124,7 +124,7 @@ class _Run:
         if lacking:
             raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
         try:
-            hashes = "".join(manifest["inputs"][table] for table in _TRUTH)
+            hashes = "".join(manifest["inputs"][table] for table in GROUND_TRUTH)
             return cls(
                 name=name,
                 folder=folder,

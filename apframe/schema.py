@@ -28,6 +28,7 @@ GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data s
 KEYS = {"images": "image_id", "categories": "category_id"}  # of the tables that the others refer to
 NAMES = {"images": "file_name", "categories": "name"}  # what people call their rows
 BOX = ("x", "y", "width", "height")
+SIZE = ("image_width", "image_height")
 
 
 @dataclass(frozen=True)

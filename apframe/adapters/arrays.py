@@ -14,8 +14,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, listed
-from apframe.schema import canonical
-from apframe.similarity.box_iou import BOX
+from apframe.schema import BOX, canonical
 from apframe.similarity.run_lengths import count_pixels, to_text
 
 Item = Mapping[str, Any]

@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import as_array, canonical_batch, check_ids, mask_column, refuse_items, tabulate_detections
-from apframe.similarity.box_iou import BOX
+from apframe.schema import BOX
 from apframe.similarity.polygons import rasterise
 from apframe.similarity.run_lengths import count_runs, to_text
 

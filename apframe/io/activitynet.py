@@ -14,7 +14,7 @@ from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
 from apframe.io.documents import read_json
 from apframe.io.files import read_head, write_text
 from apframe.io.format import Format
-from apframe.io.json_rows import FIELDS, canonical_names, frame_of_rows, json_rows
+from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.schema import TABLES, Dataset, refuse_rows
 
 _EVALUATED, _ALL = "validation", "all"
@@ -225,7 +225,7 @@ def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
 
 def _taken(table: str) -> set[str]:
     """Names of fields that are read as something else than an attribute of the same name."""
-    return (FIELDS.get(table, {}).keys() | _OWN.get(table, set())) - {column.name for column in TABLES[table]}
+    return taken_names(table) | _OWN.get(table, set())
 
 
 def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: set[tuple[str, str]]) -> list[dict[str, Any]]:

@@ -20,7 +20,7 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.io.names import categories_of, image_ids
+from apframe.io.names import categories_of, ids_to_write, image_ids
 from apframe.schema import BOX, Dataset
 
 _OF_A_CLASS = re.compile(r".*_det_.+_|Task\d_")
@@ -68,7 +68,7 @@ class Boxes(Format):
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`."""
-        images = detections["image_id"].unique(maintain_order=True) if dataset is None else dataset.images["image_id"]
+        images = ids_to_write("image_id", detections, None if dataset is None else dataset.images)
         _write(detections, path, ("category_id", "score", *BOX), images)
 
 

@@ -18,7 +18,7 @@ from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
 from apframe.io.files import read_head, read_unpacked, stamp, write_whole
 from apframe.io.format import NUMBER, Format
-from apframe.io.json_rows import canonical_names, clashing_attributes, frame_of_rows, json_rows, lacks_box
+from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.io.json_scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical
 
@@ -149,7 +149,7 @@ class Coco(Format):
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """See `Format.further_losses`."""
         what = "left out: COCO has a field of this name"
-        return [(name, frame[name].is_not_null(), what) for name in clashing_attributes(table, frame)]
+        return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `write_coco`."""
@@ -217,7 +217,7 @@ def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
     Bitmaps in the column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
     """
     frame = canonical("detections", detections).drop("detection_id", "area")
-    write_whole(Path(path), json_rows("detections", frame, set()) + "\n")
+    write_whole(Path(path), json_rows("detections", frame, set(), first_has_all=True) + "\n")
 
 
 def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) -> CocoTruth:

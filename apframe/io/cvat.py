@@ -26,6 +26,7 @@ from apframe.io.cvat_shapes import (
     typed,
 )
 from apframe.io.documents import read_xml
+from apframe.io.edges import from_edges
 from apframe.io.files import read_head, write_text
 from apframe.io.format import NUMBER, Format
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, warn_left_out
@@ -198,9 +199,8 @@ def _boxes(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
         _refuse(path, rows, ~numbers[name].is_finite().fill_null(False), f"{name} of a box is missing or not a finite number")
     for near, far in zip(_SIDES[:2], _SIDES[2:], strict=True):
         _refuse(path, rows, numbers[far] < numbers[near], f"{far} of a box is less than {near}")
-    left, top, right, bottom = (pl.col(name) for name in _SIDES)
     angle = [angle_of(pl.col("rotation")).alias("angle")] if rows["rotation"].count() else []
-    return numbers.select("row", *angle, x=left, y=top, width=right - left, height=bottom - top)
+    return numbers.select("row", *angle, **from_edges(_SIDES))
 
 
 def _polygons(path: Path, rows: pl.DataFrame) -> pl.DataFrame:

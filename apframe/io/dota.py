@@ -23,7 +23,7 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.io.names import categories_of, image_ids
+from apframe.io.names import categories_of, ids_to_write, image_ids
 from apframe.schema import BOX, Dataset, refuse_rows
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
@@ -126,7 +126,7 @@ class Dota(Format):
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`; a file for each class of the data set, or of the detections where there is none."""
-        categories = (detections if dataset is None else dataset.categories)["category_id"].unique(maintain_order=True)
+        categories = ids_to_write("category_id", detections, None if dataset is None else dataset.categories)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         task = "Task1" if _is_rotated(detections) else "Task2"
         fields = _with_corners("detections", detections) if task == "Task1" else _with_edges(detections)

@@ -13,11 +13,10 @@ from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_l
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
 from apframe.io.ids import stems
-from apframe.schema import ID, Dataset, is_known, refuse_rows, to_polars
+from apframe.schema import ID, SIZE, Dataset, is_known, refuse_rows, to_polars
 
 IMAGE_SIZES = "image_sizes.csv"
 """Beside the files that the formats have of their own: `image_id`, `file_name`, `image_width`, `image_height`."""
-SIZE = ("image_width", "image_height")
 NEAREST, FARTHEST = -1.0, 2.0
 """A box may stick out of its image by the size of it; what lies farther out is taken for pixels."""
 _TURNED = 5  # from this EXIF orientation on, width and height of a JPEG are exchanged where it is shown

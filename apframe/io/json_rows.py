@@ -145,12 +145,13 @@ def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 
-def json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
-    """The rows as the text of a JSON list of objects, without their nulls; of results the first row has all fields.
+def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_all: bool = False) -> str:
+    """The rows as the text of a JSON list of objects, without their nulls.
 
-    Attributes with the names of fields that COCO has are left out.
+    With `first_has_all`, the first row has those that other rows have a value for. Attributes with the names of fields that
+    COCO has are left out.
     """
-    frame = frame.drop(clashing_attributes(table, frame))
+    frame = frame.drop(taken_names(table), strict=False)
     _refuse_bitmaps(table, frame)
     raw = as_json | {"segmentation"} if frame.schema.get("mask") == pl.String else as_json
     names = {canonical_name: name for name, canonical_name in _NAMES[table].items()}
@@ -164,21 +165,20 @@ def json_rows(table: str, frame: pl.DataFrame, as_json: set[str]) -> str:
     for name in frame.columns:
         encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)
         text = pl.lit(json.dumps(name) + ":") + pl.col(name) if name in raw else encoded
-        is_column = table == "detections" and bool(frame[name].count())  # which readers see from the first row
-        null = pl.when(is_column & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
+        is_wanted = first_has_all and bool(frame[name].count())
+        null = pl.when(is_wanted & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
         fields.append(pl.when(pl.col(name).is_not_null()).then(text).otherwise(null))
     rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
     return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
 
 
-def clashing_attributes(table: str, frame: pl.DataFrame) -> list[str]:
-    """The columns of a frame that are no canonical ones, but called as a field that COCO has.
+def taken_names(table: str) -> set[str]:
+    """What no attribute can be called in COCO's JSON: its fields that are called otherwise here.
 
-    >>> clashing_attributes("annotations", pl.DataFrame({"annotation_id": [1], "id": [7], "colour": ["red"]}))
-    ['id']
+    >>> sorted(taken_names("images"))
+    ['height', 'id', 'width']
     """
-    canonical_columns = {column.name for column in TABLES[table]}
-    return [name for name in frame.columns if name in FIELDS[table] and name not in canonical_columns]
+    return FIELDS.get(table, {}).keys() - {column.name for column in TABLES[table]}
 
 
 def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:

@@ -14,9 +14,9 @@ from apframe.exceptions import FormatError, listed
 from apframe.io.documents import read_json
 from apframe.io.files import read_head, write_text
 from apframe.io.format import NUMBER, Format
-from apframe.io.label_studio_regions import SIZE, encoded, in_pixels, read_regions, region_losses, region_texts
+from apframe.io.label_studio_regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.io.names import categories_of
-from apframe.schema import BOX, TABLES, Dataset
+from apframe.schema import BOX, SIZE, TABLES, Dataset
 
 _IMAGE: dict[str, Any] = {"image_id": pl.Int64, "file_name": pl.String, "image_width": pl.Int64, "image_height": pl.Int64}
 _TAKEN = {column.name for column in TABLES["images"]} - {*SIZE}  # names that fields of `data` cannot have as columns

@@ -13,9 +13,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError, listed
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
-from apframe.schema import BOX, refuse_rows
+from apframe.schema import BOX, SIZE, refuse_rows
 
-SIZE = ("image_width", "image_height")
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it
 _NEAR = 1e-9

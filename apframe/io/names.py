@@ -17,6 +17,15 @@ def image_ids(paths: Sequence[Path]) -> pl.Series:
     return pl.Series("image_id", [path.stem for path in paths], dtype=pl.String)
 
 
+def ids_to_write(key: str, detections: pl.DataFrame, owner: pl.DataFrame | None) -> pl.Series:
+    """The images, or categories, that results have files for: all of their data set, else those that occur.
+
+    >>> ids_to_write("image_id", pl.DataFrame({"image_id": ["b", "a", "b"]}), None).to_list()
+    ['b', 'a']
+    """
+    return (detections if owner is None else owner)[key].unique(maintain_order=True)
+
+
 def categories_of(annotations: pl.DataFrame) -> pl.DataFrame:
     """The categories that occur, by name.
 

@@ -13,7 +13,6 @@ from apframe.io.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
 from apframe.io.image_sizes import (
-    SIZE,
     find_image_sizes,
     refuse_far,
     with_image_sizes,
@@ -34,7 +33,7 @@ from apframe.io.open_images_tables import (
     read_labels,
     read_scored_boxes,
 )
-from apframe.schema import BOX, Dataset
+from apframe.schema import BOX, SIZE, Dataset
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label

@@ -24,7 +24,7 @@ from apframe.io.lines import (
     text_files,
     write_lines,
 )
-from apframe.io.names import categories_of, image_ids
+from apframe.io.names import categories_of, ids_to_write, image_ids
 from apframe.io.voc_xml import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.schema import BOX, Dataset
 
@@ -122,7 +122,7 @@ class Voc(Format):
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `Format.write_results`; a file for each class of the data set, or of the detections where there is none."""
-        categories = (detections if dataset is None else dataset.categories)["category_id"].unique(maintain_order=True)
+        categories = ids_to_write("category_id", detections, None if dataset is None else dataset.categories)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         refuse_as_file_names(categories)
         text = pl.concat_str("image_id", "score", *to_edges(EDGES).values(), separator=" ")

@@ -14,6 +14,7 @@ from apframe.io.documents import read_xml
 from apframe.io.edges import to_edges
 from apframe.io.lines import refuse_lines
 from apframe.io.xml_text import escaped, refuse_illegal
+from apframe.schema import SIZE
 
 # the elements of an annotation and of its objects, and the columns that they are
 IMAGE = {
@@ -35,7 +36,6 @@ _REQUIRED = ("name", *EDGES)
 _NUMBERS = ("size/width", "size/height", *EDGES)
 _FLAGS = ("segmented", "truncated", "occluded", "difficult", "ignore")
 _TEXTS = ("folder", "file_name", "pose", "category_id")
-_SIZES = ("image_width", "image_height")
 _OPTIONAL = ("folder", "segmented", "pose", "truncated", "occluded", "ignore")
 _FLAG_WORDS = {"0": False, "1": True, "false": False, "true": True, "unspecified": None}
 _NO_BOX = ElementTree.Element("bndbox")
@@ -161,7 +161,7 @@ def _text(values: pl.Series) -> pl.Series:
     """What an element says of the values of a column: null where it has no words for one."""
     if values.name in _FLAGS and (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         return values.cast(pl.Float64).replace_strict({0: "0", 1: "1"}, default=None, return_dtype=pl.String)
-    if values.name in _SIZES or (values.name in _TEXTS and _is_text(values)):
+    if values.name in SIZE or (values.name in _TEXTS and _is_text(values)):
         return values.cast(pl.String).str.strip_chars().replace("", None)
     return pl.repeat(None, len(values), dtype=pl.String, eager=True)
 

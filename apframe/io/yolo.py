@@ -12,7 +12,6 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.io.format import INDEX, Format
 from apframe.io.image_sizes import (
-    SIZE,
     find_image_sizes,
     measure_images,
     with_image_sizes,
@@ -31,7 +30,7 @@ from apframe.io.yolo_lines import (
     read_numbers,
     shapes,
 )
-from apframe.schema import BOX, Dataset
+from apframe.schema import BOX, SIZE, Dataset
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
 

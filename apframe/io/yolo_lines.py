@@ -7,11 +7,11 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.io.image_sizes import FARTHEST, NEAREST, SIZE, refuse_far, with_sizes_to_write
+from apframe.io.image_sizes import FARTHEST, NEAREST, refuse_far, with_sizes_to_write
 from apframe.io.lines import is_number, read_lines, refuse_lines
 from apframe.io.names import image_ids
 from apframe.io.outlines import single_polygons
-from apframe.schema import BOX, Dataset
+from apframe.schema import BOX, SIZE, Dataset
 
 _N_BOX = 1 + len(BOX)  # fields of a line with a box: the class, and the box
 _N_POLYGON = 1 + 2 * 3  # of the shortest line with a polygon

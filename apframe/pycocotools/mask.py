@@ -18,7 +18,8 @@ import polars as pl
 
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError
-from apframe.similarity.box_iou import BOX, BoxIoU
+from apframe.schema import BOX
+from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_columns import mask_extents
 from apframe.similarity.mask_iou import MaskIoU
 from apframe.similarity.polygons import rasterise

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.schema import BOX as BOX  # imported from here, too
+from apframe.schema import BOX
 from apframe.similarity.pairs import Similarity, pair_by, union_of
 
 

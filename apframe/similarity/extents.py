@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.similarity.box_iou import BOX
+from apframe.schema import BOX
 
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs

@@ -10,8 +10,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.schema import refuse_rows
-from apframe.similarity.box_iou import BOX
+from apframe.schema import BOX, refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
 
 if TYPE_CHECKING:
