@@ -6,7 +6,7 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -406,12 +406,15 @@ def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None 
             print(answer)
 
 
-def main() -> NoReturn:
-    """Run the command; errors are one line on stderr: exit 1 for bad data, 2 for bad usage."""
+def main(arguments: Sequence[str] | None = None) -> NoReturn:
+    """Run the command with these arguments, by default the process's own; errors are one line on stderr.
+
+    It ends with SystemExit: 0, 1 for bad data, 2 for bad usage.
+    """
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
     try:
-        app()
+        app(None if arguments is None else list(arguments))
     except (ParameterError, QueryError) as error:
         _fail(error, 2)
     except ApframeError as error:

@@ -38,11 +38,10 @@ def run(tmp_path_factory: pytest.TempPathFactory) -> Path:
 
 def command(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, *arguments: str) -> tuple[int, str, str]:
     """Exit code, stdout and stderr of `main`, in this process."""
-    monkeypatch.setattr(sys, "argv", ["apframe", *arguments])
     with monkeypatch.context() as restored:
         restored.setattr("warnings.showwarning", None)  # which `main` replaces
         with pytest.raises(SystemExit) as ended:
-            cli.main()
+            cli.main(arguments)
     printed = capsys.readouterr()
     assert isinstance(ended.value.code, int)
     return ended.value.code, printed.out, printed.err
