@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 
@@ -114,6 +115,29 @@ class RunsDifferWarning(ApframeWarning):
 
 class RunsLeftOutWarning(ApframeWarning):
     """Folders that a pattern matches hold evaluations of another kind, and were left out."""
+
+
+def import_optional(module: str, need: str, install: str) -> Any:
+    """Import a package that apframe does not require, or say what needs it and how to install it.
+
+    A package that is there but broken, such as one built for another version of NumPy, is not reported as missing.
+
+    Raises
+    ------
+    ParameterError
+        the package is not installed, or cannot be imported
+
+    >>> import_optional("no_such_package", "drawing needs a package", "no-such-package")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: drawing needs a package: pip install no-such-package
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
+            raise ParameterError(f"{need}: pip install {install}") from error
+        problem = f"{need}, which is installed but cannot be imported ({first_line(error)})"
+        raise ParameterError(f"{problem}; upgrade it: pip install --upgrade {install}") from error
 
 
 def listed(values: list[Any], most: int = 5) -> str:

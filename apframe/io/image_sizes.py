@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_line, listed
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_line, import_optional, listed
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
 from apframe.io.ids import stems
@@ -85,17 +85,14 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
     FormatError
         a file that is no image
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ParameterError('image files are read by Pillow: pip install "apframe[yolo]"; or give image_sizes') from error
+    pillow = import_optional("PIL.Image", "without image_sizes, image files are read by Pillow", '"apframe[yolo]"')
     sizes = []
     for path in paths:
         try:
-            with Image.open(path) as image:
+            with pillow.open(path) as image:
                 width, height = image.size
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
-        except (OSError, Image.DecompressionBombError) as error:
+        except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
                 f"{path}: cannot be read as an image ({first_line(error)}); replace it, or give image_sizes"
             ) from error

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, listed
+from apframe.exceptions import FormatError, ParameterError, import_optional, listed
 from apframe.io.files import read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
 
@@ -272,8 +272,4 @@ def _read_yaml(path: Path) -> dict[str, Any]:
 
 
 def _import_yaml() -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise ParameterError('data.yaml is read and written by PyYAML: pip install "apframe[yolo]"') from error
-    return yaml
+    return import_optional("yaml", "data.yaml is read and written by PyYAML", '"apframe[yolo]"')

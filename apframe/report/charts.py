@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError
+from apframe.exceptions import InputError, ParameterError, import_optional
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
 from apframe.ranking.vl_pr import PrecisionRecall
 from apframe.schema import to_polars
@@ -136,10 +135,7 @@ def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
 
 def load_altair() -> Any:
     """The module, or an error that names the extra to install."""
-    try:
-        return import_module("altair")
-    except ImportError as error:
-        raise ParameterError('charts need Altair: pip install "apframe[charts]"') from error
+    return import_optional("altair", "charts need Altair", '"apframe[charts]"')
 
 
 def _named_curves(

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -251,19 +251,12 @@ def test_an_image_file_that_is_none_is_named(tmp_path: Path) -> None:
         apf.read_dataset(folder)
 
 
-@pytest.mark.parametrize(("module", "message"), [("yaml", "PyYAML"), ("PIL", "Pillow")])
+@pytest.mark.parametrize(("module", "message"), [("yaml", "PyYAML"), ("PIL.Image", "Pillow")])
 def test_what_is_not_installed_is_named(module: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = small(tmp_path)
     (folder / "image_sizes.csv").unlink()
     picture(folder / "images" / "val" / "a.png", 9, 9)
-    true_import = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == module:
-            raise ImportError(name)
-        return true_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ParameterError, match=rf'{message}: pip install "apframe\[yolo\]"'):
         apf.read_dataset(folder, "yolo")
 
