@@ -18,6 +18,7 @@ import apframe as apf  # whose names are imported when they are used: a command 
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
+from apframe.paths import is_pattern
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
@@ -378,7 +379,7 @@ def query_evaluation(
 
 def _read_any(folder: str) -> Any:
     """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
-    if set("*?[") & set(folder) and not Path(folder).exists():
+    if is_pattern(folder):
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import os
 import warnings
@@ -31,6 +30,7 @@ from apframe.exceptions import (
     listed,
 )
 from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
+from apframe.paths import is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
 
 if TYPE_CHECKING:
@@ -326,7 +326,7 @@ def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> Non
 def _paths(folders: Any) -> tuple[list[Path], bool]:
     """The folders that were named, and whether they are those that a pattern matches."""
     if isinstance(folders, (str, Path)):
-        if glob.has_magic(str(folders)) and not Path(folders).is_dir():
+        if is_pattern(folders):
             return _matching(str(folders)), True
         return [Path(folders)], False
     given = list(folders) if isinstance(folders, Iterable) else [folders]
@@ -341,9 +341,8 @@ def _paths(folders: Any) -> tuple[list[Path], bool]:
 
 def _matching(pattern: str) -> list[Path]:
     """The folders that a pattern matches, without those that only lead to others of them."""
-    # not Path.glob: hidden folders, in which sets are being written, must not match
-    found = sorted({Path(match) for match in glob.glob(pattern, recursive=True)})  # noqa: PTH207
-    folders = [path for path in found if path.is_dir()]
+    found = matching(pattern)
+    folders = [path for path in found if is_folder(path)]
     above = {parent for path in folders for parent in path.parents}
     runs = [path for path in folders if path not in above or (path / MANIFEST).exists()]
     if not runs:

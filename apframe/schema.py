@@ -21,6 +21,7 @@ from apframe.exceptions import (
     first_line,
     listed,
 )
+from apframe.paths import read_parquet
 
 ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"
@@ -510,7 +511,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         return source.collect()
     if isinstance(source, (str, Path)):
         try:
-            return pl.read_parquet(source)
+            return read_parquet(source)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FormatError(f"{table}: cannot read {source} as Parquet: {first_line(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):

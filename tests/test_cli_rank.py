@@ -98,7 +98,7 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
         ([QRELS, DENSE, "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
-        ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: cannot be read"),
+        ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "exclude each other"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "exclude each other"),
         ([QRELS, DENSE, "--trec-eval", "8"], 2, "trec_eval is one of 9, 10, not 8"),

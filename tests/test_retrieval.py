@@ -431,7 +431,7 @@ def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
     (tmp_path / "queries.csv").write_text("query_id,topic\n007,birds\n")
     evaluation = apf.evaluate_run({"007": {"a": 1}}, {"007": {"a": 1}}, "AP", queries=tmp_path / "queries.csv")
     assert evaluation.by("topic").rows() == [("birds", "AP", 1, 1)]
-    with pytest.raises(FormatError, match="cannot be read as CSV"):
+    with pytest.raises(FormatError, match="there is no such file"):
         apf.evaluate_run(QRELS, RUN, queries=tmp_path / "nowhere.csv")
 
 

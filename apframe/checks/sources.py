@@ -14,6 +14,7 @@ from apframe.exceptions import ColumnError, RowError
 from apframe.io.coco import Coco, read_result_columns, tables_of_json
 from apframe.io.documents import read_json
 from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
 Frames = dict[str, pl.DataFrame]
@@ -73,13 +74,15 @@ def read_found(
 
 def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding]]:
     if isinstance(source, (str, Path)):
-        path, chosen = Path(source), choose_format(source, format, "dataset")
-        try:
-            return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
-        except RowError:
-            if not isinstance(chosen, Coco):
-                raise
-            source = read_json(path)
+        path = Path(source)
+        with reading_once(path):
+            chosen = choose_format(source, format, "dataset")
+            try:
+                return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
+            except RowError:
+                if not isinstance(chosen, Coco):
+                    raise
+                source = read_json(path)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
     if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
         given = {table: source[table] for table in GROUND_TRUTH}
@@ -89,15 +92,16 @@ def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes:
 
 
 def _raw_detections(source: Any, format: str | None, dataset: Callable[[], Dataset]) -> tuple[pl.DataFrame, list[Finding]]:
-    try:
-        return to_polars(read_raw_results(source, format, dataset), "detections"), []
-    except RowError:
-        if isinstance(source, (str, Path)):
-            if not isinstance(choose_format(source, format, "results"), Coco):
+    with reading_once(source):
+        try:
+            return to_polars(read_raw_results(source, format, dataset), "detections"), []
+        except RowError:
+            if isinstance(source, (str, Path)):
+                if not isinstance(choose_format(source, format, "results"), Coco):
+                    raise
+                source = read_json(Path(source))
+            if not isinstance(source, list):
                 raise
-            source = read_json(Path(source))
-        if not isinstance(source, list):
-            raise
     frames, findings = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )

@@ -20,6 +20,7 @@ from apframe.io.files import read_head, read_unpacked, stamp, write_whole
 from apframe.io.format import NUMBER, Format
 from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.io.json_scan import FLAGS, scan_masks, scan_results, scan_truth
+from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical
 
 
@@ -84,6 +85,8 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
     """What `read_coco` reads of a file, before it is checked; or of its unpacked bytes, if somebody has kept these."""
     text = read_unpacked(path) if kept is None else kept
+    if kind_at(path) != "file":  # a pipe is empty by now
+        kept = text
     scanned = scan_truth(text, masks=masks)
     if scanned is None:
         return _of_json(parse_json(path, text), str(path))

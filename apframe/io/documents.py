@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -63,8 +63,10 @@ def read_xml(path: Path) -> ElementTree.Element:
         raise FormatError(f"{path}: not XML, cut off, or in another encoding than it says ({error})") from None
 
 
-def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
-    """A CSV file, plain or gzip, all columns as text; empty fields are null, `""` is not.
+def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | None = None) -> pl.DataFrame:
+    """A CSV file, plain or gzip; empty fields are null, `""` is not.
+
+    All columns are text; if `texts` names some, the others are what their values look like.
 
     Raises
     ------
@@ -73,7 +75,8 @@ def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
     """
     content = read_unpacked(path)
     try:
-        return pl.read_csv(content, has_header=has_header, infer_schema=False)
+        as_text = dict.fromkeys(texts or (), pl.String)
+        return pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
     except pl.exceptions.NoDataError:
         raise FormatError(f"{path}: the file is empty") from None
     except pl.exceptions.PolarsError as error:

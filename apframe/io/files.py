@@ -10,32 +10,34 @@ import zlib
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 from apframe.exceptions import FormatError, OutputError
+from apframe.paths import opened
 
 _GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 
 
 def read_unpacked(path: Path) -> bytes:
     """The file's bytes, unpacked when it is gzip (told by its content, not its name)."""
-    with _reading(path):
-        content = path.read_bytes()
+    with reading(path) as file:
+        content = file.read()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
 
 
 def is_packed(path: Path) -> bool:
     """Whether the file is gzip."""
-    with _reading(path), path.open("rb") as file:
+    with reading(path) as file:
         return file.read(len(_GZIP)) == _GZIP
 
 
 def read_head(path: Path, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, unpacked when it is gzip, without a byte order mark; none where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
-        with gzip.open(path) if is_packed else path.open("rb") as file:
-            return file.read(size).removeprefix(_BOM)
+            file.seek(0)
+            return (gzip.GzipFile(fileobj=file) if is_packed else file).read(size).removeprefix(_BOM)
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -56,9 +58,11 @@ def decoded(path: Path, content: bytes) -> str:
 
 
 @contextmanager
-def _reading(path: Path) -> Iterator[None]:
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """The open file; what goes wrong while it is opened or read is a `FormatError`. A pipe is read to its end first."""
     try:
-        yield
+        with opened(path) as file:
+            yield file
     except FileNotFoundError:
         raise FormatError(f"{path}: there is no such file") from None
     except IsADirectoryError:

@@ -16,7 +16,7 @@ from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import folder_beside, read_head
+from apframe.io.files import folder_beside, read_head, reading
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -27,6 +27,7 @@ from apframe.io.open_images import OpenImages
 from apframe.io.tables import Arrow, Parquet
 from apframe.io.voc import Voc
 from apframe.io.yolo import Yolo
+from apframe.paths import files_in, kind_at, reading_once
 from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
 _ALL: tuple[Format, ...] = (
@@ -95,8 +96,9 @@ def read_dataset(
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
         return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
-    chosen = choose_format(source, format, "dataset")
-    return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
+    with reading_once(source):
+        chosen = choose_format(source, format, "dataset")
+        return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
 
 def read_results(
@@ -140,8 +142,9 @@ def read_raw_results(
     `option` is what the caller's own parameter `format` is called, for errors.
     """
     if isinstance(source, (str, Path)):
-        chosen = choose_format(source, format, "results", option)
-        found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
+        with reading_once(source):
+            chosen = choose_format(source, format, "results", option)
+            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
         refuse_options(**{option: format})
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
@@ -162,7 +165,7 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
     try:
         yield
     except UnknownIdError as error:
-        if error.of_all_rows and isinstance(source, (str, Path)):
+        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) != "pipe":  # which is empty by now
             as_what = choose_format(source, format, "results").name
             remedy = f"{error.remedy}; {source} was read as {as_what}"
             raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None
@@ -253,9 +256,12 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     path = Path(source)
     if not str(source):
         raise FormatError("the path is empty; name a file or folder")
-    if not path.exists():
+    there = kind_at(path)
+    if there is None:
         raise FormatError(f"{path}: there is no such file or folder")
-    kind = "folder" if path.is_dir() else "file"
+    if there == "device":
+        raise FormatError(f"{path}: this is a device or a socket; name a file, a folder or a pipe")
+    kind = "folder" if there == "folder" else "file"
     if name is not None:
         chosen = as_format(name)
         if kind not in _from(chosen, role):
@@ -283,16 +289,23 @@ def _likely(path: Path, kind: str, role: str) -> list[Format]:
 
 def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     """An error where it shows what a path is, though of no format in this role."""
-    if not (any(path.iterdir()) if kind == "folder" else path.stat().st_size):
+    if _is_empty(path, kind):
         raise FormatError(f"{path}: the {kind} is empty")
     others = _likely(path, kind, "results" if role == "dataset" else "dataset")
     if others:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
         raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
-    documents = sorted(path.glob("*.json")) if kind == "folder" else []
+    documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")
+
+
+def _is_empty(path: Path, kind: str) -> bool:
+    if kind == "folder":
+        return not any(path.iterdir())
+    with reading(path) as file:
+        return not file.read(1)
 
 
 def _is_json(path: Path, kind: str) -> bool:

@@ -13,6 +13,7 @@ from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_l
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
 from apframe.io.ids import stems
+from apframe.paths import is_file, opened
 from apframe.schema import ID, SIZE, Dataset, is_known, refuse_rows, to_polars
 
 IMAGE_SIZES = "image_sizes.csv"
@@ -69,7 +70,7 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
 def find_image_sizes(given: Any, folder: Path) -> pl.DataFrame | None:
     """The sizes that are given, else those of `IMAGE_SIZES` in a folder; None where there are none."""
     own = folder / IMAGE_SIZES
-    source = own if given is None and own.is_file() else given
+    source = own if given is None and is_file(own) else given
     return None if source is None else read_image_sizes(source)
 
 
@@ -89,7 +90,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
     sizes = []
     for path in paths:
         try:
-            with pillow.open(path) as image:
+            with opened(path) as file, pillow.open(file) as image:
                 width, height = image.size
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:

@@ -16,6 +16,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
 from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box
+from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
 
 if TYPE_CHECKING:
@@ -139,7 +140,8 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
     with tempfile.TemporaryDirectory() as folder:
         try:
             paths = _write_parts(text, Path(folder))
-            frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
+            reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+            frame = from_arrow_stream(reader)
         # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
         except (duckdb.Error, pl.exceptions.PolarsError, OSError):
             return None
@@ -175,7 +177,7 @@ def _write_parts(text: memoryview, folder: Path) -> list[str]:
             file.write(b"[" if begin else b"")
             file.write(text[begin:end])
             file.write(b"]" if end < len(text) else b"")
-        paths.append(str(path))
+        paths.append(duckdb_literal(path))
     return paths
 
 

@@ -15,6 +15,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError, first_line
 from apframe.io.documents import read_json
 from apframe.io.files import folder_beside, write_text
+from apframe.paths import is_file, is_folder, kind_at, literal, read_parquet, scan_parquet
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
@@ -73,10 +74,11 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
         there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
     """
     folder = Path(folder)
-    if folder.is_file():
+    literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
+    if kind_at(folder) not in (None, "folder"):
         remedy = "name the folder that was written (a .duckdb file is opened with DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise FormatError(f"{folder}: there is no such folder")
     manifest = _manifest(folder)
     if manifest is None:
@@ -106,14 +108,14 @@ def read_table(folder: str | Path, name: str) -> pl.DataFrame:
     """One table of the set."""
     path = Path(folder) / f"{name}.parquet"
     with _as_format_error(path):
-        return pl.read_parquet(path, glob=False, hive_partitioning=False)  # a folder may be called run[1] or lr=0.1
+        return read_parquet(path)
 
 
 def scan_table(folder: str | Path, name: str) -> pl.LazyFrame:
     """The same table as a plan that reads it when collected. Its footer is looked at here, so that a damaged file is told."""
     path = Path(folder) / f"{name}.parquet"
     with _as_format_error(path):
-        table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
+        table = scan_parquet(path)
         table.collect_schema()
         return table
 
@@ -180,7 +182,7 @@ def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str
         table.write_parquet(path, compression="zstd", metadata=footer)
         return table.height
     table.sink_parquet(path, compression="zstd", metadata=footer)
-    return int(pl.scan_parquet(path, glob=False, hive_partitioning=False).select(pl.len()).collect().item())
+    return int(scan_parquet(path).select(pl.len()).collect().item())
 
 
 @contextmanager
@@ -200,7 +202,7 @@ def _versions() -> dict[str, str]:
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
     try:
-        manifest = read_json(folder / MANIFEST)
+        manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
     except FormatError:
         return None
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None

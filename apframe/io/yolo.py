@@ -30,6 +30,7 @@ from apframe.io.yolo_lines import (
     read_numbers,
     shapes,
 )
+from apframe.paths import is_file, is_folder
 from apframe.schema import BOX, SIZE, Dataset
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
@@ -90,15 +91,15 @@ class Yolo(Format):
         FormatError
             what cannot be read or is not there, naming file and line
         """
-        if path.is_file() and path.suffix not in (".yaml", ".yml"):
+        if not is_folder(path) and path.suffix not in (".yaml", ".yml"):
             raise FormatError(f"{path}: a data.yaml ends in .yaml or .yml; give that file, or the folder that holds it")
-        file = path if path.is_file() else find_config(path) or path / "data.yaml"
+        file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
         files = find_files(config, split)
         images = _images(files, file.parent)
         sizes = find_image_sizes(image_sizes, file.parent)
         images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
-        is_there = [label.is_file() for label in files]
+        is_there = [is_file(label) for label in files]
         paths = list(compress(files, is_there))
         lines = read_numbers(paths, config.keypoints, has_score=False)
         unknown = ~lines["category_id"].is_in(list(config.names))

@@ -11,6 +11,7 @@ from typing import Any
 from apframe.exceptions import FormatError, ParameterError, import_optional, listed
 from apframe.io.files import read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
+from apframe.paths import files_in, is_file, is_folder, kind_at
 
 _SPLITS = ("val", "train", "test")
 _IMAGES = {
@@ -49,8 +50,8 @@ def find_config(path: Path) -> Path | None:
 
     >>> find_config(Path("nowhere"))
     """
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
+    if is_folder(path):
+        files = files_in(path, ".yaml", ".yml")
         likely = [file for file in files if file.stem == "data"] or files
     else:
         likely = [path] if path.suffix in (".yaml", ".yml") else []
@@ -129,14 +130,14 @@ def _place(config: Config, split: str, entry: str) -> Path:
     entries = [entry, entry[3:]] if entry.startswith("../") else [entry]
     places = [root / each for root in config.roots for each in entries]
     for place in places:
-        if place.exists() or (place.suffix != ".txt" and _labels_of(place).is_dir()):
+        if kind_at(place) is not None or (place.suffix != ".txt" and is_folder(_labels_of(place))):
             return place
     raise FormatError(f"{config.path}: {split}: there is neither {places[0]} nor labels for it; correct path or {split}")
 
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
-    labels = (file for file in _labels_of(folder).rglob("*.txt") if is_label(file))
-    images = sorted(file for file in folder.rglob("[!.]*") if file.suffix.lower() in _IMAGES)
+    labels = (file for file in files_in(_labels_of(folder), ".txt", deep=True) if is_label(file))
+    images = files_in(folder, *_IMAGES, deep=True)
     by_label = {_label_of(image): image for image in images}
     doubled = [image for image in images if by_label[_label_of(image)] != image]
     if doubled:
@@ -162,10 +163,10 @@ def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
     missing = []
     for name in filter(None, map(str.strip, read_text(path).split("\n"))):
         for image in _candidates(name, path.parent, roots):
-            if image.is_file():
+            if is_file(image):
                 found[_label_of(image)] = image
                 break
-            if _label_of(image).is_file():
+            if is_file(_label_of(image)):
                 found.setdefault(_label_of(image))
                 break
         else:
