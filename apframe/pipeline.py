@@ -275,8 +275,8 @@ class Pipeline:
             }
         ).with_columns(pl.col("ap", "recall").fill_nan(None))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """See `Evaluation.arrays`."""
+    def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
+        """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
         definition = self.protocol.definition
         if not isinstance(definition, Levels):
             raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
@@ -285,7 +285,8 @@ class Pipeline:
         category = ranking.order["category"].to_numpy()
         first_scores = np.zeros(ranking.shape[1])
         first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-        return compute_arrays(ranking, definition, first_scores, scores)
+        n_limits = ranking.shape[-1]
+        return compute_arrays(ranking, definition, first_scores, scores, range(n_limits - 1 if headlines_only else 0, n_limits))
 
     def _ids(self, rows: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of rows that hold places in the order, and row numbers."""

@@ -242,7 +242,7 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     )
     first_scores = np.zeros(n_categories)
     first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-    return compute_arrays(ranking, definition, first_scores, scores)
+    return compute_arrays(ranking, definition, first_scores, scores, range(len(protocol.limits)))
 
 
 def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]:
