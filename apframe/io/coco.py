@@ -109,7 +109,8 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return scan_masks(memoryview(read_again())[place])
 
     truth = _of_json(rest, str(path), annotations)
-    return replace(truth, attributes=attributes, masks=None if masks else read_masks)
+    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
+    return replace(truth, attributes=attributes, masks=None if are_read else read_masks)
 
 
 class Coco(Format):

@@ -50,6 +50,16 @@ def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]]) -> N
     assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
 
 
+def test_annotations_without_boxes_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
+    truth, results = masks(np.random.default_rng(3), 8)
+    without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(truth | {"annotations": without}))
+    expected = by_pycocotools(truth, results, "segm")
+    for source in (path, apf.read_coco(path), apf.read_coco(path, masks=True), truth | {"annotations": without}):
+        assert_equal(apf.evaluate(source, results, iou_type="segm"), expected)
+
+
 @half_as_often
 @given(mask_sets, seeds, st.booleans())
 def test_masks_with_boxes_equal_reference(data: tuple[Truth, list[Row]], seed: int, as_polygons: bool) -> None:

@@ -90,6 +90,16 @@ def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> Non
     assert_same(*both(truth, results, "segm"))
 
 
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tmp_path: Path) -> None:
+    truth, results = made("segm")
+    without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]
+    given = truth | {"annotations": without}, results
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), "segm")
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     ours, reference = both(*in_files(tmp_path, *made(iou_type)), iou_type)
