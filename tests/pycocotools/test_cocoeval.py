@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -90,11 +91,44 @@ def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> Non
     assert_same(*both(truth, results, "segm"))
 
 
+def without(name: str, rows: list[Row], *, every: int) -> list[Row]:
+    """The rows, every second or third of them without a field."""
+    return [row if number % every else {key: row[key] for key in row if key != name} for number, row in enumerate(rows, 1)]
+
+
+SHAPES_IN_PART: dict[str, Callable[[list[Row]], list[Row]]] = {
+    "boxes alone": lambda rows: without("segmentation", rows, every=1),
+    "the first has no mask": lambda rows: without("segmentation", rows[::-1], every=len(rows))[::-1],
+    "some have no mask": lambda rows: without("segmentation", rows, every=3),
+    "some have boxes": lambda rows: without("bbox", rows[:1], every=1) + without("bbox", rows[1:], every=2),
+}
+
+
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+@pytest.mark.parametrize("part", SHAPES_IN_PART.values(), ids=SHAPES_IN_PART.keys())
+def test_results_of_which_some_lack_a_shape_equal_reference(
+    part: Callable[[list[Row]], list[Row]], from_files: bool, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = made("segm")
+    given = truth, part(with_boxes(np.random.default_rng(1), results, as_polygons=False))
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_results_with_neither_box_nor_mask_are_named(from_files: bool, tmp_path: Path) -> None:
+    truth, results = made("segm")
+    given = truth, without("segmentation", results, every=3)
+    with pytest.raises(RowError, match=r"results: segmentation is missing where row is 3, 6.*supply it in all rows"):
+        evaluated(OURS, *(in_files(tmp_path, *given) if from_files else given), "segm")
+
+
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tmp_path: Path) -> None:
     truth, results = made("segm")
-    without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]
-    given = truth | {"annotations": without}, results
+    given = truth | {"annotations": without("bbox", truth["annotations"], every=1)}, results
     ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), "segm")
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
