@@ -102,7 +102,9 @@ class Evaluator:
         self._require(pl.DataFrame(schema=list(needs)))
         self._masks = None
         if "mask" in needs and self._annotations.height and not self.protocol.detected_images_only:
-            self._masks = mask_columns.read_masks("annotations", with_image_sizes(self._annotations, self._dataset.images))
+            sized = with_image_sizes(self._annotations, self._dataset.images)
+            self._masks = mask_columns.read_masks("annotations", sized)
+            mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self.reset()
 

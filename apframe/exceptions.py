@@ -97,6 +97,10 @@ class UnitWarning(ApframeWarning):
     """Numbers look as if they were of another unit than the one they are taken in."""
 
 
+class MaskSizeWarning(ApframeWarning):
+    """The size that run lengths give is not that of their image."""
+
+
 class CountWarning(ApframeWarning):
     """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
 

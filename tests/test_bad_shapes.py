@@ -18,6 +18,7 @@ from apframe.exceptions import (
     ColumnError,
     IdTypeError,
     InputError,
+    MaskSizeWarning,
     MissingColumnWarning,
     ParameterError,
     RowError,
@@ -95,7 +96,7 @@ AGAIN = r"encode these masks again \(pycocotools.mask.encode makes"
 BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "RLE of another size"): (
         {"segmentation": {"size": [100, 90], "counts": [0, 40, 8960]}},
-        "size of the run lengths is not that of the image", r"size is \[height, width\]; correct one of them",
+        "size of the mask is not that of the image's other masks", "masks are compared pixel by pixel: encode",
     ),
     ("segm", "counts that fall short"): (
         {"segmentation": {"size": [100, 100], "counts": [0, 40, 60]}}, "the run lengths do not add up to height × width", AGAIN,
@@ -205,6 +206,7 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
 
 
 # the same where there are no boxes, which are made of the shapes
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MaskSizeWarning")
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @in_memory_and_as_files
 @pytest.mark.parametrize("case", [
@@ -389,13 +391,38 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
+@pytest.mark.parametrize("iou_type", ["segm", "boundary"])
+@in_memory_and_as_files
+def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
+    kind: str, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = with_shape({"segmentation": LENGTHS})
+    truth["images"][1] |= {"width": 90, "height": 80}
+    with pytest.warns(MaskSizeWarning) as caught:
+        assert summary(truth, results, kind, tmp_path, iou_type=iou_type)["AP"] == pytest.approx(1.0)
+    named = ("detections", "detection_id is 2"), ("annotations", "annotation_id is 12")
+    assert [str(warning.message) for warning in caught] == [
+        f"{table}: size of the run lengths is not that of the image where {row}; masks are compared as they are; were "
+        "images resized?"
+        for table, row in named
+    ]
+
+
+@in_memory_and_as_files
+def test_boxes_of_run_lengths_of_another_size_than_the_image_are_made_with_a_warning(kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape({"segmentation": LENGTHS, "bbox": GONE})
+    truth["images"][1] |= {"width": 90, "height": 80}
+    with pytest.warns(MaskSizeWarning, match=r"where (annotation_id is 12|detection_id is 2); "):
+        assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)
+
+
 def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
     results[1]["segmentation"] = {"size": [10, 10], "counts": [0, 100]}
     message = (
-        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; correct the sizes, or"
+        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; masks are compared "
     )
     with pytest.raises(RowError, match=message):
         summary(truth, results, iou_type="segm")

@@ -17,7 +17,7 @@ _SHARE, _PER_SIDE = 0.25, 0.5
 
 
 def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
-    """`missing_mask`, `invalid_mask`, and of annotations `area_of_mask`.
+    """`missing_mask`, `invalid_mask`, `mask_size`, and of annotations `area_of_mask`.
 
     An area is in doubt where it differs from the number of pixels by more than a quarter of these, and half the mask's width
     and height.
@@ -30,7 +30,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     """
     if "mask" not in frame.columns:
         return
-    from apframe.similarity.mask_columns import mask_extents, read_masks  # which brings in NumPy
+    from apframe.similarity.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
 
     given = frame.filter(has_mask(frame["mask"]))
     if given.is_empty():
@@ -40,15 +40,20 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
     decoded, findings = accept(
         {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
-        lambda **frames: (frames[table], mask_extents(read_masks(table, frames[table]))),
+        lambda **frames: (frames[table], read_masks(table, frames[table])),
         "invalid_mask",
     )
     if "x" in given.columns and not given["x"].null_count():  # evaluating the boxes goes well
         findings = [replace(finding, severity="warning") for finding in findings]
     yield from findings
-    if decoded is None or table != "annotations":
+    if decoded is None:
         return
-    rows, extents = decoded
+    rows, masks = decoded
+    problem, remedy = "size of the run lengths is not that of the image", "masks are compared as they are; was it resized?"
+    yield from of_rows("warning", "mask_size", table, rows, of_other_size(rows, masks), problem, remedy)
+    if table != "annotations":
+        return
+    extents = mask_extents(masks)
     area, pixels = rows["area"], extents["area"]
     slack = _SHARE * pixels + _PER_SIDE * (extents["width"] + extents["height"])
     wrong = (area - pixels).abs() > slack

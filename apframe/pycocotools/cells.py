@@ -12,25 +12,26 @@ import polars as pl
 
 from apframe.counting import ignored_annotations
 from apframe.evaluation import Evaluation, evaluate
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, RowError
+from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, RowError
 from apframe.inputs import make_inputs
 from apframe.protocols.protocol import Protocol
+from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Ranking, compute_arrays
 from apframe.schema import Dataset, with_id_types
 
 Cell = dict[str, Any]
 
-_SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
-
 
 def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Evaluation:
-    """`evaluate` without the warning that there are no annotations, of which numbers of -1 tell here.
+    """`evaluate` without two warnings: that there are no annotations, of which numbers of -1 tell here, and that masks are of
+    other sizes than their images, which does not matter here.
 
     Detections that `are_checked` are canonical already, of images that the truth has.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoAnnotationsWarning)
+        for category in (NoAnnotationsWarning, MaskSizeWarning):
+            warnings.simplefilter("ignore", category)
         if not are_checked:
             return evaluate(truth, found, protocol)
         found = with_id_types("detections", found, truth)
@@ -92,7 +93,7 @@ class Layout:
 def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
     evaluation = layout.evaluation
-    of_all = evaluation.protocol.with_options(iou_thresholds=[_SMALLEST])
+    of_all = evaluation.protocol.with_options(iou_thresholds=[SMALLEST])
     pairs = evaluate_quietly(evaluation.dataset, evaluation.detections, of_all, are_checked=True).pairs
     detection, annotation = layout.places(pairs)
     similarities: dict[tuple[Any, Any], Any] = {

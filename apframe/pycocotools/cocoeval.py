@@ -319,8 +319,11 @@ class COCOeval:
             return self.eval
         evaluation, published = self._accumulated[0], protocols.COCO.variant(self.params.iouType)
         names, labels = [name for name, *_ in published.area_ranges], list(self.params.areaRngLbl)
-        wanted = replace(protocol_of(self.params), agnostic=False)
-        as_published = wanted == replace(evaluation.protocol, agnostic=False) == published and labels == names
+        wanted, done = (  # the same but for what leaves the lines of the summary as they are
+            replace(protocol, agnostic=False, similarity=published.similarity)
+            for protocol in (protocol_of(self.params), evaluation.protocol)
+        )
+        as_published = wanted == done == published and labels == names
         if not (as_published and list(self.params.maxDets) == list(published.limits)):
             return self.eval
         return evaluation._pipeline.arrays(headlines_only=True)

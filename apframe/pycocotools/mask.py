@@ -18,10 +18,10 @@ import polars as pl
 
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError
+from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.schema import BOX
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_columns import mask_extents
-from apframe.similarity.mask_iou import MaskIoU
 from apframe.similarity.polygons import rasterise
 from apframe.similarity.run_lengths import Fault, count_pixels, count_runs, from_counts, from_text, to_text
 from apframe.similarity.runs import MOST_PIXELS, Runs, in_at_least, to_bitmaps
@@ -126,13 +126,12 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     """IoU of each detection with each annotation, of run lengths or of boxes; detections × annotations, columns first.
 
     Where `pyiscrowd` holds, the annotation is a crowd: what both share is divided by the detection's own area. An empty list
-    where there are no detections or no annotations.
+    where there are no detections or no annotations. Two masks of different sizes have -1 if their boxes overlap.
 
     Raises
     ------
     ParameterError, RowError
-        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations, masks of
-        different sizes
+        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations
 
     >>> iou([[0, 0, 2, 2]], [[1, 0, 2, 2], [0, 0, 9, 9]], [0, 1]).round(3).tolist()
     [[0.333, 1.0]]
@@ -145,9 +144,9 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     crowd = {"is_crowd": np.asarray(pyiscrowd).astype(bool).ravel()}
     are_masks = [isinstance(side, list) and all(isinstance(each, dict) for each in side) for side in (dt, gt)]
     if all(are_masks):
-        masks = _of_one_size(_read([*dt, *gt]))
+        masks = _read([*dt, *gt])
         found, expected = masks.take(np.arange(len(dt))), masks.take(np.arange(len(dt), len(masks)))
-        pairs = MaskIoU().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
+        pairs = MaskIoUOfAnySize().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
     elif any(are_masks):
         raise ParameterError("iou: run lengths on one side and boxes on the other; give the same on both")
     else:

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError
+from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed
 from apframe.schema import refuse_rows
 from apframe.similarity.polygons import rasterise
 from apframe.similarity.run_lengths import Fault, from_counts, from_text
@@ -69,13 +70,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     if masks.dtype == pl.Null and not len(masks):
         masks = masks.cast(pl.String)
     refuse_rows(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
-    sizes = [
-        frame[name].cast(pl.Int64)
-        if name in frame.columns
-        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
-        for name in _SIZE
-    ]
-    rows = frame.select(_key(table)).hstack([*sizes, masks])
+    rows = frame.select(_key(table)).hstack([*_sizes_of(frame), masks])
     if masks.dtype == pl.String:
         return _from_json(table, rows)
     if isinstance(masks.dtype, pl.Array):
@@ -103,7 +98,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
 def read_both(
     detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None, expected: Runs | None = None
 ) -> tuple[Runs, Runs]:
-    """The masks of both tables, which are of one size where they are of one image; `found` and `expected` if they are known.
+    """The masks of both tables; `found` and `expected` if they are known.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
     >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
@@ -112,28 +107,70 @@ def read_both(
     """
     with ThreadPoolExecutor(1) as other_thread:
         expecting = other_thread.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
-        masks = (read_masks("detections", detections) if found is None else found), expecting.result()
-    _check_sizes(detections, annotations, *masks)
-    return masks
+        return (read_masks("detections", detections) if found is None else found), expecting.result()
 
 
-def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
-    """An error where masks of one image, whose size is not known, are of different sizes."""
+def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
+    """Flags of the masks whose `size` is not that of their image, where that is known: run lengths, which say it themselves.
+
+    >>> square = pl.DataFrame({"annotation_id": [1], "mask": ['{"size": [2, 2], "counts": [0, 4]}'], "image_height": [5]})
+    >>> of_other_size(square, read_masks("annotations", square)).to_list()
+    [True]
+    """
+    flags = pl.repeat(False, len(masks), eager=True)
+    for name, size in zip(_SIZE, (masks.height, masks.width), strict=True):
+        if name in frame.columns:
+            flags |= (frame[name] != pl.Series(size)).fill_null(False)
+    return flags
+
+
+def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
+    """A warning that names the masks whose `size` is not that of their image."""
+    flags = of_other_size(frame, masks)
+    if flags.any():
+        key = _key(table)
+        warnings.warn(
+            f"{table}: size of the run lengths is not that of the image where {key} is "
+            f"{listed(frame[key].filter(flags).to_list())}; masks are compared as they are; were images resized?",
+            MaskSizeWarning, 5,
+        )  # fmt: skip
+
+
+def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
+    """An error where masks of one image are of different sizes: of those that differ from it, or where it is unknown from the
+    first one.
+    """
     parts = [("annotations", annotations, expected), ("detections", detections, found)]
-    if all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE):
+    is_known = all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE)
+    if is_known and not any(of_other_size(frame, masks).any() for _, frame, masks in parts):
         return
-    sizes = [
-        frame.select("image_id").with_columns(height=masks.height, width=masks.width, table=pl.lit(table))
-        for table, frame, masks in parts
+    sizes = pl.concat(
+        [
+            frame.select("image_id", *_sizes_of(frame)).with_columns(
+                height=masks.height, width=masks.width, table=pl.lit(table)
+            )
+            for table, frame, masks in parts
+        ]
+    )
+    own, of_image = [pl.col("height"), pl.col("width")], [pl.col(name) for name in _SIZE]
+    is_mixed = pl.any_horizontal(size.n_unique().over("image_id") > 1 for size in own)
+    right = [pl.coalesce(known, size.first().over("image_id")) for known, size in zip(of_image, own, strict=True)]
+    differs = is_mixed & pl.any_horizontal(size != other for size, other in zip(own, right, strict=True))
+    flags = sizes.select("table", differs=differs)
+    for table, frame, _ in parts:
+        remedy = "masks are compared pixel by pixel: encode those of an image in one size"
+        problem = "size of the mask is not that of the image's other masks"
+        refuse_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
+
+
+def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
+    """`image_height` and `image_width`, null where unknown."""
+    return [
+        frame[name].cast(pl.Int64)
+        if name in frame.columns
+        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
+        for name in _SIZE
     ]
-    first = [pl.col(name).first().over("image_id") != pl.col(name) for name in ("height", "width")]
-    differs = pl.concat(sizes).select(first[0] | first[1]).to_series()
-    for table, frame, part in (
-        ("annotations", annotations, differs[: annotations.height]),
-        ("detections", detections, differs[annotations.height :]),
-    ):
-        remedy = "correct the sizes, or give the images' image_height and image_width"
-        refuse_rows(table, frame, part, "size of the mask is not that of the image's other masks", remedy)
 
 
 def _from_json(table: str, rows: pl.DataFrame) -> Runs:
@@ -232,9 +269,6 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
     height, width = (size.list.get(k).cast(pl.Int64) for k in (0, 1))
     _check_positive(table, rows, height, width, "size of the run lengths")
-    other = ((height != rows["image_height"]) | (width != rows["image_width"])).fill_null(False)
-    problem = "size of the run lengths is not that of the image"
-    refuse_rows(table, rows, other, problem, "size is [height, width]; correct one of them")
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):

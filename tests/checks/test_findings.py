@@ -190,6 +190,10 @@ SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
         ),
         ("warning", "area_of_mask", "annotations", 1, ["14"]),
     ),
+    "mask of another size than its image": (
+        changed("annotations", 1, segmentation={"size": [90, 100], "counts": [60, 1800, 7140]}, area=1800),
+        ("warning", "mask_size", "annotations", 1, ["12"]),
+    ),
     "mask missing": (
         changed("annotations", 1, segmentation=SQUARE, area=10, bbox=[0, 0, 2, 5]),
         ("note", "missing_mask", "annotations", 2, ["11", "13"]),

@@ -14,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apframe.exceptions import ParameterError, RowError, UnknownCategoryWarning
-from apframe.pycocotools import COCO, COCOeval, Params
+from apframe.pycocotools import COCO, COCOeval, Params, mask
 from tests.parity.strategies import Case, cases
 from tests.protocols.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
 from tests.pycocotools.both import (
@@ -89,6 +89,32 @@ def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> Non
     truth, results = made("segm")
     results = with_boxes(np.random.default_rng(1), results, as_polygons=as_polygons)
     assert_same(*both(truth, results, "segm"))
+
+
+def taller(encoding: Row, by: int) -> Row:
+    """Run lengths with rows below the image."""
+    pixels = mask.decode(mask.frPyObjects(encoding, *encoding["size"]) if isinstance(encoding["counts"], list) else encoding)
+    longer = mask.encode(np.asfortranarray(np.pad(pixels, ((0, by), (0, 0)))))
+    return {"size": longer["size"], "counts": longer["counts"].decode()}
+
+
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+@pytest.mark.parametrize("other", ["images", "one result", "some annotations"])
+def test_masks_of_another_size_than_their_image_equal_reference(
+    other: str, from_files: bool, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = made("segm")
+    if other == "images":  # polygons are of their size, run lengths are not
+        truth["images"] = [row | {"width": row["width"] + 7, "height": row["height"] - 3} for row in truth["images"]]
+    for row in {"images": [], "one result": results[1:2], "some annotations": truth["annotations"][::2]}[other]:
+        if isinstance(row["segmentation"], dict):
+            row["segmentation"] = taller(row["segmentation"], 2)
+    given = truth, results
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+    assert iou_type == "bbox" or any((ious == -1).any() for ious in ours.ious.values() if len(ious))
 
 
 def without(name: str, rows: list[Row], *, every: int) -> list[Row]:
