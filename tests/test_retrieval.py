@@ -27,7 +27,7 @@ from apframe.exceptions import (
     QueryError,
     RowError,
 )
-from apframe.ranking.measures import KINDS
+from apframe.ranking.measures import KINDS, as_measures
 
 Nested = dict[str, dict[str, float]]
 
@@ -504,7 +504,7 @@ def test_measures_are_read_as_they_are_printed(measure: apf.Measure, upper: bool
     text = str(measure)
     assert apf.as_measure(text) == measure
     assert hash(apf.as_measure(text)) == hash(measure)
-    in_case = measure.name.upper() if upper else measure.name.lower()
+    in_case = measure.name.upper() if upper or measure.name == "RBP" else measure.name.lower()
     assert apf.as_measure(f" {text.replace(measure.name, in_case, 1)} ") == measure
 
 
@@ -527,6 +527,15 @@ def test_defaults_are_not_printed() -> None:
 
 def test_measures_that_differ_late_are_not_mixed_up() -> None:
     assert apf.evaluate_run(QRELS, RUN, "IPrec@0.12345678 IPrec@0.12345679 AP@1000000 AP@1000001").summary.height == 4
+
+
+def test_rbp_in_lower_case_has_the_p_of_trec_eval() -> None:
+    names = "rbp RBP Rbp rbp(p=0.8) rbp(rel=2) rbp(p=0.5,rel=2)"
+    assert [str(measure) for measure in as_measures(names)] == [
+        "RBP(p=0.9)", "RBP", "RBP(p=0.9, rel=2)", "RBP(p=0.5, rel=2)",
+    ]  # fmt: skip
+    values = apf.evaluate_run({"q": {"a": 1}}, {"q": {"a": 2, "b": 1}}, "rbp RBP").per_query["value"].to_list()
+    assert values == pytest.approx([0.1, 0.2], abs=1e-15)
 
 
 def test_list_of_measures() -> None:

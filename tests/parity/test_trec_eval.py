@@ -48,9 +48,11 @@ def summary(evaluation: apf.RunEvaluation) -> dict[str, float]:
 @pytest.mark.parametrize(("version", "n_numbers"), [(9, 61 * 4 + 1), (10, 62 * 4 + 1)])
 def test_what_trec_eval_prints(version: int, n_numbers: int) -> None:
     lines = (EXAMPLE / f"expected_trec_eval_{version}.txt").read_text().splitlines()
-    known = [(as_apframe(name), query, text) for name, query, text in (line.split() for line in lines)]
-    printed = {(query, name): text for name, query, text in known if name is not None}
-    measures = list(dict.fromkeys(name for _, name in printed))
+    # the names as trec_eval prints them mean what it prints
+    known = [(name, query, text) for name, query, text in (line.split() for line in lines) if as_apframe(name)]
+    assert {name: str(apf.as_measure(name)) for name, _, _ in known} == {name: as_apframe(name) for name, _, _ in known}
+    printed = {(query, as_apframe(name)): text for name, query, text in known}
+    measures = list(dict.fromkeys(name for name, _, _ in known))
     evaluation = apf.evaluate_run(EXAMPLE / "qrels.test", EXAMPLE / "results.test", measures, trec_eval=version)
     values = per_query(evaluation) | {("all", name): value for name, value in summary(evaluation).items()}
     assert len(printed) == n_numbers
