@@ -14,9 +14,10 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
+from apframe.analysis.overlaps import why_nothing_matches
 from apframe.analysis.parts import conditions_of_parts
 from apframe.counting import ignored_annotations
-from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
+from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, warn
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
@@ -27,6 +28,7 @@ from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
 from apframe.schema import RESULTS, SUPPORT, TABLES, Dataset, result_schema
 from apframe.similarity.pairs import Similarity
+from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     import duckdb
@@ -107,6 +109,9 @@ def evaluate(
         all detections were dropped as of unknown images
     NoAnnotationsWarning
         there is nothing to find
+    NothingMatchesWarning
+        when metrics or the summary are asked for: 10 detections or more, and none of them is near an annotation (IoU .1), on an
+        image with annotations, or of the category of what it overlaps
 
     >>> truth = Dataset(
     ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
@@ -154,6 +159,7 @@ class Evaluation:
         """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
         self.protocol, self.conditions = protocol, tuple(conditions)
         self._read_inputs, self._stored = inputs, stored or {}
+        self._may_warn = not conditions  # if nothing matches
 
     @cached_property
     def _inputs(self) -> Inputs:
@@ -188,7 +194,24 @@ class Evaluation:
         end of the list), n_positives, n_detections (counted ones: true and false positives). `ap` and `recall` are null
         where n_positives is 0.
         """
-        return self._kept("metrics", lambda: self._pipeline.metrics())
+        return self._kept("metrics", self._measure)
+
+    def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
+        """The metrics; a warning, once, if nothing matches because the data do not belong together."""
+        metrics = self._pipeline.metrics(headlines_only=headlines_only)
+        if self._may_warn and self._pipeline.pairs_nothing and self._inputs.annotations.height:
+            self._warn_that_nothing_matches()
+        self._may_warn = False
+        return metrics
+
+    def _warn_that_nothing_matches(self) -> None:
+        if isinstance(self.protocol.similarity, UserSimilarity):  # which may compare anything
+            return
+        all_categories = len(self._inputs.category_ids) == self.dataset.core("categories").height
+        by_category = all_categories and not self.protocol.agnostic
+        why = why_nothing_matches(self.detections, self.dataset.core("annotations"), by_category=by_category)
+        if why is not None:
+            warn(f"{why}; run `apframe check` on both to find out why", NothingMatchesWarning)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -197,7 +220,7 @@ class Evaluation:
 
     def _summarize(self) -> pl.DataFrame:
         complete = self.__dict__.get("metrics")
-        metrics = self._pipeline.metrics(headlines_only=True) if complete is None else complete
+        metrics = self._measure(headlines_only=True) if complete is None else complete
         summary = summarize(metrics, headlines(self.protocol))
         lines = headlines(self.protocol, with_parts=True)
         if len(lines) == summary.height:
@@ -449,7 +472,9 @@ class Evaluation:
     def _subset(self, masks: Masks) -> Evaluation:
         refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
-        return Evaluation(lambda: inputs, self.protocol)
+        part = Evaluation(lambda: inputs, self.protocol)
+        part._may_warn = False
+        return part
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.

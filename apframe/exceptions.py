@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import difflib
+import re
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
@@ -81,6 +84,10 @@ class UnknownImageWarning(ApframeWarning):
     """All detections were dropped, for the ground truth has none of their images."""
 
 
+class NothingMatchesWarning(ApframeWarning):
+    """Nothing, or next to nothing, that was found can be compared with the truth: probably the two do not belong together."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 
@@ -144,6 +151,14 @@ def import_optional(module: str, need: str, install: str) -> Any:
         raise ParameterError(f"{problem}; upgrade it: pip install --upgrade {install}") from error
 
 
+def warn(message: str, category: type[ApframeWarning]) -> None:
+    """Warn at the line of the caller's own code that led here, however many of apframe's functions are in between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("apframe", "functools"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, level)
+
+
 def listed(values: list[Any], most: int = 5) -> str:
     """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
 
@@ -157,12 +172,25 @@ def listed(values: list[Any], most: int = 5) -> str:
 
 
 def counted(number: int, noun: str) -> str:
-    """How many there are of something whose plural ends in s.
+    """How many there are of something, in English.
 
     >>> counted(1, "image"), counted(2000, "image")
     ('1 image', '2,000 images')
+    >>> counted(0, "category"), counted(2, "box"), counted(3, "key")
+    ('0 categories', '2 boxes', '3 keys')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a regular English noun.
+
+    >>> plural("image"), plural("query"), plural("class")
+    ('images', 'queries', 'classes')
+    """
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if re.search("(s|x|ch|sh)$", noun) else f"{noun}s"
 
 
 def first_line(error: BaseException) -> str:

@@ -85,6 +85,11 @@ class Pipeline:
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
         return order, pairs.with_columns(detection=place[pairs["detection"].to_numpy()])
 
+    @property
+    def pairs_nothing(self) -> bool:
+        """Does no detection reach the lowest threshold with any annotation of its image and category?"""
+        return self._order_and_pairs[1].is_empty()
+
     def _pair(self, cell: pl.Series) -> pl.DataFrame:
         if self.detections.is_empty() or self.annotations.is_empty():  # which may lack columns that they never had values of
             return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})

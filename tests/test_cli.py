@@ -69,7 +69,17 @@ def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert list(json.loads(done.stdout)) == METRICS
     assert json.loads(done.stdout)["APl"] is None
-    assert done.stderr.startswith("warning: 1 detection") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("warning: 1 of 2 detections is of categories") and done.stderr.count("\n") == 1
+
+
+def test_warning_that_nothing_matches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = files(tmp_path, results=[FOUND[0] | {"bbox": [99, 99, 40, 30]}] * 11)
+    code, printed, told = command(capsys, monkeypatch, "eval", *paths, "--by", "category_id")
+    assert (code, printed.count("0.000") > 0) == (0, True)
+    assert told.startswith("warning: none of the 11 detections on images with annotations overlaps one by IoU 0.1 or more; ")
+    assert told.endswith("run `apframe check` on both to find out why\n") and told.count("\n") == 1
 
 
 def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:

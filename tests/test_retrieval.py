@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from math import nan
 from pathlib import Path
@@ -22,6 +23,7 @@ from apframe.exceptions import (
     FormatError,
     IdTypeError,
     InputError,
+    NothingMatchesWarning,
     OutputError,
     ParameterError,
     QueryError,
@@ -170,8 +172,47 @@ def test_unjudged_documents_removed() -> None:
 
 
 def test_no_document_is_judged() -> None:
-    evaluation = apf.evaluate_run({"q": {"a": 1}}, {"q": {"x": 1, "y": 2}}, "AP P SetP nDCG Judged", unjudged="remove")
+    message = (
+        "the run: none of its 2 documents for 1 judged query is judged, so no measure is above 0; for query 'q' the run has "
+        "document 'y', the judgements have 'a'; check that both use the same document ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
+        evaluation = apf.evaluate_run({"q": {"a": 1}}, {"q": {"x": 1, "y": 2}}, "AP P SetP nDCG Judged", unjudged="remove")
     assert values(evaluation) == [0, 0, 0, 0, 0]
+    assert caught[0].filename == __file__
+
+
+def test_next_to_no_document_is_judged() -> None:
+    judged = {f"q{number}": {f"d{k}": k % 2 for k in range(30)} for number in range(5)}
+    run = {query: {document.upper(): k for k, document in enumerate(found)} for query, found in judged.items()}
+    run["q0"]["d7"] = 99
+    message = (
+        "run 'b': only 1 of its 151 documents for 5 judged queries is judged, of 150 that could be; for query 'q0' the run has "
+        "document 'D29', the judgements have 'd0'; check that both use the same document ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
+        apf.evaluate_run(judged, {"a": judged, "b": run}, "AP")
+    assert len(caught) == 1
+    run["q1"]["d7"] = 99  # two of 150 are more than a hundredth
+    apf.evaluate_run(judged, run, "AP")
+
+
+def test_long_runs_and_short_ones_are_judged_in_part_without_a_warning() -> None:
+    few, many = {"d0": 1}, {f"d{k}": k for k in range(500)}
+    apf.evaluate_run({"q": few}, {"q": many}, "AP")
+    apf.evaluate_run({"q": many}, {"q": few}, "AP")
+    apf.evaluate_run({"q": {"d0": -1}}, {"q": {"x": 1}}, "AP")  # in the pool alone: there is nothing to be found
+    apf.evaluate_run({f"q{k}": few for k in range(500)}, {"q0": few}, "AP")
+
+
+def test_next_to_no_query_is_judged() -> None:
+    judged, run = ({f"{letter}{k}": {"d": 1} for k in range(150)} | {"q": {"d": 1}} for letter in "ab")
+    message = (
+        "the run has only 1 of 151 judged queries, among 151 of its own; for example, it has query 'b0', the judgements have "
+        "'a0'; check that both use the same query ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$"):
+        assert apf.evaluate_run(judged, run, "AP").coverage["n_evaluated"].item() == 1
 
 
 def test_ignored_documents_take_no_rank() -> None:
@@ -698,6 +739,7 @@ rows = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(rows=rows, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[str, str, float]], seed: int) -> None:
     run = pl.DataFrame(rows, schema=["query_id", "document_id", "score"], orient="row")

@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator
 
 import polars as pl
 
+from apframe.analysis.overlaps import n_overlapping, spread
 from apframe.checks.findings import Finding, of_table
-from apframe.checks.overlaps import n_overlapping, spread
 from apframe.schema import KEYS, Dataset, is_known
 
 _LEAST, _TIMES = 10, 4  # so many, and so many times as many, must overlap by another numbering to be believed

@@ -24,19 +24,22 @@ Cell = dict[str, Any]
 
 
 def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Evaluation:
-    """`evaluate` without two warnings: that there are no annotations, of which numbers of -1 tell here, and that masks are of
-    other sizes than their images, which does not matter here.
+    """`evaluate` without three warnings: that there are no annotations, of which numbers of -1 tell here, that nothing matches,
+    and that masks are of other sizes than their images, which does not matter here.
 
     Detections that `are_checked` are canonical already, of images that the truth has.
     """
     with warnings.catch_warnings():
         for category in (NoAnnotationsWarning, MaskSizeWarning):
             warnings.simplefilter("ignore", category)
-        if not are_checked:
-            return evaluate(truth, found, protocol)
-        found = with_id_types("detections", found, truth)
-        inputs = make_inputs(truth, found, None, protocol, are_checked=True)
-        return Evaluation(lambda: inputs, protocol)
+        if are_checked:
+            found = with_id_types("detections", found, truth)
+            inputs = make_inputs(truth, found, None, protocol, are_checked=True)
+            evaluation = Evaluation(lambda: inputs, protocol)
+        else:
+            evaluation = evaluate(truth, found, protocol)
+    evaluation._may_warn = False
+    return evaluation
 
 
 class Layout:

@@ -20,7 +20,9 @@ from tests.adapters.tensors import Tensor, as_tensors, items_of, results_of, tru
 from tests.protocols.generated import Row, Truth, assert_equal, boxes, by_pycocotools, masks, people, sets
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.UnknownCategoryWarning"
+    "ignore::apframe.exceptions.NoAnnotationsWarning",
+    "ignore::apframe.exceptions.NothingMatchesWarning",
+    "ignore::apframe.exceptions.UnknownCategoryWarning",
 )
 STREET = Path(__file__).parents[2] / "data" / "street"
 ONE = {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}

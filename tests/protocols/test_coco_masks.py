@@ -16,7 +16,9 @@ from tests.protocols.generated import Row, Truth, assert_equal, by_pycocotools, 
 SAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_dir(), reason="the sample of COCO val2014 is not beside this checkout")
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 mask_sets = sets(masks)
 seeds = st.integers(0, 2**32)
