@@ -435,6 +435,7 @@ def _show_warning(message: Warning | str, *_: Any) -> None:
     print(f"warning: {_with_flags(str(message), _FLAGS)}", file=sys.stderr)
 
 
+_LONGEST = 10_000  # characters of a message that are printed
 _FLAGS = {  # what messages of the library name, and what it is called here
     r'\bjoin_by_name="(\w+)"': r"--join-by-name \1",
     r'\bunknown_images="drop"': "--drop-unknown-images",
@@ -446,6 +447,8 @@ _FLAGS = {  # what messages of the library name, and what it is called here
 
 
 def _with_flags(message: str, flags: Mapping[str, str]) -> str:
+    if len(message) > _LONGEST:  # it lists the names of the data, which may be anything
+        message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
     for pattern, flag in flags.items():
         message = re.sub(pattern, flag, message)
     return message

@@ -167,8 +167,19 @@ def listed(values: list[Any], most: int = 5) -> str:
     >>> listed(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+    first = ", ".join(shown(value) for value in values[:most])
+    return first if len(values) <= most else f"{first} and {len(values) - most} more"
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value as a message shows it, not all of it where that is long.
+
+    >>> shown("cat"), shown("x" * 1_000_000, 10)
+    ("'cat'", "'xxxxxxxxx ... (1,000,000 characters)")
+    """
+    text = repr(value[: most + 1] if isinstance(value, str) else value)
+    length = len(value if isinstance(value, str) else text)
+    return text if length <= most else f"{text[:most]} ... ({length:,} characters)"
 
 
 def counted(number: int, noun: str) -> str:

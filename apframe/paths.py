@@ -199,12 +199,21 @@ def literal(path: str | Path) -> Path:
 
 def _utf8(path: Path, text: str) -> Path:
     """The path, and an error if this text, a part of it, holds bytes that are no UTF-8."""
-    if not text.isascii():
-        try:
-            text.encode()
-        except UnicodeEncodeError:
-            raise FormatError(f"{path}: the name is not UTF-8 text; rename it") from None
+    if not is_utf8(text):
+        raise FormatError(f"{path}: the name is not UTF-8 text; rename it")
     return path
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has only whole characters: no bytes of a file's name that are none, no halves of pairs from JSON.
+
+    >>> is_utf8("ä"), is_utf8(chr(0xD800))
+    (True, False)
+    """
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
 
 
 def duckdb_literal(path: str | Path) -> str:

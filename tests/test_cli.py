@@ -293,3 +293,11 @@ def test_help_without_arguments_is_usage(capsys: pytest.CaptureFixture[str], mon
 
 def test_a_run_is_what_the_library_writes(run: Path) -> None:
     assert pl.read_parquet(run / "summary.parquet")["metric"].to_list() == METRICS
+
+
+def test_a_message_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, results = files(tmp_path, SMALL | {"x" * 100_000: 1, "images": []} | {"annotations": None})
+    code, _, error = command(capsys, monkeypatch, "eval", truth, results)
+    assert code == 1
+    assert len(error) < 11_000
+    assert error.endswith(" characters)\n")

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import json
+import re
 from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,10 @@ import polars as pl
 
 from apframe.exceptions import FormatError, first_line
 from apframe.io.files import decoded, read_unpacked
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+# any escape: the halves of a character one after the other, one of them alone, or another
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
@@ -27,7 +32,7 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     Raises
     ------
     FormatError
-        a file that is missing, empty, no text, no JSON, cut off, or nested too deep
+        a file that is missing, empty, no text, no JSON, cut off, or nested deeper than some 900 levels; half of a character
 
     >>> parse_json(Path("a.json"), b'{"images": [1, 2')
     Traceback (most recent call last):
@@ -35,10 +40,12 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     """
     _refuse_empty(path, content)
     try:
+        text = content.decode(json.detect_encoding(content))
+        _refuse_halves(path, text)
         with _uncollected():
-            return json.loads(content, **hooks)
+            return json.loads(text, **hooks)
     except FormatError:
-        raise  # of a hook
+        raise  # of a hook, or half of a character
     except RecursionError:
         raise FormatError(f"{path}: not JSON that can be read: it is nested too deep") from None
     except ValueError as error:
@@ -87,6 +94,16 @@ def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | No
 def _refuse_empty(path: Path, content: bytes) -> None:
     if not content or content.isspace():
         raise FormatError(f"{path}: the file is empty")
+
+
+def _refuse_halves(path: Path, text: str) -> None:
+    """An error for half of a character beyond `\\uffff`, which JSON writes as a pair: no table can hold it alone."""
+    if not _HALF.search(text):
+        return  # nearly all files
+    for escape in _ESCAPE.finditer(text):
+        if escape["half"]:
+            line = text.count("\n", 0, escape.start()) + 1
+            raise FormatError(f"{path}: \\{escape['half']} in line {line} is half of a character; correct it")
 
 
 @contextmanager

@@ -13,7 +13,7 @@ from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_l
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
 from apframe.io.ids import stems
-from apframe.paths import is_file, opened
+from apframe.paths import is_file
 from apframe.schema import ID, SIZE, Dataset, is_known, refuse_rows, to_polars
 
 IMAGE_SIZES = "image_sizes.csv"
@@ -90,7 +90,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
     sizes = []
     for path in paths:
         try:
-            with opened(path) as file, pillow.open(file) as image:
+            with pillow.open(path) as image:
                 width, height = image.size
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:

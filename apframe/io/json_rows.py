@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, compress, count
 from typing import Any
 
@@ -41,6 +41,7 @@ _NAMES = {
     "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", "segmentation": "mask"},
     "detections": {"segmentation": "mask"},
 }
+_LONGEST_NAME = 10_000  # characters of a field's name; parsers of SQL and of tables read names many times
 _CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
 
 
@@ -55,7 +56,9 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     columns, as_json = [], set()
-    for name in dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows))):
+    names = dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows)))
+    refuse_long_names(table, names)
+    for name in names:
         kind = FIELDS[table].get(name)
         if attributes_only and kind not in (None, "json"):
             continue
@@ -77,6 +80,19 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
                 as_json.add(name)
     frame = pl.DataFrame(columns)
     return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+
+
+def refuse_long_names(table: str, names: Iterable[str]) -> None:
+    """An error if the name of a field is longer than 10,000 characters.
+
+    >>> refuse_long_names("images", ["id", "x" * 20_000])
+    Traceback (most recent call last):
+    apframe.exceptions.ColumnError: images: the name of a field has 20,000 characters, at most 10,000 are read; shorten it
+    """
+    longest = max(map(len, map(str, names)), default=0)
+    if longest > _LONGEST_NAME:
+        most = f"at most {_LONGEST_NAME:,} are read"
+        raise ColumnError(f"{table}: the name of a field has {longest:,} characters, {most}; shorten it")
 
 
 def lacks_box(first: dict[str, Any]) -> bool:

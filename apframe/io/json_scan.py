@@ -15,7 +15,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
-from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box
+from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
 from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
 
@@ -103,6 +103,7 @@ def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
         there is no first row, or none that is a JSON object
     """
     first = _first_row(path, text)
+    refuse_long_names("detections", first)
     fields = FIELDS["detections"]
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}

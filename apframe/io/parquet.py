@@ -98,7 +98,7 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
     if not isinstance(manifest["tables"], dict):
         raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
-    gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
+    gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
     return manifest

@@ -51,6 +51,8 @@ class Yolo(Format):
     images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
     `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
 
+    At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
+
     Source: the documentation of Ultralytics YOLO on data sets of detection, segmentation and pose, and on `save_txt`.
     """
 

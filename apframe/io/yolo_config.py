@@ -8,15 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, import_optional, listed
+from apframe.exceptions import FormatError, ParameterError, import_optional, listed, shown
 from apframe.io.files import read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
-from apframe.paths import files_in, is_file, is_folder, kind_at
+from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
 
 _SPLITS = ("val", "train", "test")
 _IMAGES = {
     ".avif", ".bmp", ".dng", ".heic", ".jp2", ".jpeg", ".jpg", ".mpo", ".pfm", ".png", ".tif", ".tiff", ".webp",
 }  # fmt: skip
+_LARGEST, _DEEPEST = 1 << 22, 20  # bytes and levels of a data.yaml; PyYAML takes seconds for a megabyte
+_MOST_CLASSES, _MOST_KEYPOINTS = 1_000_000, 1_000
 _KEYS = re.compile(rb"^(names|nc)[ \t]*:", re.MULTILINE)
 
 
@@ -67,7 +69,7 @@ def read_config(path: Path) -> Config:
     ParameterError
         PyYAML is not installed
     FormatError
-        what cannot be read, is not there or stands twice
+        what cannot be read, is missing or given twice; more than 4 MB, 20 levels of nesting, 1,000,000 classes, 1,000 keypoints
     """
     fields = _read_yaml(path)
     given = _text(path, fields, "path")
@@ -195,21 +197,21 @@ def _label_of(image: Path) -> Path:
 
 def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
     names = fields.get("names")
-    n_classes = _whole(path, "nc", _text(path, fields, "nc")) if fields.get("nc") else None
+    n_classes = _whole(path, "nc", _text(path, fields, "nc"), _MOST_CLASSES) if fields.get("nc") else None
     if names is None and n_classes is not None:
         return {number: f"class{number}" for number in range(n_classes)}
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict) or any(isinstance(name, (dict, list)) for name in names.values()):
         raise FormatError(f"{path}: names is to be a list of the names of classes, or a mapping of numbers to them")
-    numbered = {_whole(path, "a class of names", number): name for number, name in names.items()}
+    numbered = {_whole(path, "a class of names", number, _MOST_CLASSES): name for number, name in names.items()}
     if n_classes is not None and n_classes != len(numbered):
         raise FormatError(f"{path}: nc is {n_classes}, and there are {len(numbered)} names; correct one of them")
     return numbered
 
 
 def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
-    shape = [_whole(path, "kpt_shape", number) for number in _texts(path, fields, "kpt_shape")]
+    shape = [_whole(path, "kpt_shape", number, _MOST_KEYPOINTS) for number in _texts(path, fields, "kpt_shape")]
     if not shape:
         return None
     if len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3):
@@ -217,9 +219,11 @@ def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
     return shape[0], shape[1]
 
 
-def _whole(path: Path, what: str, text: str | int) -> int:
+def _whole(path: Path, what: str, text: str | int, most: int) -> int:
     if re.fullmatch("[0-9]+", str(text)) is None:
-        raise FormatError(f"{path}: {what} is {text!r}, not a whole number from 0")
+        raise FormatError(f"{path}: {what} is {shown(text)}, not a whole number from 0")
+    if len(str(text)) > len(str(most)) or int(text) > most:
+        raise FormatError(f"{path}: {what} is {shown(text)}, and {most:,} is the most that is read")
     return int(text)
 
 
@@ -241,13 +245,22 @@ def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
 def _read_yaml(path: Path) -> dict[str, Any]:
     """The mapping of a YAML file, all values as texts: a class may be called `no`, which YAML takes for false."""
     yaml = _import_yaml()
+    made: dict[int, Any] = {}  # by node: what has several aliases is made once, also if it contains itself
 
     def plain(node: Any) -> Any:
+        if id(node) in made:
+            return made[id(node)]
         if isinstance(node, yaml.ScalarNode):
+            if not is_utf8(node.value):
+                raise FormatError(
+                    f"{path}: half of a character (\\ud800 to \\udfff), in line {node.start_mark.line + 1}; correct it"
+                )
             return node.value
         if isinstance(node, yaml.SequenceNode):
-            return [plain(each) for each in node.value]
-        fields = {}
+            items = made[id(node)] = []
+            items += map(plain, node.value)
+            return items
+        fields = made[id(node)] = {}
         for key, value in node.value:
             name = plain(key) if isinstance(key, yaml.ScalarNode) else None
             if name is None or name in fields:
@@ -257,19 +270,40 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         return fields
 
     text = read_text(path)
+    if len(text) > _LARGEST:
+        raise FormatError(f"{path}: larger than {_LARGEST >> 20} MB; is it the data.yaml of a data set?")
     try:
-        fields = plain(yaml.compose(text, Loader=yaml.BaseLoader)) if text.strip() else None
-    except yaml.YAMLError as error:
+        root = yaml.compose(text, Loader=_loader(yaml)) if text.strip() else None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # of a \U that stands for no character
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", in line {mark.line + 1}"
         raise FormatError(
-            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or error.reason}{where})"
+            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or getattr(error, 'reason', error)}{where})"
         ) from error
+    fields = None if root is None else plain(root)
     if not isinstance(fields, dict):
         raise FormatError(
             f"{path}: {'is empty' if fields is None else 'holds no keys'}; names, and val, train or test are needed"
         )
     return fields
+
+
+def _loader(yaml: Any) -> Any:
+    """A loader that refuses what is nested too deep, before Python does."""
+
+    class Loader(yaml.BaseLoader):  # type: ignore[misc]
+        level = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.level += 1
+            if self.level > _DEEPEST:
+                problem = f"nested deeper than {_DEEPEST} levels"
+                raise yaml.composer.ComposerError(None, None, problem, self.peek_event().start_mark)
+            node = super().compose_node(parent, index)
+            self.level -= 1
+            return node
+
+    return Loader
 
 
 def _import_yaml() -> Any:
