@@ -19,7 +19,7 @@ from apframe.evaluation import Evaluation
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.pycocotools import mask as maskUtils
-from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, make_cells, make_similarities, rank_cells
+from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, loses_matches, make_cells, make_similarities, rank_cells
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.headlines import headlines, mean, words
 from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
@@ -35,14 +35,16 @@ _MADE = ("eval", "evalImgs", "ious", "_gts", "_dts", "_layout", "_cells", "_simi
 class COCOeval:
     """pycocotools' `COCOeval`: `evaluate`, `accumulate`, `summarize`.
 
+    Numbers are pycocotools' to the last bit, with annotations of id 0 too, whose matches it counts as false positives.
+
     `evalImgs`, `ious` and `eval` are made when they are first looked at. From then on, and where they are assigned, they are
     the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, and those
     that are assigned, but for those that `evaluate` refuses, because no table passes through them.
 
     Other than in pycocotools: data that cannot be right is refused where pycocotools goes on, and gives numbers (a score that
-    is NaN, negative sizes, ids that are not unique, an annotation's id of 0 in `evalImgs`); and so are thresholds of 0 or that
-    do not increase, keypoints with `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories,
-    thresholds or areas than were evaluated.
+    is NaN, negative sizes, ids that are not unique); and so are thresholds of 0 or that do not increase, keypoints with
+    `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories, thresholds or areas than were
+    evaluated.
 
     Parameters
     ----------
@@ -274,7 +276,8 @@ class COCOeval:
         """
         print("Accumulating evaluation results...")
         tic = time.time()
-        given = self.__dict__.get("evalImgs")
+        by_cells = self._evaluation is not None and loses_matches(self._evaluation)
+        given = self.evalImgs if by_cells else self.__dict__.get("evalImgs")
         if not self._paramsEval or (self._evaluation is None and not given):
             raise ParameterError("Please run evaluate() first")
         p = self.params if p is None else p

@@ -240,7 +240,8 @@ def compute_arrays(
         for block in rows.blocks():
             counts = count_down(block, n_thresholds)
             best = running_best(precision(counts.k, counts.n), np.flatnonzero(np.diff(counts.category, prepend=-1)))
-            threshold, row = np.nonzero(counts.is_true)
+            # no level is left for more true positives than there are annotations, which others may have put together
+            threshold, row = np.nonzero(counts.is_true & (counts.k <= ranking.n_positives[counts.category, s]))
             # each true positive fills the levels that it is the first to reach
             step = ranking.step(s, counts)[threshold, row]
             before, new = levels[step - 1], levels[step] - levels[step - 1]

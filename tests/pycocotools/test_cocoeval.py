@@ -529,13 +529,44 @@ def test_annotations_that_were_changed_are_evaluated_again() -> None:
         assert not np.array_equal(ours.eval["recall"], before)
 
 
-def test_annotation_id_0_counts_as_a_match_and_is_refused_in_cells() -> None:
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_a_match_with_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
-    ours = evaluated(OURS, truth, [row | {"score": 1.0}])
-    assert summary(ours)[1][0] == pytest.approx(1)
-    with pytest.raises(RowError, match="annotations: evalImgs cannot tell an id of 0"):
-        _ = ours.evalImgs
+    given = truth, [row | {"score": 1.0}]
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given))
+    assert summary(ours)[1][0] == 0
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(cases(), st.data())
+def test_any_annotation_may_have_id_0(case: Case, data: st.DataObject) -> None:
+    truth = completed(case)
+    if truth["annotations"]:
+        data.draw(st.sampled_from(truth["annotations"]))["id"] = 0
+    ours, reference = both(truth, case.results)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(cases(), st.integers(-9, 0), st.booleans())
+def test_detections_of_ids_that_are_not_above_0_leave_annotations_to_others(case: Case, first: int, looked_at: bool) -> None:
+    made = []
+    for make, evaluate in (OURS, REFERENCE):
+        with printed():
+            coco = as_coco(make, completed(case))
+            found = coco.loadRes(copy.deepcopy(case.results)).dataset if case.results else {**case.truth, "annotations": []}
+            rows = [row | {"id": number} for number, row in enumerate(found["annotations"], first)]
+            coco_eval = evaluate(coco, as_coco(make, found | {"annotations": rows}), "bbox")
+            coco_eval.evaluate()
+            _ = coco_eval.evalImgs if looked_at else None
+            coco_eval.accumulate()
+        made.append(coco_eval)
+    assert_same(*made)
+    assert_same_cells(*made)
 
 
 @half_as_often
