@@ -20,7 +20,6 @@ from apframe.exceptions import (
     UnknownImageWarning,
     counted,
     listed,
-    plural,
     warn,
 )
 from apframe.matching.hierarchy import expand_annotations, expand_lists, find_ancestors
@@ -275,27 +274,26 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     """The detections on images and of categories that are evaluated."""
     on_known = on_known_images(found, dataset, drop=drop_unknown_images)
     if len(on_known) and not on_known.any():
-        warn(f"{_dropped('image', found, ~on_known, dataset)}; {_CHECK}", UnknownImageWarning)
+        images = dataset.core("images")["image_id"]
+        warn(f"{_dropped('image_id', found, ~on_known, images)}; {_CHECK}", UnknownImageWarning)
     found = found if on_known.all() else found.filter(on_known)
     listed_ids = dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
-        dropped = _dropped("category", found, unknown, dataset)
+        dropped = _dropped("category_id", found, unknown, listed_ids)
         warn(f"{dropped}; {_CHECK}" if unknown.all() else dropped, UnknownCategoryWarning)
     if unknown.any() or len(category_ids) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], category_ids))
     return found
 
 
-def _dropped(what: str, found: pl.DataFrame, unknown: pl.Series, dataset: Dataset) -> str:
-    """What is said of detections that are dropped: how many, their ids and those that there are."""
-    key, number = f"{what}_id", int(unknown.sum())
+def _dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
+    """What is said of detections that are dropped: how many, their ids, and those that there are."""
+    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
     given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
-    known = listed(dataset.core(plural(what))[key].to_list()) or "none"
     return (
-        f"{number:,} of {counted(found.height, 'detection')} {'is' if number == 1 else 'are'} of {plural(what)} that the "
-        f"ground truth does not have, and {'was' if number == 1 else 'were'} dropped: {key} {given}, where the ground truth "
-        f"has {known}"
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}"
     )
 
 

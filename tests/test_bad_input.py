@@ -238,7 +238,8 @@ def test_detections_of_unknown_images(kind: str, tmp_path: Path) -> None:
 def test_detections_of_unknown_categories_are_dropped_and_counted(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, *(RESULTS[0] | {"category_id": category_id} for category_id in (8, 9, 8))]
     with pytest.warns(
-        UnknownCategoryWarning, match=r"^3 of 5 detections are of categories .* were dropped: category_id 8, 9, where"
+        UnknownCategoryWarning,
+        match="^3 of 5 detections have an unknown category_id and were dropped: 8, 9; the ground truth has ",
     ):
         evaluation = evaluated(GROUND_TRUTH, results, kind, tmp_path)
     assert evaluation.detections["detection_id"].to_list() == [1, 2]
@@ -248,7 +249,7 @@ def test_detections_of_unknown_categories_are_dropped_and_counted(kind: str, tmp
 @in_memory_and_as_files
 def test_unknown_categories_are_dropped_when_pooled_too(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, RESULTS[0] | {"category_id": 9, "score": 1.0, "bbox": [300, 300, 5, 5]}]
-    with pytest.warns(UnknownCategoryWarning, match="^1 of 3 detections is of categories"):
+    with pytest.warns(UnknownCategoryWarning, match="^1 of 3 detections has an unknown category_id"):
         evaluation = evaluated(GROUND_TRUTH, results, kind, tmp_path, agnostic=True)
     assert stats(evaluation) == stats(evaluated(GROUND_TRUTH, RESULTS, kind, tmp_path, agnostic=True))
 

@@ -69,7 +69,7 @@ def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert list(json.loads(done.stdout)) == METRICS
     assert json.loads(done.stdout)["APl"] is None
-    assert done.stderr.startswith("warning: 1 of 2 detections is of categories") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("warning: 1 of 2 detections has an unknown category_id") and done.stderr.count("\n") == 1
 
 
 def test_warning_that_nothing_matches(

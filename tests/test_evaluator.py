@@ -510,7 +510,7 @@ def test_unknown_images_may_be_dropped() -> None:
 def test_unknown_categories_are_told_by_compute() -> None:
     evaluator = Evaluator(dataset(1))
     evaluator.update(found(1, category_id=[7]))
-    with pytest.warns(UnknownCategoryWarning, match="1 of 1 detection is of categories"):
+    with pytest.warns(UnknownCategoryWarning, match="1 of 1 detection has an unknown category_id"):
         evaluator.compute()
 
 

@@ -102,19 +102,18 @@ def test_unknown_ids_are_told_with_their_share_and_those_of_both_sides() -> None
     with pytest.warns(UnknownCategoryWarning) as caught:
         apf.evaluate(TRUTH, some)
     assert str(caught[0].message) == (
-        "1 of 12 detections is of categories that the ground truth does not have, and was dropped: category_id 90, where the "
-        "ground truth has 4, 5"
+        "1 of 12 detections has an unknown category_id and was dropped: 90; the ground truth has 4, 5"
     )
     with pytest.warns(UnknownCategoryWarning) as caught:
         assert apf.evaluate(TRUTH, found(category_id=90)).summary["value"][0] == 0
     assert str(caught[0].message) == (
-        "12 of 12 detections are of categories that the ground truth does not have, and were dropped: category_id 90, where "
-        "the ground truth has 4, 5; run `apframe check` on both to find out why"
+        "12 of 12 detections have an unknown category_id and were dropped: 90; the ground truth has 4, 5; "
+        "run `apframe check` on both to find out why"
     )
     with pytest.warns(UnknownImageWarning) as caught:
         apf.evaluate(TRUTH, found(image_id=90), unknown_images="drop")
     assert str(caught[0].message) == (
-        "12 of 12 detections are of images that the ground truth does not have, and were dropped: image_id 90, where the "
-        "ground truth has 1, 2, 3; run `apframe check` on both to find out why"
+        "12 of 12 detections have an unknown image_id and were dropped: 90; the ground truth has 1, 2, 3; "
+        "run `apframe check` on both to find out why"
     )
     assert {warning.filename for warning in caught} == {__file__}
