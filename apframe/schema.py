@@ -18,6 +18,7 @@ from apframe.exceptions import (
     IdTypeError,
     RowError,
     UnknownIdError,
+    counted,
     first_line,
     listed,
 )
@@ -385,8 +386,17 @@ class Dataset:
         return self.__dict__
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
+        sizes = ", ".join(counted(frame.height, noun(name)) for name, frame in self._core.items())
         return f"Dataset({sizes})"
+
+
+def noun(table: str) -> str:
+    """What a row of a table is called.
+
+    >>> noun("categories")
+    'category'
+    """
+    return TABLES[table][0].name.removesuffix("_id")
 
 
 def dictionary() -> pl.DataFrame:

@@ -84,7 +84,7 @@ def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeyp
     paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
     code, out, _ = command(capsys, monkeypatch, "check", *paths)
     assert (code, out) == (1, f"{apf.check(*paths)}\n")
-    assert out.startswith("error: 1 of 1 detections: image_id is not among the images (9) [1]; give the ground truth of")
+    assert out.startswith("error: 1 of 1 detection: image_id is not among the images (9) [1]. Supply the ground truth of")
 
 
 def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) -> None:

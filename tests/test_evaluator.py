@@ -588,5 +588,5 @@ def test_bad_truth_and_options_are_told_at_the_start() -> None:
 def test_repr() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update({name: values * 2 for name, values in found(1).items()})
-    truth = "Dataset(2 images, 1 categories, 2 annotations)"
+    truth = "Dataset(2 images, 1 category, 2 annotations)"
     assert repr(evaluator) == f"Evaluator({truth}, 2 detections, protocol=COCO)"

@@ -26,7 +26,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     >>> triangle = pl.DataFrame({
     ...     "annotation_id": [1], "image_id": [1], "area": [10000.0], "mask": ["[[0, 0, 100, 0, 0, 100]]"]})
     >>> [finding.problem for finding in check_masks("annotations", triangle, images)]
-    ['1 of 1 annotations: area is not that of the mask, of 1 that of a box around it']
+    ['area is not that of the mask (1 has the area of a box around the mask)']
     """
     if "mask" not in frame.columns:
         return
@@ -36,7 +36,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     if given.is_empty():
         return
     missing = ~has_mask(frame["mask"])
-    problem, remedy = "there is no mask, while others have one", "give it where masks are compared; boxes do without"
+    problem, remedy = "have no mask, while others do", "Supply their masks if masks are compared. Boxes do not need them."
     yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
     decoded, findings = accept(
         {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
@@ -59,8 +59,10 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     wrong = (area - pixels).abs() > slack
     around = extents["width"] * extents["height"]
     n_boxes = int((wrong & ((area - around).abs() <= _PER_SIDE * 2 * (extents["width"] + extents["height"]) + 1)).sum())
-    problem = f"area is not that of the mask, of {n_boxes:,} that of a box around it"
-    remedy = "give the number of its pixels: area ranges go by it"
+    problem = "area is not that of the mask"
+    if n_boxes:
+        problem += f" ({n_boxes:,} {'has' if n_boxes == 1 else 'have'} the area of a box around the mask)"
+    remedy = "Use the number of pixels of the mask: area ranges are based on it."
     yield from of_rows("warning", "area_of_mask", table, rows, wrong, problem, remedy)
 
 

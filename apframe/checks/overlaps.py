@@ -27,6 +27,10 @@ def check_overlaps(detections: pl.DataFrame, annotations: pl.DataFrame) -> Itera
     sample = spread(detections.filter(on_annotated))
     n_found = n_overlapping(sample, boxes, ("image_id",), LOW) if sample.height >= _LEAST else sample.height
     if n_found < _SHARE * sample.height:
-        problem = f"of {sample.height:,} on images with annotations, {n_found:,} overlap one (IoU {LOW} or more)"
-        remedy = "are the boxes of the same scale (resized images, fractions), and the image ids those of the ground truth?"
+        few = f"only {n_found / sample.height:.1%}" if n_found else "none"
+        problem = f"{few} of the detections on images with annotations overlap an annotation (IoU {LOW} or more)"
+        remedy = (
+            "Check that their boxes have the scale of the ground truth (resized images, fractions), and that the image ids are "
+            "the same."
+        )
         yield of_table("warning", "no_overlap", "detections", detections.height, problem, remedy)

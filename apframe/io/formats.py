@@ -91,7 +91,7 @@ def read_dataset(
         rows that cannot be right
 
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
-    Dataset(1 images, 0 categories, 0 annotations)
+    Dataset(1 image, 0 categories, 0 annotations)
     """
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
