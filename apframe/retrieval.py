@@ -483,8 +483,9 @@ def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns:
     for column in columns:
         mine, theirs = table[column].dtype, judgements[column].dtype
         if mine != theirs:
-            hint = " (ids of text files are strings)"
-            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, hint)
+            side = name if theirs == pl.String else "the judgements"
+            cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
+            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, cast)
     return table
 
 

@@ -30,6 +30,7 @@ GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data s
 KEYS = {"images": "image_id", "categories": "category_id"}  # of the tables that the others refer to
 NAMES = {"images": "file_name", "categories": "name"}  # what people call their rows
 BOX = ("x", "y", "width", "height")
+_CAST = "cast one of them, so that both are the same"
 SIZE = ("image_width", "image_height")
 
 
@@ -587,17 +588,35 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
         if frame.is_empty():
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
-            hint = f', or join them by name (join_by_name="{owner}")' if table == "detections" else ""
-            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, hint)
+            remedy = _agreeing_ids(table, frame[column], owner, dataset.core(owner))
+            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, remedy)
     return frame
 
 
-def different_id_types(name: str, mine: Any, other: str, theirs: Any, hint: str = "") -> IdTypeError:
+def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) -> str:
+    """What to do where the ids of a table are text, and those that they refer to numbers, or the other way round."""
+    key, is_text = ids.name, ids.dtype == pl.String
+    texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
+    cast = texts.cast(pl.Int64, strict=False)
+    names = rows[NAMES[owner]].drop_nulls()
+    bare = names.str.replace(r"^.*[/\\]", "")
+    are_names = is_known(ids.cast(pl.String), pl.concat([names, bare, bare.str.replace(r"\.[^.]*$", "")])).any()
+    remedies = [f"use the ids of the {owner}"]
+    if not cast.null_count():
+        also = ", and annotations likewise" if table == "detections" and not is_text else ""
+        remedies = [f'cast {key} to integers: {holder}.with_columns(pl.col("{key}").cast(pl.Int64)){also}']
+    could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
+    if table == "detections" and could_be_names:
+        remedies.append(f'join them by name (join_by_name="{owner}")')
+        if are_names and not is_known(cast, numbers).any():
+            remedies = remedies[1:]
+    return ", or ".join(remedies)
+
+
+def different_id_types(name: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
     """The error that ids are integers on one side and strings on the other."""
     kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-    return IdTypeError(
-        f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; cast one of them, so that both are the same{hint}"
-    )
+    return IdTypeError(f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; {remedy}")
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -631,8 +650,8 @@ def _with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) 
             listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
         elif listing["named"].dtype != category_ids.dtype:
             types = (listing["named"].dtype, category_ids.dtype)
-            hint = "; give ids in the lists, not names" if types[0] == pl.String else ""
-            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], hint)
+            remedy = f"{_CAST}; give ids in the lists, not names" if types[0] == pl.String else _CAST
+            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], remedy)
         known = is_known(listing["named"], category_ids)
         if not known.all():
             unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())

@@ -51,7 +51,7 @@ def test_results_that_name_images_and_categories(street: str, tmp_path: Path, ca
     found = str(tmp_path / "found")
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     code, _, err = command(capsys, monkeypatch, "eval", street, found)
-    assert code == 1 and "or join them by name (--join-by-name images)" in err
+    assert code == 1 and "; join them by name (--join-by-name images)" in err
     code, out, _ = command(capsys, monkeypatch, "eval", street, found, "--join-by-name", "images,categories")
     assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
 
@@ -63,7 +63,7 @@ def test_results_of_another_type_of_ids_are_not_converted(
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     arguments = ["convert", found, again, "--to", "coco", "--results-of", street]
     code, out, err = command(capsys, monkeypatch, *arguments)
-    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("or join them by name (--join-by-name images)\n")
+    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("; join them by name (--join-by-name images)\n")
     code, out, err = command(capsys, monkeypatch, *arguments, "--join-by-name", "images,categories")
     assert (code, err) == (0, "")
     ids = apf.read_results(again).select("image_id", "category_id").unique().sort("image_id", "category_id")

@@ -397,6 +397,21 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "scores": np.array([0.5])}
+OUTPUTS: dict[str, Any] = {"of an image": OUTPUT, "of a batch": [OUTPUT], "by image id": {1: OUTPUT}}
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS.values(), ids=OUTPUTS)
+def test_outputs_of_torchvision_are_to_be_converted(outputs: Any) -> None:
+    message = (
+        r"^detections: labels and scores .*; convert these outputs first, with apf.from_torchvision\(outputs, image_ids\)$"
+    )
+    with pytest.raises(ColumnError, match=message):
+        Evaluator(dataset(1)).update(outputs)
+    with pytest.raises(ColumnError, match=message):
+        apf.evaluate(dataset(1), outputs)
+
+
 def bad(name: str) -> pl.DataFrame:
     """One row."""
     return pl.DataFrame({column: values for column, values in (found(3) | BAD[name][0]).items() if values is not None})

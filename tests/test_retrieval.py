@@ -659,11 +659,12 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "integer queries": (
         QRELS, {1: {"a": 1}}, IdTypeError,
-        "the run: query_id holds integers, that of the judgements strings; cast one of them",
+        "the run: query_id holds integers, that of the judgements strings; cast query_id of the run to strings (as those of "
+        'text files are): pl.col("query_id").cast(pl.String)',
     ),
     "integer documents": (
         {"q": {1: 1}}, {"q": {"1": 1}}, IdTypeError,
-        "the run: document_id holds strings, that of the judgements integers; cast one of them",
+        "the run: document_id holds strings, that of the judgements integers; cast document_id of the judgements to strings",
     ),
     "NaN score": (
         QRELS, table({"q1": {"a": 1, "b": nan}}), RowError, "runs: score is not a finite number where row is 2;",

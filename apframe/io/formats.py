@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
+from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
 from apframe.io.activitynet import ActivityNet
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
@@ -149,6 +149,7 @@ def read_raw_results(
         refuse_options(**{option: format})
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
             raise FormatError("results: this has images and annotations, and is no list of results; is it ground truth?")
+        _refuse_outputs(source)
         found = read_result_columns(source) if isinstance(source, list) else source
     if not join_by_name:
         return found
@@ -157,6 +158,19 @@ def read_raw_results(
         raise ParameterError("join_by_name needs the data set whose names they are")
     with naming_format(source, format):
         return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+
+
+def _refuse_outputs(source: Any) -> None:
+    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
+    if isinstance(source, list) and source:
+        source = source[0]
+    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
+        source = first
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
+        raise ColumnError(
+            "detections: labels and scores are what torchvision's detectors return; convert these outputs first, with "
+            "apf.from_torchvision(outputs, image_ids)"
+        )
 
 
 @contextmanager
@@ -296,6 +310,11 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
         raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
+    around = _likely(path.parent, "folder", role) if kind == "file" and path.suffix.lower() == ".txt" else []
+    if around:
+        names = " or ".join(each.name for each in around)
+        words = "results of" if role == "results" else "a data set of"
+        raise FormatError(f"{path}: this is one file of {words} {names}, which are folders; name the folder: {path.parent}")
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,7 +11,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ColumnError, IdTypeError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import ColumnError, IdTypeError, NoAnnotationsWarning, ParameterError, RowError, UnknownIdError
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
@@ -141,9 +142,48 @@ def test_a_name_that_nobody_asks_for_may_be_ambiguous() -> None:
     assert with_ids_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
 
 
+CAST = 'cast image_id to integers: {}.with_columns(pl.col("image_id").cast(pl.Int64))'
+JOIN = 'join them by name (join_by_name="images")'
+# ids and names of two images, ids of two detections -> what to do
+OF_TWO_TYPES: dict[str, tuple[list[int] | list[str], list[str] | None, list[int] | list[str], str]] = {
+    "numbers as text": ([1, 2], None, ["1", "2"], CAST.format("detections")),
+    "numbers as text, that no image is called": ([1, 2], ["a.jpg", "b.jpg"], ["1", "02"], CAST.format("detections")),
+    "numbers as text, that images are called": ([7, 8], ["x/01.jpg", "02"], ["01", "02"], JOIN),
+    "both": ([1, 2], ["x/01.jpg", "02"], ["01", "02"], f"{CAST.format('detections')}, or {JOIN}"),
+    "names": ([1, 2], ["a.jpg", "b.jpg"], ["a", "b"], JOIN),
+    "other names": ([1, 2], ["a.jpg", "b.jpg"], ["x", "y"], f"use the ids of the images, or {JOIN}"),
+    "names, and the images have none": ([1, 2], None, ["a", "2"], "use the ids of the images"),
+    "images numbered as text": (["1", "2"], None, [1, 2], f"{CAST.format('images')}, and annotations likewise"),
+    "images called by names": (["a", "b"], None, [1, 2], f"use the ids of the images, or {JOIN}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ids", "names", "found", "remedy"), OF_TWO_TYPES.values(), ids=OF_TWO_TYPES)
+def test_ids_of_two_types(
+    ids: list[int] | list[str], names: list[str] | None, found: list[int] | list[str], remedy: str
+) -> None:
+    images = {"image_id": ids} if names is None else {"image_id": ids, "file_name": names}
+    truth = apf.Dataset(images, {"category_id": [1]}, {})
+    detections = pl.DataFrame(
+        {"image_id": found, "category_id": [1, 1], "score": [0.5, 0.5], **{n: v * 2 for n, v in BOX.items()}}
+    )
+    with pytest.raises(IdTypeError) as error:
+        apf.evaluate(truth, detections)
+    assert str(error.value).split("; ", 1)[1] == remedy
+    if "integers: detections" in remedy:  # which helps
+        detections = detections.with_columns(pl.col("image_id").cast(pl.Int64))
+        with pytest.warns(NoAnnotationsWarning):
+            assert apf.evaluate(truth, detections).detections.height == 2
+
+
+def test_annotations_with_ids_of_another_type() -> None:
+    with pytest.raises(IdTypeError, match=re.escape(f"; {CAST.format('annotations')}") + "$"):
+        apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {"image_id": ["1"], "category_id": [1], **BOX})
+
+
 def test_evaluate_joins_when_asked_and_says_how_when_not() -> None:
     given = dataset(["a.jpg"], ["cat"])
     found = {"image_id": ["a"], "category_id": ["cat"], "score": [0.5], **BOX}
     assert apf.evaluate(given, found, join_by_name=["images", "categories"]).metrics["recall"][0] == 1
-    with pytest.raises(IdTypeError, match=r'or join them by name \(join_by_name="images"\)$'):
+    with pytest.raises(IdTypeError, match=r'; join them by name \(join_by_name="images"\)$'):
         apf.evaluate(given, found)

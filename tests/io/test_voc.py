@@ -331,6 +331,13 @@ def test_bad_results_are_named(files: dict[str, str | bytes], message: str, tmp_
         apf.read_results(written(tmp_path, named), "voc")
 
 
+def test_one_file_of_results_is_named_with_its_folder(tmp_path: Path) -> None:
+    found = written(tmp_path / "found", {"comp4_det_test_dog.txt": "a .5 1 2 3 4\n"})
+    message = f"dog.txt: this is one file of results of voc, which are folders; name the folder: {found}"
+    with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
+        apf.read_results(found / "comp4_det_test_dog.txt")
+
+
 def test_results_that_end_before_they_begin_are_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"dog\.txt: xmax is less than xmin in line 1; correct these lines$"):
         apf.read_results(written(tmp_path, {"dog.txt": "a .5 3 2 1 4\n"}), "voc")
