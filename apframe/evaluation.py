@@ -17,7 +17,7 @@ from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refu
 from apframe.analysis.overlaps import why_nothing_matches
 from apframe.analysis.parts import conditions_of_parts
 from apframe.counting import ignored_annotations
-from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, warn
+from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
 from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
@@ -461,7 +461,7 @@ class Evaluation:
         0.0
         """
         part = self._subset(conjunction(conditions, self._inputs.tables()))
-        words = [str(each) if isinstance(each, pl.Expr) else f"{len(each)} images" for each in conditions]
+        words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
         part.conditions = (*self.conditions, *words)
         if ignored_annotations(part._inputs.annotations, self.protocol).all():
             warnings.warn(
@@ -587,7 +587,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
-        return f"Evaluation({self.dataset!r}, {self.detections.height:,} detections, protocol={self.protocol.name}{where})"
+        found = counted(self.detections.height, "detection")
+        return f"Evaluation({self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height)

@@ -14,7 +14,7 @@ import polars as pl
 from polars import selectors
 
 from apframe.evaluation import Evaluation
-from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, first_line, listed
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed
 from apframe.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
 from apframe.io.formats import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
@@ -235,8 +235,8 @@ class Evaluator:
         self._table, self._updates = table.select(*known, *sorted(set(table.columns) - {*known, _UPDATE})), {}
         if differ:
             warnings.warn(
-                f"{len(differ):,} images came more than once with different results, of which one is kept: {listed(differ)}; "
-                "give all detections of an image in one update, and call reset() before the next epoch",
+                f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
+                f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
                 RepeatedImageWarning, 3,
             )  # fmt: skip
         return self._table
@@ -252,7 +252,7 @@ class Evaluator:
 
     def __repr__(self) -> str:
         n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
-        return f"Evaluator({self._dataset!r}, {n_detections:,} detections, protocol={self.protocol.name})"
+        return f"Evaluator({self._dataset!r}, {counted(n_detections, 'detection')}, protocol={self.protocol.name})"
 
 
 class _Updates:

@@ -109,7 +109,7 @@ class MaskSizeWarning(ApframeWarning):
 
 
 class CountWarning(ApframeWarning):
-    """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
+    """Fewer positives or negatives were declared than are present, or no label is negative."""
 
 
 class RepeatedImageWarning(ApframeWarning):

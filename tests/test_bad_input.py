@@ -308,7 +308,7 @@ def test_string_ids(kind: str, tmp_path: Path) -> None:
 def test_ids_of_different_types_on_the_two_sides(tmp_path: Path) -> None:
     results = [row | {"image_id": str(row["image_id"])} for row in RESULTS]
     for kind in ("memory", "file"):
-        with pytest.raises(IdTypeError, match=r"detections.image_id holds strings, images.image_id integers; cast one"):
+        with pytest.raises(IdTypeError, match=r"detections.image_id holds strings, images.image_id integers; cast image_id"):
             evaluated(GROUND_TRUTH, results, kind, tmp_path)
     annotations = [row | {"category_id": str(row["category_id"])} for row in ANNOTATIONS]
     for kind in ("memory", "file"):
@@ -325,7 +325,7 @@ BAD_TRUTH_FILES = {
     "empty": (b"", "the file is empty"),
     "blank": (b" \n", "the file is empty"),
     "words": (b"hello", "not JSON"),
-    "a number": (b"3", "a int is no ground truth"),
+    "a number": (b"3", "an int is no ground truth"),
     "not text": (b"\xff\xfe\x00\x01", "not UTF-8 text"),
     "an empty object": (b"{}", "no list named images, categories, annotations; .* the names here: none"),
     "no annotations": (b'{"images": [], "categories": []}', "no list named annotations; .*: images, categories$"),

@@ -167,7 +167,7 @@ def test_different_results_of_an_image_are_told_once_and_the_longer_are_kept() -
     longer = {name: values * 2 for name, values in found(1, 0.3).items()}
     for update in (found(1), longer, found(2), found(2)):
         evaluator.update(update)
-    with pytest.warns(RepeatedImageWarning, match=r"^1 images came more than once with different .* kept: 1; give") as told:
+    with pytest.warns(RepeatedImageWarning, match=r"^1 image came more than once with different .* kept: 1; give") as told:
         state = evaluator.state()
     assert told[0].filename == __file__
     assert state.select("image_id", "score").rows() == [(1, 0.3), (1, 0.3), (2, 0.9)]

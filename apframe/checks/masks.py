@@ -49,7 +49,10 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     if decoded is None:
         return
     rows, masks = decoded
-    problem, remedy = "size of the run lengths is not that of the image", "masks are compared as they are; was it resized?"
+    problem, remedy = (
+        "size of the run lengths is not that of the image",
+        "Masks are compared as they are. Check that no image was resized.",
+    )
     yield from of_rows("warning", "mask_size", table, rows, of_other_size(rows, masks), problem, remedy)
     if table != "annotations":
         return

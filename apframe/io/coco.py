@@ -21,7 +21,7 @@ from apframe.io.format import NUMBER, Format
 from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.io.json_scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.paths import kind_at
-from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
 
 
 @dataclass(frozen=True)
@@ -238,7 +238,7 @@ def tables_of_json(
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
     if not isinstance(data, dict):
         raise FormatError(
-            f"{source}: a {type(data).__name__} is no ground truth; give a path, a dict as json.load returns it, or an "
+            f"{source}: {kind_of(data)} is no ground truth; give a path, a dict as json.load returns it, or an "
             "apframe.Dataset of three frames"
         )
     missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]

@@ -310,11 +310,11 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
         raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
-    around = _likely(path.parent, "folder", role) if kind == "file" and path.suffix.lower() == ".txt" else []
+    is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
+    around = _likely(path.parent, "folder", role) if is_one_of_many else []
     if around:
         names = " or ".join(each.name for each in around)
-        words = "results of" if role == "results" else "a data set of"
-        raise FormatError(f"{path}: this is one file of {words} {names}, which are folders; name the folder: {path.parent}")
+        raise FormatError(f"{path}: this is one file of results of {names}, which are folders; name the folder: {path.parent}")
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")

@@ -10,7 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.schema import BOX, FLAT_LISTS, TABLES, split_boxes
+from apframe.schema import BOX, FLAT_LISTS, TABLES, kind_of, split_boxes
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
@@ -106,7 +106,7 @@ def _plain(value: Any) -> Any:
         return value.decode("ascii")
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
+    raise TypeError(f"{kind_of(value)} cannot be kept as JSON")
 
 
 def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any]) -> pl.Series:

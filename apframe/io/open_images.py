@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, UnknownCategoryWarning, listed
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed
 from apframe.io.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
@@ -175,9 +175,9 @@ def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFr
     is_described = labels["category_id"].is_in(classes["category_id"].implode())
     if not is_described.all():
         which = listed(labels["category_id"].filter(~is_described).unique(maintain_order=True).to_list())
+        dropped = counted(int((~is_described).sum()), "label")
         warnings.warn(
-            f"{files['labels']}: {(~is_described).sum():,} labels of classes that {files['classes'].name} does not describe "
-            f"were dropped: {which}",
+            f"{files['labels']}: dropped {dropped} of classes that {files['classes'].name} does not describe: {which}",
             UnknownCategoryWarning,
             stacklevel=5,
         )

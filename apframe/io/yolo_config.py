@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, import_optional, listed, shown
+from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown
 from apframe.io.files import read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
 from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
@@ -206,7 +206,7 @@ def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
         raise FormatError(f"{path}: names is to be a list of the names of classes, or a mapping of numbers to them")
     numbered = {_whole(path, "a class of names", number, _MOST_CLASSES): name for number, name in names.items()}
     if n_classes is not None and n_classes != len(numbered):
-        raise FormatError(f"{path}: nc is {n_classes}, and there are {len(numbered)} names; correct one of them")
+        raise FormatError(f"{path}: nc is {n_classes}, but names has {counted(len(numbered), 'name')}; correct one of them")
     return numbered
 
 

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.counting import ignored_annotations
 from apframe.evaluation import Evaluation, evaluate
-from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError
+from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
 from apframe.inputs import make_inputs
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
@@ -242,7 +242,8 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     n_categories, n_areas, n_images = shape
     if len(cells) != n_categories * n_areas * n_images:
         raise ParameterError(
-            f"evalImgs has {len(cells):,} cells, not {n_categories} categories × {n_areas} area ranges × {n_images} images; "
+            f"evalImgs has {counted(len(cells), 'cell')}, not {counted(n_categories, 'category')} × "
+            f"{counted(n_areas, 'area range')} × {counted(n_images, 'image')}; "
             "params and _paramsEval must be those of the cells"
         )
     places = [k * n_areas * n_images + i for k, i in product(range(n_categories), range(n_images))]

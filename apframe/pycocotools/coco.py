@@ -22,7 +22,7 @@ from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdE
 from apframe.io.coco import read_coco_results
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
-from apframe.schema import Dataset
+from apframe.schema import Dataset, kind_of
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
@@ -204,7 +204,7 @@ class COCO:
         else:
             given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
             if not isinstance(given, list):
-                raise FormatError(f"results are a path, a list of dictionaries or an array, not a {type(given).__name__}")
+                raise FormatError(f"results are a path, a list of dictionaries or an array, not {kind_of(given)}")
             self._refuse_unknown_images(given)
             results._source = Rows(_completed(given), self._results)
         for name in _MADE:

@@ -17,9 +17,9 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import refuse_items
-from apframe.exceptions import ParameterError, RowError
+from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
-from apframe.schema import BOX
+from apframe.schema import BOX, kind_of
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_columns import mask_extents
 from apframe.similarity.polygons import rasterise
@@ -112,7 +112,7 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
     {'size': [2, 2], 'counts': b'13'}
     """
     if not isinstance(rleObjs, Sequence):
-        raise ParameterError(f"merge: a list of run lengths expected, not a {type(rleObjs).__name__}")
+        raise ParameterError(f"merge: a list of run lengths expected, not {kind_of(rleObjs)}")
     masks = _of_one_size(_read(list(rleObjs)))
     if len(masks) == 0:
         return {"size": [0, 0], "counts": b""}
@@ -137,7 +137,9 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     [[0.333, 1.0]]
     """
     if len(pyiscrowd) != len(gt):
-        raise ParameterError(f"iou: pyiscrowd has {len(pyiscrowd)} flags for {len(gt)} annotations; give one for each")
+        raise ParameterError(
+            f"iou: pyiscrowd has {counted(len(pyiscrowd), 'flag')} for {counted(len(gt), 'annotation')}; give one for each"
+        )
     if not len(dt) or not len(gt):
         return []
     cells = [pl.DataFrame({"cell": np.zeros(len(side), dtype=np.int64)}) for side in (dt, gt)]

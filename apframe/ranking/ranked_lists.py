@@ -96,7 +96,8 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     if short.height:
         least, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
         raise ParameterError(
-            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} groups "
+            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} "
+            f"{'group' if totals.height == 1 else 'groups'} "
             f"({least:g} given where {there} are present); count all {kind} there are, retrieved or not"
         )
 

@@ -187,7 +187,7 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([ONE, ONE], [1]), {}, "outputs: 2 items, but 1 image ids; give one for each"),
+        (([ONE, ONE], [1]), {}, "outputs: 2 items, but 1 image id; give one for each"),
         (([ONE, ONE, NONE], [1, 2, 1]), {}, "outputs: image ids 1 are given more than once, at 0, 2; give each image once"),
         (([ONE, ONE], [1, "2"]), {}, "outputs: image ids are integers or strings, all of one kind; got 1, '2'"),
         (([ONE], [None]), {}, "outputs: image ids are integers or strings, all of one kind; got None"),

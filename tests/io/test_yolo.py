@@ -452,7 +452,7 @@ CONFIGS = {
     "nested names": ("names: [[a]]\n",
                      "data.yaml: names is to be a list of the names of classes, or a mapping of numbers to them"),
     "a class that is no number": ("names: {a: b}\n", "data.yaml: a class of names is 'a', not a whole number from 0"),
-    "another count": ("nc: 3\nnames: [a]\n", "data.yaml: nc is 3, and there are 1 names; correct one of them"),
+    "another count": ("nc: 3\nnames: [a]\n", "data.yaml: nc is 3, but names has 1 name; correct one of them"),
     "keypoints": ("names: [a]\nkpt_shape: [17]\n", "data.yaml: kpt_shape is to be the number of keypoints, and 2 or 3 "
                   "numbers for each, not [17]"),
     "path is a list": ("names: [a]\npath: [a]\n", "data.yaml: path is to be one value"),

@@ -176,7 +176,7 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("merge", (ENCODED,), ParameterError, "merge: a list of run lengths expected, not a dict"),
     ("merge", ([ENCODED, OTHER],), RowError, "masks: size is not that of the first mask where index is 1;"),
     ("iou", ([ENCODED], [[0, 0, 1, 1]], [0]), ParameterError, "iou: run lengths on one side and boxes on the other;"),
-    ("iou", ([ENCODED], [ENCODED], []), ParameterError, "iou: pyiscrowd has 0 flags for 1 annotations; give one for each"),
+    ("iou", ([ENCODED], [ENCODED], []), ParameterError, "iou: pyiscrowd has 0 flags for 1 annotation; give one for each"),
     ("iou", ([[0, 0, 1]], [[0, 0, 1, 1]], [0]), ParameterError, "iou: boxes are lists, or rows of an array, of four"),
     ("iou", ([[0, 0, 1, np.nan]], [[0, 0, 1, 1]], [0]), RowError, "masks: a box has a number that is not finite"),
     ("frPyObjects", ([], 4, 5), ParameterError, "frPyObjects: [] is neither polygons, boxes nor run lengths"),
