@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_line, import_optional, listed
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
-from apframe.io.ids import stems
+from apframe.io.ids import bare, stems
 from apframe.paths import is_file
 from apframe.schema import ID, SIZE, Dataset, is_known, refuse_rows, to_polars
 
@@ -128,6 +128,11 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
             stacklevel=5,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
+    # a name may lack its ending: what follows the last dot is then a part of it
+    without_ending = bare(pl.col("file_name"))
+    sizes = sizes.with_columns(
+        image_id=pl.when(without_ending.is_in(images["image_id"].implode())).then(without_ending).otherwise("image_id")
+    )
     found = []
     for key in ("file_name", "image_id"):
         known = sizes.filter(pl.col(key).is_not_null()).select(key, *SIZE).unique()
@@ -172,8 +177,10 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     if dataset is None:
         raise ParameterError(f"{path}: boxes are fractions of their images; give the data set that these are results of")
     images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
-    by_name = pl.coalesce(stems(pl.col("file_name")), pl.col("image_id").cast(pl.String)).alias("image_id")
-    ways = [by_name] if images["image_id"].dtype == ID else [pl.col("image_id"), by_name]
+    names = (pl.coalesce(form(pl.col("file_name")), pl.col("image_id").cast(pl.String)) for form in (stems, bare))
+    ways = [name.alias("image_id") for name in names]
+    if images["image_id"].dtype != ID:
+        ways = [pl.col("image_id"), *ways]
     called = [images.select(way, *SIZE).unique(maintain_order=True) for way in ways]
     asked_for = [each.filter(is_known(each["image_id"], asked)) for each in called]
     known = max(asked_for, key=lambda each: each["image_id"].n_unique())

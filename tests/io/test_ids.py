@@ -15,6 +15,7 @@ from apframe.exceptions import ColumnError, IdTypeError, NoAnnotationsWarning, P
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
+from tests.io.folders import written
 
 BOX = {"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}
 
@@ -90,6 +91,12 @@ JOINS = {
     "without folders": (["val/a.jpg", "val/b.jpg"], ["a.jpg", "test/b.jpg"]),
     "without ending": (["val/a.jpg", "val/b.jpg"], ["a", "b.png"]),
     "by id where there is no file": ([None, "b.jpg"], ["1", "b.jpg"]),
+    "dots without ending": (["frame_jpg.rf.8d3.jpg", "val/v1.2.jpg"], ["frame_jpg.rf.8d3", "v1.2"]),
+    "dots, and only the data set without ending": (["frame_jpg.rf.8d3", "v1.2"], ["frame_jpg.rf.8d3.jpg", "val/v1.2.png"]),
+    "dots with other endings": (["frame_jpg.rf.8d3.jpg", "v1.2.jpg"], ["frame_jpg.rf.8d3.png", "v1.2.txt"]),
+    "dots, some without ending": (["frame_jpg.rf.8d3.jpg", "v1.2.jpg"], ["frame_jpg.rf.8d3", "v1.2.png"]),
+    "a whole name before one without ending": (["a.b.jpg", "a.jpg"], ["a.b", "a"]),
+    "nor is an ending what others have in the middle": (["a.b.jpg", "a.c.jpg"], ["a.b", "a.c"]),
 }
 
 
@@ -97,6 +104,31 @@ JOINS = {
 def test_images_are_joined_by_file_name(files: list[str | None], named: list[str]) -> None:
     found = pl.DataFrame({"image_id": named})
     assert with_ids_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
+
+
+def test_what_ultralytics_predicts_for_an_export_of_roboflow(tmp_path: Path) -> None:
+    names = ["street_jpg.rf.8d3f", "street_jpg.rf.77aa", "000000000139_jpg.rf.0c1d"]
+    given = dataset([f"{name}.jpg" for name in names], ["cat"])
+    rows = [{"image_id": name, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5} for name in names]
+    (tmp_path / "predictions.json").write_text(json.dumps(rows))
+    assert apf.evaluate(given, tmp_path / "predictions.json", join_by_name="images").metrics["recall"][0] == 1
+    found = written(tmp_path / "labels", {f"{name}.txt": "0 0.025 0.2 0.03 0.2 0.5\n" for name in names})
+    sized = apf.Dataset(given.images.with_columns(image_width=100, image_height=20), given.categories, given.annotations)
+    sized = apf.Dataset(
+        sized.images, {"category_id": [0], "name": ["cat"]}, sized.annotations.with_columns(category_id=pl.lit(0))
+    )
+    assert apf.evaluate(sized, found, join_by_name="images").metrics["recall"][0] == 1
+
+
+@pytest.mark.parametrize("ending", ["", ".jpg", ".png"])
+@pytest.mark.parametrize("name", ["a", "frame_jpg.rf.8d3", "v1.2"])
+def test_sizes_are_those_of_the_images_that_are_named(tmp_path: Path, name: str, ending: str) -> None:
+    files = {"data.yaml": "names: [cat]\nval: images\n", f"labels/{name}.txt": "0 .5 .5 .5 .5\n", f"images/{name}.jpg": ""}
+    sizes = {"file_name": [f"{name}{ending}", "frame_jpg.rf.jpg"], "image_width": [100, 7], "image_height": [20, 7]}
+    truth = apf.read_dataset(written(tmp_path, files), image_sizes=sizes)
+    assert truth.images.select("image_id", "image_width", "image_height").rows() == [(name, 100, 20)]
+    found = apf.read_results(written(tmp_path / "found", {f"{name}.txt": "0 .5 .5 .5 .5 .9\n"}), dataset=truth)
+    assert found.select("image_id", *BOX).rows() == [(name, 25.0, 5.0, 50.0, 10.0)]
 
 
 def test_columns_of_names_come_before_ids() -> None:
