@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 
 import polars as pl
 
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, OutputError, first_line
 
 _PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` keeps
 
@@ -142,8 +142,11 @@ def reading_once(source: Any) -> Iterator[None]:
     if path is None or path in _PIPES or kind_at(path) != "pipe":
         yield
         return
-    with opened(path) as pipe:
-        _PIPES[path] = pipe.read()
+    try:
+        with opened(path) as pipe:
+            _PIPES[path] = pipe.read()
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read ({error.strerror})") from error
     try:
         yield
     finally:
@@ -195,6 +198,20 @@ def literal(path: str | Path) -> Path:
     """The whole path: no home folder, `~`, or address, `s3://`, stands at its beginning. An error if it is not UTF-8."""
     full = Path(path).absolute()
     return _utf8(full, str(full))
+
+
+def to_write(path: str | Path) -> Path:
+    """The whole path of what will be written, links followed.
+
+    Raises
+    ------
+    OutputError
+        a name that no file can have, or links that lead in circles
+    """
+    try:
+        return Path(path).resolve()
+    except (OSError, ValueError, RuntimeError) as error:  # the last one is of the links, up to Python 3.12
+        raise OutputError(f"{path}: nothing can be written there ({first_line(error)}); name another place") from error
 
 
 def _utf8(path: Path, text: str) -> Path:

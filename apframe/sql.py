@@ -24,6 +24,7 @@ import polars as pl
 
 from apframe.exceptions import OutputError, ParameterError, QueryError, first_line
 from apframe.io.files import folder_beside
+from apframe.paths import is_folder, is_utf8, kind_at, to_write
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -192,7 +193,7 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     """
     import duckdb
 
-    path = Path(path).resolve()
+    path = to_write(path)
     refuse_foreign_file(path)
     try:
         with folder_beside(path) as work:
@@ -212,10 +213,12 @@ def refuse_foreign_file(path: str | Path) -> None:
     """Raise an OutputError if a database cannot be written there because the place holds something else."""
     import duckdb
 
-    path = Path(path).resolve()
-    if not path.exists():
+    path = to_write(path)
+    if not is_utf8(str(path)):
+        raise OutputError(f"{path}: the name is not UTF-8 text; name another file")
+    if kind_at(path) is None:
         return
-    if path.is_dir():
+    if is_folder(path):
         raise OutputError(f"{path}: this is a folder; name a file")
     remedy = "name another file"
     try:

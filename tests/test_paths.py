@@ -15,7 +15,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError, UnknownIdError
+from apframe.exceptions import FormatError, OutputError, UnknownIdError
 from apframe.io.image_sizes import read_image_sizes
 from apframe.io.json_scan import scan_results, scan_truth
 from apframe.io.trec import read_queries
@@ -330,3 +330,15 @@ def test_names_that_are_not_utf8(tmp_path: Path) -> None:
         apf.read_evaluation(folder / "run")
     with pytest.raises(FormatError, match="not UTF-8"):
         apf.scan_runs(folder / "run")
+
+
+@pytest.mark.parametrize("name", [*NO_NAMES.values(), "circle/a", os.fsdecode(b"\xff")], ids=[*NO_NAMES, "circle", "not UTF-8"])
+def test_nor_is_anything_written_there(tmp_path: Path, name: str) -> None:
+    (tmp_path / "circle").symlink_to("circle")
+    dataset, place = apf.read_dataset(SMALL), tmp_path / name
+    for write in (apf.evaluate(dataset, FOUND).write_parquet, apf.evaluate(dataset, FOUND).write_duckdb):
+        with pytest.raises(OutputError):
+            write(place)
+    for format_ in ("coco", "voc", "parquet", "arrow") if name.isascii() else ():  # other formats can have the last name
+        with pytest.raises(OutputError):
+            apf.write_dataset(dataset, place, format_)

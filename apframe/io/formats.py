@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -27,7 +28,7 @@ from apframe.io.open_images import OpenImages
 from apframe.io.tables import Arrow, Parquet
 from apframe.io.voc import Voc
 from apframe.io.yolo import Yolo
-from apframe.paths import files_in, kind_at, reading_once
+from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
 from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
 _ALL: tuple[Format, ...] = (
@@ -357,14 +358,14 @@ def refuse_options(**options: Any) -> None:
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
-    if path.is_dir() and kind == "file":
+    if is_folder(path) and kind == "file":
         raise OutputError(f"{path}: this is a folder; name a file")
-    if path.is_dir() and any(path.iterdir()):
+    if is_folder(path) and any(path.iterdir()):
         raise OutputError(f"{path}: is not empty; name a new folder")
-    if not path.is_dir() and (path.exists() or path.is_symlink()):
+    if not is_folder(path) and os.path.lexists(path):
         raise OutputError(f"{path}: there is a file already; remove it or name another")
+    target = to_write(path)  # a link to an empty folder stays one
     try:
-        target = path.resolve()  # a link to an empty folder stays one
         with folder_beside(target) as work:
             part = work / target.name
             write(part)

@@ -15,7 +15,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError, first_line
 from apframe.io.documents import read_json
 from apframe.io.files import folder_beside, write_text
-from apframe.paths import is_file, is_folder, kind_at, literal, read_parquet, scan_parquet
+from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, read_parquet, scan_parquet, to_write
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
@@ -38,7 +38,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
     OutputError
         the folder holds something else, is a file, or cannot be written
     """
-    folder = Path(folder).resolve()
+    folder = to_write(folder)
     try:
         refuse_foreign(folder, manifest["kind"])
         with folder_beside(folder) as work:
@@ -210,12 +210,14 @@ def _manifest(folder: Path) -> dict[str, Any] | None:
 
 def refuse_foreign(folder: str | Path, kind: str) -> None:
     """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
-    folder = Path(folder).resolve()
+    folder = to_write(folder)
     if folder == folder.parent:
         raise OutputError(f"{folder}: name a folder of its own")
-    if folder.exists() and not folder.is_dir():
+    if not is_utf8(str(folder)):
+        raise OutputError(f"{folder}: the name is not UTF-8 text; name another folder")
+    if kind_at(folder) not in ("folder", None):
         raise OutputError(f"{folder}: this is a file; name a folder")
-    if not folder.is_dir():
+    if not is_folder(folder):
         return
     manifest = _manifest(folder)
     other = (manifest or {}).get("kind", kind)
