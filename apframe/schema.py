@@ -701,9 +701,12 @@ def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
 def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) -> pl.Series:
     if values.dtype == dtype:
         return values
-    is_text = values.dtype == pl.String and dtype != pl.String
+    inner: Any = values.dtype
+    while isinstance(inner, (pl.List, pl.Array)):
+        inner = inner.inner
+    is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
-        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}")
+        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}{FLAT_LISTS.get(values.name, '')}")
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")

@@ -32,6 +32,7 @@ GONE = object()  # in the place of a value: the field is not there
 
 OUTLINE = [[0, 0, 40, 0, 40, 40, 0, 40]]
 LENGTHS = {"size": [100, 100], "counts": [0, 40, 9960]}
+PACKED = "0X1Xg9"  # the same counts
 POINTS = [10.0, 10.0, 2] * 17
 CORNERS = [0, 0, 40, 0, 40, 40, 0, 40]
 TRUTH: Json = {
@@ -120,6 +121,22 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         {"segmentation": {"size": [100], "counts": [0, 10_000]}}, "run lengths have no size or no counts", "give both: ",
     ),
     ("segm", "no counts"): ({"segmentation": {"size": [100, 100]}}, "run lengths have no size or no counts", "give both: "),
+    **{
+        ("segm", name): (
+            {"segmentation": {"size": size, "counts": counts}},
+            "size or counts of the run lengths are not whole numbers", r"size is \[height, width\], counts are whole numbers",
+        )
+        for name, size, counts in (
+            ("counts with a text", [100, 100], [0, "40", 9960]), ("counts of texts", [100, 100], ["0", "40", "9960"]),
+            ("a fraction in counts", [100, 100], [0, 40.5, 9959.5]), ("true in counts", [100, 100], [True, 39, 9960]),
+            ("size of texts", ["100", "100"], [0, 40, 9960]), ("half a row", [99.5, 100], [0, 40, 9960]),
+            ("half a row, packed", [99.5, 100], PACKED), ("a text in size, packed", ["100", 100], PACKED),
+            ("true in size, packed", [100, True], PACKED),
+        )
+    },
+    ("segm", "true in a polygon"): (
+        {"segmentation": [[True, 0, 40, 0, 40, 40]]}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ",
+    ),
     ("segm", "negative size"): (
         {"segmentation": {"size": [-1, 100], "counts": [1]}}, "size of the run lengths is not positive, or more", "correct",
     ),
@@ -163,6 +180,9 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("keypoints", "none"): ({"keypoints": []}, "keypoints is missing", "give it, or remove the rows"),
     ("keypoints", "null"): ({"keypoints": None}, "keypoints is missing", "give it, or remove the rows"),
     ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is missing", "give it, or remove the rows"),
+    ("keypoints", "a missing number"): (
+        {"keypoints": [None, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
+    ),
     ("keypoints", "NaN"): (
         {"keypoints": [nan, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
     ),
@@ -229,6 +249,11 @@ OF_OTHER_TYPES: dict[str, tuple[str, Json, str]] = {
     "keypoints nested": ("keypoints", {"keypoints": [[1, 2, 2]] * 17}, "keypoints is not a list of numbers"),
     "corners a word": ("dota", {"corners": "all"}, "corners is not a list of numbers"),
     "corners in pairs": ("dota", {"corners": [[0, 0], [1, 0], [1, 1], [0, 1]]}, "corners is not a list of numbers"),
+    "keypoints with a text": ("keypoints", {"keypoints": ["10", *POINTS[1:]]}, "keypoints is not a list of numbers"),
+    "keypoints of texts": ("keypoints", {"keypoints": [str(n) for n in POINTS]}, "keypoints is not a list of numbers"),
+    "corners with a text": ("dota", {"corners": [*CORNERS[:7], "40"]}, "corners is not a list of numbers"),
+    "angle a number as text": ("angle", {"angle": "0.5"}, "angle is not a number"),
+    "end a number as text": ("activitynet", {"end_time": "5"}, "end_time is not a number"),
     "angle a word": ("angle", {"angle": "left"}, "angle is not a number"),
     "angle a list": ("angle", {"angle": [0.5]}, "angle is not a number"),
     "start a clock": ("activitynet", {"start_time": "00:01"}, "start_time is not a number"),
@@ -336,6 +361,22 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
     "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle: Float64 expected, got String"),
     "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 is no kind of mask; give COCO's JSON text, "),
     "masks of structs": ("segm", {"mask": [{"w": 1}] * 2}, "detections.mask: structs of size and counts expected, got Struct"),
+    "keypoints as lists of text": (
+        "keypoints", {"keypoints": [[str(n) for n in POINTS]] * 2},
+        r"detections.keypoints: List\(Float64\) expected, got List\(String\); give x, y, visibility",
+    ),
+    "corners as text": ("dota", {"corners": [[str(n) for n in CORNERS]] * 2}, r"detections.corners: List\(Float64\) expected"),
+    "counts of texts": (
+        "segm", {"mask": [{"size": [100, 100], "counts": ["0", "40", "9960"]}] * 2},
+        r"detections.mask: counts of run lengths is List\(String\); size is \[height, width\], counts are whole numbers or",
+    ),
+    "sizes of texts": (
+        "segm", {"mask": [{"size": ["100", "100"], "counts": [0, 40, 9960]}] * 2},
+        r"detections.mask: size of run lengths is List\(String\); size is ",
+    ),
+    "sizes of truth values": (
+        "segm", {"mask": [{"size": [True, True], "counts": [0, 1]}] * 2}, r"detections.mask: size of run lengths is List\(Bool",
+    ),
     "masks too deep": (
         "segm", {"mask": [[[[0.0]]]] * 2}, "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
     ),
@@ -349,6 +390,13 @@ def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None
     with pytest.raises(ColumnError, match=f"^{message}") as caught:
         summary(with_shape(good)[0], detections, **options)
     one_line(caught.value)
+
+
+@pytest.mark.parametrize(("size", "counts"), [([100.5, 100.0], [0.0, 40.0, 9960.0]), ([100.0, 100.0], [0.0, 40.5, 9959.5])])
+def test_fractions_in_run_lengths_of_a_frame(size: Any, counts: Any) -> None:
+    masks = [{"size": [100.0, 100.0], "counts": [0.0, 40.0, 9960.0]}, {"size": size, "counts": counts}]
+    with pytest.raises(RowError, match=r"^detections: size or counts of the run lengths are not whole numbers where .* is 2; "):
+        summary(with_shape(SHAPES["segm"][1])[0], frame_of(mask=masks), iou_type="segm")
 
 
 def test_rows_of_another_type_are_named() -> None:

@@ -130,7 +130,8 @@ def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any])
         if not set(map(type, values)) <= {int, float, type(None)}:
             refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
-    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
+    number_or_none = (int, float, type(None))  # one that is missing is found where the list is looked into
+    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number_or_none) for n in v)) for v in values]
     refuse([not ok for ok in is_list], f"{name} is not a list of numbers", FLAT_LISTS.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
 

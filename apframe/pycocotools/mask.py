@@ -248,6 +248,8 @@ def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     _refuse(wrong, "the mask is not a dict of size and counts", "encode makes these of bitmaps")
     try:
         sizes = np.array([list(each["size"]) for each in encodings]).reshape(-1, 2) if encodings else np.zeros((0, 2))
+        if sizes.dtype.kind not in "iuf" or (sizes != np.floor(sizes)).any():
+            raise ValueError
         sizes = sizes.astype(np.int64)
     except (TypeError, ValueError):
         raise ParameterError("size of run lengths is [height, width]; give two whole numbers for each mask") from None

@@ -6,6 +6,7 @@ import json
 import math
 import warnings
 from concurrent.futures import ThreadPoolExecutor
+from types import NoneType
 from typing import Any
 
 import numpy as np
@@ -21,6 +22,10 @@ _POLYGONS = pl.List(pl.List(pl.Float64))
 _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
+_WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
+_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de'  # beside whole numbers in run lengths as numbers
+_NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
+_WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
 _SIZE = ["image_height", "image_width"]
 _AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
 _POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
@@ -199,26 +204,48 @@ def _from_json(table: str, rows: pl.DataFrame) -> Runs:
 
 def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
     try:
-        parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
-        if len(parsed) == rows.height:
-            return parsed
+        if not _may_be_cast(rows["mask"], dtype):
+            parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
+            if len(parsed) == rows.height:
+                return parsed
     except pl.exceptions.PolarsError:
         pass
-    values = [_loaded(text, dtype is _POLYGONS) for text in rows["mask"]]
-    refuse_rows(table, rows, pl.Series([value is None for value in values], dtype=pl.Boolean), problem, remedy)
+    values = [_loaded(text, is_polygons=dtype is _POLYGONS) for text in rows["mask"]]
+    for fault, *words in ((_NO_MASK, problem, remedy), (_NOT_WHOLE, _NOT_WHOLE, _WHOLE)):
+        refuse_rows(table, rows, pl.Series([value is fault for value in values], dtype=pl.Boolean), *words)
     return pl.Series(values, dtype=dtype, strict=False)
 
 
-def _loaded(text: str, is_polygons: bool) -> Any:
-    """One mask that the fast reader did not take, to find out whether it is at fault; None if it is no mask."""
+def _may_be_cast(masks: pl.Series, dtype: Any) -> bool:
+    """Whether a mask may have a value of another type that the fast reader casts: a text or a fraction for a whole number."""
+    if dtype is _POLYGONS:
+        return bool(masks.str.contains("[tf]").any())  # true and false; texts it refuses
+    if dtype is _TEXT:
+        return not (masks.str.contains(_WHOLE_SIZE) & masks.str.contains(_TEXT_COUNTS)).all()
+    return bool((masks.str.contains(_NOT_DIGITS) | (masks.str.count_matches('"', literal=True) != 4)).any())
+
+
+def _loaded(text: str, *, is_polygons: bool) -> Any:
+    """One mask that the fast reader did not take, or should not, or what is wrong with it."""
     try:
         value = json.loads(text)
     except ValueError:
-        return None
-    if not is_polygons:
-        return value if isinstance(value.get("size"), list) and isinstance(value.get("counts"), (str, list)) else None
-    is_flat = all(isinstance(part, list) and all(isinstance(number, (int, float)) for number in part) for part in value)
-    return value if is_flat else None
+        return _NO_MASK
+    if is_polygons:
+        is_flat = all(isinstance(part, list) and all(type(number) in (int, float) for number in part) for part in value)
+        return value if is_flat else _NO_MASK
+    size, counts = value.get("size"), value.get("counts")
+    if not (isinstance(size, (list, NoneType)) and isinstance(counts, (str, list, NoneType))):
+        return _NO_MASK
+    for numbers in (size, counts):
+        if isinstance(numbers, list) and not all(_is_whole(number) for number in numbers):
+            return _NOT_WHOLE
+    return {"size": size, "counts": counts}
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is a whole number, 7.0 too, or missing."""
+    return number is None or (type(number) in (int, float) and abs(number) < 2**63 and number == int(number))
 
 
 def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
@@ -262,12 +289,10 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     fields = rows["mask"].struct.unnest()
     if not {"size", "counts"} <= set(fields.columns):
         raise ColumnError(f"{table}.mask: structs of size and counts expected, got {rows['mask'].dtype}")
-    size, counts = fields["size"], fields["counts"]
-    if isinstance(size.dtype, pl.Array):
-        size = size.arr.to_list()
+    size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
     refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
-    height, width = (size.list.get(k).cast(pl.Int64) for k in (0, 1))
+    height, width = (size.list.get(k) for k in (0, 1))
     _check_positive(table, rows, height, width, "size of the run lengths")
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
@@ -278,7 +303,7 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
         text = np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
         found = from_text(text, np.diff(at), tall, wide)
     else:
-        numbers = counts.explode(empty_as_null=False).cast(pl.Int64)
+        numbers = counts.explode(empty_as_null=False)
         n_counts = counts.list.len().to_numpy().astype(np.int64)
         if numbers.null_count():
             owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
@@ -287,6 +312,22 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     if not isinstance(found, Runs):
         raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), _AGAIN)
     return found
+
+
+def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Series:
+    """Lists of whole numbers as Int64; or counts that are text, as they are."""
+    if lists.name == "counts" and lists.dtype in (pl.String, pl.Binary, pl.Null):
+        return lists
+    if isinstance(lists.dtype, pl.Array):
+        lists = lists.arr.to_list()
+    inner: Any = getattr(lists.dtype, "inner", pl.Null())
+    if not (isinstance(lists.dtype, pl.List) and (inner.is_numeric() or inner == pl.Null)):
+        raise ColumnError(f"{table}.mask: {lists.name} of run lengths is {lists.dtype}; {_WHOLE}")
+    if not inner.is_integer():
+        number = pl.element()
+        broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)
+        refuse_rows(table, rows, broken, _NOT_WHOLE, _WHOLE)
+    return lists.cast(pl.List(pl.Int64))
 
 
 def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:

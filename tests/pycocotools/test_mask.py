@@ -172,6 +172,8 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("area", (ENCODED | {"counts": b"P"},), RowError, "masks: the run lengths are cut off where index is 0;"),
     ("area", (ENCODED | {"size": 4},), ParameterError, "size of run lengths is [height, width]; give two whole numbers"),
     ("area", (ENCODED | {"size": [4, 5, 1]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
+    ("area", (ENCODED | {"size": [4.5, 5]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
+    ("area", (ENCODED | {"size": ["4", "5"]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
     ("toBbox", ([ENCODED, ENCODED | {"size": [-4, -5]}],), RowError, "masks: size is negative, or more than 2**30 pixels"),
     ("merge", (ENCODED,), ParameterError, "merge: a list of run lengths expected, not a dict"),
     ("merge", ([ENCODED, OTHER],), RowError, "masks: size is not that of the first mask where index is 1;"),
