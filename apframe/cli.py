@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import polars as pl
+import polars.selectors as cs
 import typer
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
@@ -317,8 +318,7 @@ def evaluate_rankings(
             )
     elif by is not None:
         means = evaluation.by(*_words(by))
-        columns = [name for name in means.columns if name not in ("measure", "value")]
-        table = means.pivot("measure", index=columns, values="value", maintain_order=True)
+        table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)
     elif as_json or as_csv:
         table = evaluation.summary
     else:

@@ -13,6 +13,7 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
+from apframe.columns import exact
 from apframe.evaluation import Evaluation
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed
 from apframe.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
@@ -232,7 +233,7 @@ class Evaluator:
                 problem = "detection_id is not unique over all updates"
                 raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
-        self._table, self._updates = table.select(*known, *sorted(set(table.columns) - {*known, _UPDATE})), {}
+        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
         if differ:
             warnings.warn(
                 f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
@@ -328,7 +329,7 @@ def _hash_contents(frame: pl.DataFrame) -> pl.Series:
     """A number for what each row says, whatever columns other rows brought, and in whatever order."""
     known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
     attributes = [
-        pl.when(pl.col(name).is_not_null()).then(pl.col(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
+        pl.when(exact(name).is_not_null()).then(exact(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
         for name in frame.columns
         if name not in (*known, "detection_id", _UPDATE)
     ]

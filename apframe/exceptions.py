@@ -120,6 +120,10 @@ class ShapesLeftOutWarning(ApframeWarning):
     """A file has shapes that are no boxes, polygons or masks of objects; these were left out."""
 
 
+class RenamedColumnWarning(ApframeWarning):
+    """A column has another name in SQL, which ignores case and does not know empty names."""
+
+
 class RunsDifferWarning(ApframeWarning):
     """Runs that stand side by side were measured on different data or by different rules."""
 

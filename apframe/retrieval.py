@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
+from apframe.columns import exact
 from apframe.exceptions import (
     ColumnError,
     InputError,
@@ -184,13 +185,13 @@ class RunEvaluation:
             if name in (*self.per_query.columns, "n_queries"):
                 raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
         keys = list(dict.fromkeys(columns))
-        table = self.per_query.join(self.queries.select("query_id", *keys), on="query_id", how="left", maintain_order="left")
+        table = self.per_query.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
         means = self._means(table, keys)
-        return means.sort(keys, maintain_order=True) if keys else means
+        return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
 
     def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         """The means of `per_query`, with further columns, for each value of these."""
-        keys = [*columns, *(["run"] if "run" in table.columns else []), "measure"]
+        keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
         geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
         return table.group_by(keys, maintain_order=True).agg(

@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
@@ -368,7 +369,8 @@ class Dataset:
         """One row per annotation: ids, box, area, is_crowd and attributes."""
         if self._attributes is not None:
             attributes, as_json = self._attributes()
-            attributes = attributes.drop(self._core["annotations"].columns, strict=False)  # masks may have been read
+            known = set(self._core["annotations"].columns)  # masks may have been read
+            attributes = attributes.select(exact(name) for name in attributes.columns if name not in known)
             self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(attributes))
             self.json_columns |= {("annotations", name) for name in as_json}
             self._attributes = self._masks = None

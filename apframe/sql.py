@@ -15,14 +15,16 @@ that name (`apframe.average_precision`), and in the same words:
 from __future__ import annotations
 
 import re
+import warnings
 from collections.abc import Callable, Iterable, Mapping
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import OutputError, ParameterError, QueryError, first_line
+from apframe.exceptions import OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line
 from apframe.io.files import folder_beside
 from apframe.paths import is_folder, is_utf8, kind_at, to_write
 from apframe.ranking.definitions import (
@@ -76,23 +78,68 @@ def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection, in memory, with the tables as views and `average_precision`. Whoever asks for it closes it.
 
     A table is computed each time that a query touches it, the filters and column choices of the query reaching into its plan.
+    A `RenamedColumnWarning` names columns that have another name in SQL, as `sql_names` says.
 
     >>> items = pl.LazyFrame({"q": [1, 1, 2], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]})
     >>> with connect({"items": items}) as connection:
     ...     connection.sql("SELECT q, average_precision(relevant, score, 1) AS ap FROM items GROUP BY q ORDER BY q").fetchall()
     [(1, 0.5), (2, 1.0)]
     """
+    connection, renamed = _open(tables)
+    _warn_of_renamed(renamed)
+    return connection
+
+
+def _open(tables: Mapping[str, pl.LazyFrame]) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str, str]]]:
+    """The connection, and what columns are called there, by table, where it is not their name."""
     import duckdb  # not needed until there is a query, and takes a while
 
     connection = duckdb.connect()
     connection.execute(_macro())
+    renamed = {}
     for name, table in tables.items():
-        connection.register(name, table)
-    return connection
+        if names := sql_names(table.collect_schema().names()):
+            renamed[name] = names
+        connection.register(name, table.rename(names) if names else table)
+    return connection, renamed
+
+
+def sql_names(columns: Iterable[str]) -> dict[str, str]:
+    """What columns are called in SQL, of those that cannot be called by their name.
+
+    SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL.
+
+    >>> sql_names(["image_id", "score", "Image_ID", "IMAGE_ID", ""])
+    {'Image_ID': 'Image_ID_1', 'IMAGE_ID': 'IMAGE_ID_2', '': 'unnamed'}
+    """
+    columns = list(columns)
+    taken, seen, renamed = {name.lower() for name in columns}, set[str](), dict[str, str]()
+    for column in columns:
+        if column and column.lower() not in seen:
+            seen.add(column.lower())
+            continue
+        numbered = (f"{column}_{number}" for number in count(1))
+        free = (name for name in chain([] if column else ["unnamed"], numbered) if name.lower() not in taken)
+        renamed[column] = next(free)
+        taken.add(renamed[column].lower())
+    return renamed
+
+
+def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
+    """A warning at the line that called a method of an evaluation, which called what calls this."""
+    if renamed:
+        shown = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        warnings.warn(
+            f"SQL ignores case and has no empty names, so columns have other names there: {', '.join(shown[:5])}{more}",
+            RenamedColumnWarning, 4,
+        )  # fmt: skip
 
 
 def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
+
+    A `RenamedColumnWarning` names columns of the tables it names that have another name in SQL, as `sql_names` says.
 
     Raises
     ------
@@ -104,7 +151,9 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    with connect(tables) as connection:
+    connection, renamed = _open(tables)
+    _warn_of_renamed({table: names for table, names in renamed.items() if mentions(sql, table)})
+    with connection:
         return answer(connection, sql, parameters)
 
 
@@ -177,7 +226,8 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     """Write the tables as a DuckDB file, with `average_precision`, and a table `apframe` (version, created) that marks it.
 
     A table that is given as several frames of one schema is written part by part, so that only one of them is held. The file
-    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text.
+    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text. Columns are called as in
+    `connect`, with the same warning.
 
     Raises
     ------
@@ -195,11 +245,14 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
 
     path = to_write(path)
     refuse_foreign_file(path)
+    renamed: dict[str, dict[str, str]] = {}
     try:
         with folder_beside(path) as work:
             with duckdb.connect(work / path.name) as connection:
                 connection.execute(_macro())
                 for name, table in tables.items():
+                    if isinstance(table, pl.LazyFrame) and (names := sql_names(table.collect_schema().names())):
+                        renamed[name], table = names, table.rename(names)
                     _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
                 connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
             (work / path.name).replace(path)
@@ -207,6 +260,7 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     except (OSError, duckdb.Error, pl.exceptions.PolarsError) as error:
         message = " ".join(str(getattr(error, "strerror", None) or error).split())
         raise OutputError(f"{path}: cannot be written ({message})") from error
+    _warn_of_renamed(renamed)
 
 
 def refuse_foreign_file(path: str | Path) -> None:
@@ -313,6 +367,5 @@ def _doubles(levels: Iterable[float]) -> str:
 
 def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:
     """DuckDB sums integers as 128-bit numbers, which come over as decimals; those that fit become integers again."""
-    sums = [name for name, dtype in answer.schema.items() if dtype == pl.Decimal(38, 0)]
-    integers = answer.select(pl.col(sums).cast(pl.Int64, strict=False))
+    integers = answer.select(pl.col(pl.Decimal(38, 0)).cast(pl.Int64, strict=False))
     return answer.with_columns(column for column in integers if column.null_count() == answer[column.name].null_count())

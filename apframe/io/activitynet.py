@@ -233,7 +233,7 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
     known = {column.name for column in TABLES[table]} | _taken(table)
     attributes = [name for name in frame.columns if name not in known]
     as_json = {name for owner, name in json_columns if owner == table}
-    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame.select(*names, *attributes), as_json))
+    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame[[*names, *attributes]], as_json))
     return rows
 
 

@@ -259,7 +259,7 @@ def _attributes(
     columns = {column.name: column for column in fields}
     columns |= {name: pl.Series(texts, dtype=pl.String) for name, texts in values.items()}
     renamed = clashes(table)
-    return pl.DataFrame([typed(column).alias(renamed.get(name, name)) for name, column in columns.items()])
+    return pl.DataFrame({renamed.get(name, name): typed(column.alias("value")) for name, column in columns.items()})
 
 
 def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Series, problem: str) -> None:

@@ -83,7 +83,8 @@ def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | No
     content = read_unpacked(path)
     try:
         as_text = dict.fromkeys(texts or (), pl.String)
-        return pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
+        frame = pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
+        return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
     except pl.exceptions.NoDataError:
         raise FormatError(f"{path}: the file is empty") from None
     except pl.exceptions.PolarsError as error:

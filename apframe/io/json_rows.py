@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.schema import BOX, FLAT_LISTS, TABLES, kind_of, split_boxes
 
@@ -55,7 +56,8 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
         _refuse(table, rows, wrong, problem, remedy)
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
-    columns, as_json = [], set()
+    columns: dict[str, pl.Series] = {}
+    as_json = set()
     names = dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows)))
     refuse_long_names(table, names)
     for name in names:
@@ -65,17 +67,17 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
         values = [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
-            columns.append(_known(refuse, name, kind, values))
+            columns[name] = _known(refuse, name, kind, values)
         elif kind == "text":
-            columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
+            columns[name] = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
         elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
-            columns.append(pl.Series(name, values, (pl.Float64 if float in types else pl.Int64) if types else pl.Null))
+            columns[name] = pl.Series(values, dtype=(pl.Float64 if float in types else pl.Int64) if types else pl.Null)
         elif kind is None and types in ({bool}, {str}):
-            columns.append(pl.Series(name, values))
+            columns[name] = pl.Series(values)
         else:
             separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
             texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
-            columns.append(pl.Series(name, texts, pl.String))
+            columns[name] = pl.Series(texts, dtype=pl.String)
             if kind is None:
                 as_json.add(name)
     frame = pl.DataFrame(columns)
@@ -180,11 +182,11 @@ def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_a
     frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})
     fields = []
     for name in frame.columns:
-        encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)
-        text = pl.lit(json.dumps(name) + ":") + pl.col(name) if name in raw else encoded
+        encoded = pl.struct(exact(name)).struct.json_encode().str.slice(1).str.head(-1)
+        text = pl.lit(json.dumps(name) + ":") + exact(name) if name in raw else encoded
         is_wanted = first_has_all and bool(frame[name].count())
         null = pl.when(is_wanted & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
-        fields.append(pl.when(pl.col(name).is_not_null()).then(text).otherwise(null))
+        fields.append(pl.when(exact(name).is_not_null()).then(text).otherwise(null))
     rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
     return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
 
