@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import pickle
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import permutations
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -605,3 +607,30 @@ def test_repr() -> None:
     evaluator.update({name: values * 2 for name, values in found(1).items()})
     truth = "Dataset(2 images, 1 category, 2 annotations)"
     assert repr(evaluator) == f"Evaluator({truth}, 2 detections, protocol=COCO)"
+
+
+def test_threads_that_update_at_the_same_moment_lose_nothing() -> None:
+    rows = results(RESULTS)
+    parts = [part for _, part in sorted(rows.partition_by("image_id", as_dict=True).items())]
+    expected = apf.evaluate(TRUTH, rows)
+    for _ in range(3):
+        evaluator, start = Evaluator(TRUTH), Barrier(8)
+
+        def update(thread: int, evaluator: Evaluator = evaluator, start: Barrier = start) -> None:
+            start.wait()
+            for part in parts[thread::8]:
+                evaluator.update(part)
+
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(update, range(8)))
+        assert evaluator.state().height == rows.height
+        assert_frame_equal(evaluator.compute().summary, expected.summary)
+
+
+def test_a_pickled_evaluator_goes_on() -> None:
+    evaluator = Evaluator(dataset(1, 2))
+    evaluator.update(found(1))
+    for other in (pickle.loads(pickle.dumps(evaluator)), copy.copy(evaluator), copy.deepcopy(evaluator)):
+        other.update(found(2))
+        assert other.compute().summary["value"][0] == 1
+        assert evaluator.state()["image_id"].to_list() == [1]
