@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
     from apframe.pipeline import Pipeline
 
+_SENT = ("protocol", "conditions", "metrics", "summary")  # beside the data, what goes with a pickle
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
 
@@ -141,6 +142,9 @@ def evaluate(
 class Evaluation:
     """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
 
+    It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder
+    there. What is not in the pickle is computed again when it is asked for.
+
     Attributes
     ----------
     protocol
@@ -160,6 +164,13 @@ class Evaluation:
         self.protocol, self.conditions = protocol, tuple(conditions)
         self._read_inputs, self._stored = inputs, stored or {}
         self._may_warn = not conditions  # if nothing matches
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
+        if self._stored:  # what was stored is not computed again
+            _ = self.metrics, self.summary
+        state: dict[str, Any] = {name: self.__dict__[name] for name in _SENT if name in self.__dict__}
+        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}}
 
     @cached_property
     def _inputs(self) -> Inputs:
