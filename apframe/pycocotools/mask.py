@@ -19,12 +19,12 @@ import polars as pl
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
-from apframe.schema import BOX, kind_of
+from apframe.schema import BOX, MOST_PIXELS, MOST_SIDE, kind_of
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.mask_columns import mask_extents
+from apframe.similarity.mask_columns import LARGEST, REMEDIES, mask_extents
 from apframe.similarity.polygons import rasterise
-from apframe.similarity.run_lengths import Fault, count_pixels, count_runs, from_counts, from_text, to_text
-from apframe.similarity.runs import MOST_PIXELS, Runs, in_at_least, to_bitmaps
+from apframe.similarity.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
+from apframe.similarity.runs import Fault, Runs, in_at_least, to_bitmaps
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"
@@ -183,8 +183,8 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
     if not is_array and isinstance(pyobj[0], dict):
         return _from_plain_counts(pyobj)
     n_pixels = int(h) * int(w)
-    if not (0 < n_pixels <= MOST_PIXELS and int(h) > 0):
-        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of 2**30 pixels at most")
+    if not (0 < n_pixels <= MOST_PIXELS and 0 < int(h) <= MOST_SIDE >= int(w)):
+        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of {LARGEST} at most")
     if is_array or len(pyobj[0]) == 4:
         x, y, width, height = _boxes("frPyObjects", pyobj).T
         polygons = list(np.stack([x, y, x, y + height, x + width, y + height, x + width, y], axis=1))
@@ -192,7 +192,7 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
         polygons = _polygons(pyobj)
     n = np.array([len(polygon) // 2 for polygon in polygons])
     size, ones = np.ones(len(n), dtype=np.int64), np.ones(len(n), dtype=np.int64)
-    masks = rasterise(np.concatenate(polygons), n, ones, size * int(h), size * int(w))
+    masks = _checked(rasterise(np.concatenate(polygons), n, ones, size * int(h), size * int(w)))
     return _encodings(int(h), int(w), *count_runs(masks))
 
 
@@ -253,14 +253,14 @@ def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
         sizes = sizes.astype(np.int64)
     except (TypeError, ValueError):
         raise ParameterError("size of run lengths is [height, width]; give two whole numbers for each mask") from None
-    beyond = (sizes < 0).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
-    _refuse(beyond.tolist(), "size is negative, or more than 2**30 pixels", "size is [height, width]")
+    beyond = (sizes < 0).any(axis=1) | (sizes > MOST_SIDE).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
+    _refuse(beyond.tolist(), f"size is negative, or more than {LARGEST}", "size is [height, width]")
     return sizes[:, 0], sizes[:, 1]
 
 
 def _checked(masks: Runs | Fault) -> Runs:
     if not isinstance(masks, Runs):
-        raise RowError("masks", masks[0], "index", masks[1].tolist(), _AGAIN)
+        raise RowError("masks", masks[0], "index", masks[1].tolist(), REMEDIES.get(masks[0], _AGAIN))
     return masks
 
 

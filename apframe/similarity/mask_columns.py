@@ -13,21 +13,24 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed
-from apframe.schema import refuse_rows
-from apframe.similarity.polygons import rasterise
-from apframe.similarity.run_lengths import Fault, from_counts, from_text
-from apframe.similarity.runs import MOST_PIXELS, Runs, concatenate, from_bitmaps
+from apframe.schema import MOST_PIXELS, MOST_SIDE, refuse_rows
+from apframe.similarity.polygons import TOO_LONG, rasterise
+from apframe.similarity.run_lengths import from_counts, from_text
+from apframe.similarity.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 
 _POLYGONS = pl.List(pl.List(pl.Float64))
 _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
 _WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
-_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de'  # beside whole numbers in run lengths as numbers
+_FAR = 2**62
+_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
 _NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
 _WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
 _SIZE = ["image_height", "image_width"]
 _AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
+LARGEST = f"2**{MOST_PIXELS.bit_length() - 1} pixels, or 2**{MOST_SIDE.bit_length() - 1} a side"
+REMEDIES = {TOO_LONG: "simplify these polygons", TOO_MANY: "take fewer at once"}
 _POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
 _FLAT = r"^\[\s*[-\d]"
 _OR_POLYGONS = "; if these are polygons, give lists of floats"
@@ -66,7 +69,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     ColumnError
         the column holds something else
     RowError
-        masks that are missing or cannot be right; naming the ids
+        masks that are missing, cannot be right, or are beyond the limits in `apframe.schema`; naming the ids
 
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]
@@ -240,12 +243,19 @@ def _loaded(text: str, *, is_polygons: bool) -> Any:
     for numbers in (size, counts):
         if isinstance(numbers, list) and not all(_is_whole(number) for number in numbers):
             return _NOT_WHOLE
-    return {"size": size, "counts": counts}
+    return {"size": _within_64_bits(size), "counts": _within_64_bits(counts)}
 
 
 def _is_whole(number: Any) -> bool:
     """Whether it is a whole number, 7.0 too, or missing."""
-    return number is None or (type(number) in (int, float) and abs(number) < 2**63 and number == int(number))
+    return number is None or type(number) is int or (type(number) is float and number.is_integer())
+
+
+def _within_64_bits(numbers: Any) -> Any:
+    """Numbers of a list, those beyond any size that a mask may have as such."""
+    if not isinstance(numbers, list):
+        return numbers
+    return [None if number is None else int(max(-_FAR, min(number, _FAR))) for number in numbers]
 
 
 def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
@@ -270,7 +280,7 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
         problem = "a polygon has a coordinate that is not a finite number"
         _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
-    return rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+    return _decoded(table, rows, rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
 
 
 def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
@@ -309,8 +319,14 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
             owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
             _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
         found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
+    return _decoded(table, rows, found)
+
+
+def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:
     if not isinstance(found, Runs):
-        raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), _AGAIN)
+        problem, masks = found
+        remedy = REMEDIES.get(problem, _AGAIN)
+        raise RowError(table, problem, _key(table), rows[_key(table)].gather(masks).to_list(), remedy)
     return found
 
 
@@ -327,6 +343,8 @@ def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Serie
         number = pl.element()
         broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)
         refuse_rows(table, rows, broken, _NOT_WHOLE, _WHOLE)
+    if not inner.is_signed_integer():
+        lists = lists.list.eval(pl.element().clip(-_FAR, _FAR))
     return lists.cast(pl.List(pl.Int64))
 
 
@@ -355,8 +373,11 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
 
 
 def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
-    wrong = ((height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)).fill_null(True)
-    refuse_rows(table, rows, wrong, f"{what} is not positive, or more than 2**30 pixels", "correct it")
+    is_small = (height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)
+    wrong = (is_small | (height > MOST_SIDE) | (width > MOST_SIDE)).fill_null(True)
+    refuse_rows(
+        table, rows, wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles"
+    )
 
 
 def _key(table: str) -> str:
