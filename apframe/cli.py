@@ -14,6 +14,7 @@ from typing import Annotated, Any, NoReturn
 import polars as pl
 import polars.selectors as cs
 import typer
+from typer.core import TyperCommand
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
@@ -51,11 +52,28 @@ ImageSizes = Annotated[
     typer.Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
 ]
 JoinByName = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
     ),
 ]
+
+
+class _Command(TyperCommand):
+    """A command that collects the values of an option that takes several, and refuses the repetition of any other."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments into the context, as every command does."""
+        order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option in order:
+            takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+            if takes_one and order.count(option) > 1:
+                raise ParameterError(f"{option.opts[0]} is given {order.count(option)} times; it takes one value")
+        return super().parse_args(ctx, args)
+
+
+def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return app.command(name, cls=_Command, short_help=short_help)
 
 
 @app.callback(invoke_without_command=True)
@@ -68,7 +86,7 @@ def about(show_version: Annotated[bool, typer.Option("--version", help="print th
         raise typer.Exit
 
 
-@app.command("eval", short_help="Evaluate detections against ground truth.")
+@_command("eval", short_help="Evaluate detections against ground truth.")
 def evaluate_files(
     context: typer.Context,
     truth: Annotated[
@@ -92,17 +110,17 @@ def evaluate_files(
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="1,10,100", help="at most so many per image and category, or all; the largest is that of AP"),
     ] = None,
-    iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     matching: Annotated[
         str | None, typer.Option(metavar="|".join(MATCHINGS), help="another policy than that of the protocol")
     ] = None,
-    categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
+    categories: Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
     by: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
         ),
@@ -113,7 +131,7 @@ def evaluate_files(
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
-    if as_csv and by is None:
+    if as_csv and not by:
         raise ParameterError("--csv is for slices: name columns with --by")
     published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
     chosen = published.with_options(
@@ -144,7 +162,7 @@ def evaluate_files(
             join_by_name=_words(join_by_name),
         )
         say("matching and ranking")
-        slices = None if by is None else evaluation.by(*_words(by))
+        slices = evaluation.by(*_words(by)) if by else None
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
@@ -162,7 +180,7 @@ def evaluate_files(
     _show(slices, as_json, as_csv, digits=3)
 
 
-@app.command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
+@_command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
 def check_files(
     truth: Annotated[Path, typer.Argument(metavar="DATASET", help="ground truth, in any format")],
     results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="results, in any format")] = None,
@@ -197,7 +215,7 @@ def check_files(
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
-@app.command("convert", short_help="Convert a data set, or results, from one format to another.")
+@_command("convert", short_help="Convert a data set, or results, from one format to another.")
 def convert_files(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a data set; results with --results-of")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
@@ -242,7 +260,7 @@ def convert_files(
     print(f"{target}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
 
 
-@app.command("formats", short_help="List the formats of data sets and results.")
+@_command("formats", short_help="List the formats of data sets and results.")
 def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:
     """List the formats that `eval`, `check` and `convert` take, and what their files are."""
     if as_json:
@@ -252,13 +270,14 @@ def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a l
         print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
 
 
-@app.command("rank", short_help="Evaluate search runs against relevance judgements.")
+@_command("rank", short_help="Evaluate search runs against relevance judgements.")
 def evaluate_rankings(
     qrels: Annotated[Path, typer.Argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
-    measures: Annotated[str, typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help="what to measure")] = " ".join(
-        USUAL
-    ),
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"what to measure (default: {' '.join(USUAL)})"),
+    ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print the value of each query, not the means")] = False,
     compare: Annotated[
         bool,
@@ -268,7 +287,7 @@ def evaluate_rankings(
     ] = False,
     queries: Annotated[Path | None, typer.Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
+        list[str] | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
@@ -283,13 +302,13 @@ def evaluate_rankings(
     Measures are AP P R F RR nDCG Success Judged ERR, with @k or without, and Rprec Bpref infAP GMAP AP11 IPrec@.1 SetP SetR
     SetF SetAP RBP INP; parameters stand in brackets: AP(rel=2)@10, RBP(p=.9).
     """
-    if per_query + compare + (by is not None) > 1:
+    if per_query + compare + bool(by) > 1:
         raise ParameterError("--per-query, --compare and --by exclude each other")
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
-    if by is not None and queries is None:
+    if by and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
-    as_measures(measures)  # a wrong name is told before the files are read
+    wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
     if out is not None:
         refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
@@ -297,7 +316,7 @@ def evaluate_rankings(
         evaluation = apf.evaluate_run(
             qrels,
             runs[0] if len(runs) == 1 else runs,
-            measures,
+            wanted,
             queries=queries,
             missing=missing,
             no_relevant=no_relevant,
@@ -316,7 +335,7 @@ def evaluate_rankings(
             table = table.select(
                 "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", p="p_randomisation_holm"
             )
-    elif by is not None:
+    elif by:
         means = evaluation.by(*_words(by))
         table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)
     elif as_json or as_csv:
@@ -327,7 +346,7 @@ def evaluate_rankings(
     _show(table, as_json, as_csv, digits=4)
 
 
-@app.command("sql", short_help="Query the tables of an evaluation.")
+@_command("sql", short_help="Query the tables of an evaluation.")
 def query_evaluation(
     folder: Annotated[
         str,
@@ -384,9 +403,9 @@ def _read_any(folder: str) -> Any:
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
-def _words(text: str | None) -> list[str]:
-    """Names with commas between them."""
-    return [] if text is None else [name.strip() for name in text.split(",")]
+def _words(texts: Sequence[str] | None) -> list[str]:
+    """The names that an option was given: with commas between them, once or several times."""
+    return [name.strip() for text in texts or () for name in text.split(",")]
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:
@@ -480,10 +499,9 @@ def _limit(item: str) -> int | None:
     return None if item.strip() == "all" else int(item)
 
 
-def _numbers(option: str, text: str | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
-    if text is None:
-        return None
+def _numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
     try:
-        return [kind(item) for item in text.split(",")]
+        return [kind(word) for word in _words(texts)] or None
     except ValueError:
-        raise ParameterError(f"{option} takes {what} with commas between them, got {text!r}") from None
+        given = ",".join(texts or ())
+        raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None

@@ -132,6 +132,9 @@ OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
     "one threshold": (["--iou-thresholds", ".9"], {"iou_thresholds": [0.9]}),
     "categories by name": (["--categories", "car, rider"], {"categories": ["car", "rider"]}),
     "categories by id": (["--categories", "3"], {"categories": [3]}),
+    "categories one by one": (["--categories", "car", "--categories", "rider, bus"], {"categories": ["car", "rider", "bus"]}),
+    "limits one by one": (["--max-detections", "1", "--max-detections", "5"], {"max_detections": [1, 5]}),
+    "thresholds one by one": (["--iou-thresholds", "0.5", "--iou-thresholds=0.75"], {"iou_thresholds": [0.5, 0.75]}),
     "agnostic": (["--agnostic"], {"agnostic": True}),
     "all": (
         ["--agnostic", "--categories", "car,bus", "--max-detections", "20", "--iou-thresholds", "0.6"],
@@ -151,6 +154,31 @@ def test_options(
     expected = apf.evaluate(TRUTH, RESULTS, **options)  # type: ignore[arg-type]
     assert (code, json.loads(out)) == (0, dict(expected.summary.rows()))
     assert not expected.summary.equals(apf.evaluate(TRUTH, RESULTS).summary)
+
+
+def test_columns_of_slices_one_by_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ["--by", "weather", "--by", "time_of_day"]
+    code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json", "--agnostic", *options)
+    expected = apf.evaluate(TRUTH, RESULTS, agnostic=True).by("weather", "time_of_day")
+    assert (code, out) == (0, f"{expected.write_json()}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["eval", TRUTH, RESULTS, "--protocol", "coco", "--protocol", "x"], "--protocol is given 2 times; it takes one value"),
+        (["eval", "--out=a", TRUTH, RESULTS, "--out", "a"], "--out is given 2 times; it takes one value"),
+        (["check", TRUTH, "--split", "a", "--split", "b", "--split", "c"], "--split is given 3 times; it takes one value"),
+        (["convert", TRUTH, "{folder}/a", "--to", "coco", "--to", "voc"], "--to is given 2 times; it takes one value"),
+        (["rank", TRUTH, RESULTS, "--trec-eval", "9", "--trec-eval", "10"], "--trec-eval is given 2 times; it takes one value"),
+    ],
+)  # fmt: skip
+def test_options_of_one_value_are_given_once(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = command(capsys, monkeypatch, *(text.format(folder=tmp_path) for text in arguments))
+    assert done == (2, "", f"error: {message}\n")
+    assert command(capsys, monkeypatch, "formats", "--json", "--json")[0] == 0  # a flag says the same twice
 
 
 def test_drop_unknown_images(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

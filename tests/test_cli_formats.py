@@ -52,7 +52,9 @@ def test_results_that_name_images_and_categories(street: str, tmp_path: Path, ca
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     code, _, err = command(capsys, monkeypatch, "eval", street, found)
     assert code == 1 and "; join them by name (--join-by-name images)" in err
-    code, out, _ = command(capsys, monkeypatch, "eval", street, found, "--join-by-name", "images,categories")
+    code, out, _ = command(
+        capsys, monkeypatch, "eval", street, found, "--join-by-name", "images", "--join-by-name", "categories"
+    )
     assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
 
 

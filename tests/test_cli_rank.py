@@ -36,6 +36,12 @@ def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
     assert rows[3] == f"run_dense: 59 of 60 judged queries evaluated: {notes}"
 
 
+def test_measures_one_by_one_as_trec_eval_takes_them() -> None:
+    done = rank(QRELS, DENSE, "-m", "map", "-m", "P_5 ndcg_cut_10", "--json")
+    assert json.loads(done.stdout) == json.loads(rank(QRELS, DENSE, "-m", "map P_5 ndcg_cut_10", "--json").stdout)
+    assert [row["measure"] for row in json.loads(done.stdout)] == ["AP", "P@5", "nDCG@10"]
+
+
 def test_usual_measures_of_one_run() -> None:
     lines = rank(QRELS, DENSE).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:-1]] == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
