@@ -218,11 +218,14 @@ def first_line(error: BaseException) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: the near ones, or all of them.
+    """The end of a message about an unknown word: the near ones, or those that it begins, or all of them.
 
-    >>> did_you_mean("stepp", ["step", "trapezoid"])
-    '; did you mean step?'
+    >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
+    ('; did you mean step?', '; did you mean voc2007?')
+    >>> did_you_mean("scene", ["score", "weather"])
+    '; there are score, weather'
     """
     in_case = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), in_case, 3)
+    begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
+    near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
     return f"; did you mean {', '.join(in_case[name] for name in near)}?" if near else f"; there are {', '.join(known)}"

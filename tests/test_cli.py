@@ -204,7 +204,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "the two swapped": (["eval", RESULTS, TRUTH], 1, "is it "),
     "results twice": (["eval", TRUTH, TRUTH], 1, "is it ground truth?"),
     "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),
-    "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (file)"),
+    "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (a.jsonl, file)"),
     "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
     "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "iou_thresholds must lie in (0, 1]"),
     "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
@@ -213,6 +213,8 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),
     "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
+    "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are image_id, "),
+    "results of JSON lines": (["eval", TRUTH, "{lines}"], 1, "holds JSON lines, an object in each line; results are one JSON"),
     "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),
     "no such table": (["sql", "{run}", "SELECT * FROM boxes"], 2, "boxes"),
 }
@@ -229,7 +231,10 @@ def test_bad_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "file").write_text("hello")
-    filled = [text.format(run=run, file=tmp_path / "file", folder=tmp_path) if "{" in text else text for text in arguments]
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(f"{json.dumps(row)}\n" for row in [*FOUND, *FOUND]))
+    names = {"run": run, "file": tmp_path / "file", "lines": lines, "folder": tmp_path}
+    filled = [text.format(**names) if "{" in text else text for text in arguments]
     ended, out, err = command(capsys, monkeypatch, *filled)
     assert (ended, out) == (code, "")
     assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1

@@ -212,6 +212,9 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
         if not head:
             raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
         if head.startswith("{"):
+            if re.match(r"\{[^\n]*\}[ \r]*\n\s*\{", head):
+                remedy = "results are one JSON list; convert it with `jq -s .`"
+                raise FormatError(f"{path}: holds JSON lines, an object in each line; {remedy}")
             raise FormatError(f"{path}: holds an object, not a list of results; is it ground truth?")
         if not head.startswith("["):
             raise FormatError(f"{path}: not a JSON list of results, it begins with {head[:20]!r}")
