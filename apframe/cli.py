@@ -6,8 +6,9 @@ import json
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
@@ -17,16 +18,19 @@ import typer
 from typer.core import TyperCommand
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
-from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
+from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, counted
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
-from apframe.paths import is_pattern
+from apframe.paths import is_pattern, is_utf8, literal
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
+from apframe.report.console import summary_lines
+from apframe.report.runs import run_lines
+from apframe.report.terminal import ReaderGoneError, Terminal, one_line, table_lines, written_out
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
@@ -64,12 +68,23 @@ class _Command(TyperCommand):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments into the context, as every command does."""
-        order: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
-        for option in order:
+        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option in given:
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
-            if takes_one and order.count(option) > 1:
-                raise ParameterError(f"{option.opts[0]} is given {order.count(option)} times; it takes one value")
-        return super().parse_args(ctx, args)
+            if takes_one and given.count(option) > 1:
+                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times; it takes one value")
+        for text in args:
+            if "\0" in text:
+                raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
+            if re.match(r"(--?[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]+://", text):
+                raise ParameterError(f"{text}: URLs are neither read nor written; download the file and name its path")
+        rest = super().parse_args(ctx, args)
+        for value in ctx.params.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
+                    encoding = sys.getfilesystemencoding()
+                    raise ParameterError(f"{text}: not text in the encoding of this environment, {encoding}; set PYTHONUTF8=1")
+        return rest
 
 
 def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
@@ -77,13 +92,19 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], Call
 
 
 @app.callback(invoke_without_command=True)
-def about(show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+def about(
+    context: typer.Context,
+    show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
+) -> None:
     """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
     if show_version:
         from importlib.metadata import version
 
         print(f"apframe {version('apframe')}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
 
 
 @_command("eval", short_help="Evaluate detections against ground truth.")
@@ -146,7 +167,7 @@ def evaluate_files(
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     if out is not None:
-        refuse_foreign(out, DETECTION)
+        refuse_foreign(literal(out), DETECTION)
     with _progress() as say:
         say("reading")
         evaluation = apf.evaluate(
@@ -170,7 +191,10 @@ def evaluate_files(
     if rules and not (as_json or as_csv):
         print(evaluation.protocol, end="\n\n")
     if slices is None:
-        print(json.dumps(dict(summary.rows())) if as_json else evaluation)
+        if as_json:
+            print(json.dumps(dict(summary.rows())))
+        else:
+            _print_lines(summary_lines(summary, evaluation.protocol))
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
@@ -196,6 +220,7 @@ def check_files(
     Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
     """
     from apframe.checks.check import worst  # for this alone
+    from apframe.checks.findings import Findings
 
     with _progress() as say:
         say("checking")
@@ -208,10 +233,12 @@ def check_files(
             image_sizes=image_sizes,
             join_by_name=_words(join_by_name),
         )
+    texts = [findings[name] for name in ("problem", "remedy")]
+    findings = Findings(findings.with_columns(text.map_elements(_in_check, pl.String) for text in texts))
     if as_json:
-        print(findings.write_json())
+        _stdout().write_json(findings.write_json())
     else:
-        print(findings)
+        print(Findings(written_out(findings)))
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
@@ -241,30 +268,30 @@ def convert_files(
     with _progress() as say:
         say("reading")
         if results_of is None:
-            with _calling({r"\bformat=": "--from"}):
+            with _of_source():
                 dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
             say(f"writing {target}")
             lost = apf.write_dataset(dataset, target, to)
         else:
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
-            with _calling({r"\bformat=": "--from"}):
+            with _of_source():
                 found = apf.read_results(source, source_format, dataset=dataset, join_by_name=_words(join_by_name))
             say(f"writing {target}")
             with naming_format(source, source_format):
                 lost = apf.write_results(found, target, to, dataset=dataset)
     if as_json:
-        print(lost.write_json())
+        _stdout().write_json(lost.write_json())
         return
-    for table, column, n_rows, what in lost.iter_rows():
+    for table, column, n_rows, what in written_out(lost).iter_rows():
         print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
-    print(f"{target}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
+    print(f"{one_line(str(target))}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
 
 
 @_command("formats", short_help="List the formats of data sets and results.")
 def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:
     """List the formats that `eval`, `check` and `convert` take, and what their files are."""
     if as_json:
-        print(apf.formats().write_json())
+        _stdout().write_json(apf.formats().write_json())
         return
     for name, title, dataset, results in apf.formats().select("format", "title", "dataset", "results").iter_rows():
         print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
@@ -310,7 +337,7 @@ def evaluate_rankings(
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
     if out is not None:
-        refuse_foreign(out, RETRIEVAL)
+        refuse_foreign(literal(out), RETRIEVAL)
     with _progress() as say:
         say("reading and ranking")
         evaluation = apf.evaluate_run(
@@ -341,7 +368,7 @@ def evaluate_rankings(
     elif as_json or as_csv:
         table = evaluation.summary
     else:
-        print(evaluation)
+        _print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options))
         return
     _show(table, as_json, as_csv, digits=4)
 
@@ -413,73 +440,124 @@ def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None 
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
     if as_json:
-        print(answer.write_json())
+        _stdout().write_json(answer.write_json())
     elif as_csv:
         if any(dtype.is_nested() for dtype in answer.dtypes):
             raise QueryError("CSV holds no lists or structs; use --json, or choose other columns")
-        print(answer.write_csv(), end="")
+        _stdout().write_data(answer.write_csv())
     else:
-        with pl.Config(
-            tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
-            tbl_width_chars=-1, float_precision=digits,
-        ):  # fmt: skip
-            print(answer)
+        print(table_lines(answer, digits, plain=not _stdout().holds("┌╞│")))
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(one_line(line))
+
+
+def _stdout() -> Terminal:
+    return sys.stdout if isinstance(sys.stdout, Terminal) else Terminal(sys.stdout, "stdout")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default the process's own; errors are one line on stderr.
 
-    It ends with SystemExit: 0, 1 for bad data, 2 for bad usage.
+    It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C. When the
+    reader of its output goes away, as `| head` does, that is no error.
     """
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
-    try:
-        app(None if arguments is None else list(arguments))
-    except (ParameterError, QueryError) as error:
-        _fail(error, 2)
-    except ApframeError as error:
-        _fail(error, 1)
-    except BrokenPipeError:  # the reader of the output has gone, as in `| head`
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(0)
-
-
-def _fail(error: Exception, code: int) -> NoReturn:
-    print(f"error: {_with_flags(str(error), _FLAGS)}", file=sys.stderr)
+    out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = _run(arguments)
     sys.exit(code)
 
 
+_TyperError: Any = typer.BadParameter.__base__.__base__  # type: ignore[union-attr]  # from another module in each version
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(None if arguments is None else list(arguments), prog_name="apframe", standalone_mode=False)
+        sys.stdout.flush()
+    except ReaderGoneError:
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except _TyperError as error:
+        verb = error.ctx.command_path if getattr(error, "ctx", None) else "apframe"
+        return _fail(f"{' '.join(error.format_message().split()).rstrip('.')} (see `{verb} --help`)", 2)
+    except QueryError as error:
+        return _fail(str(error), 2)
+    except ParameterError as error:
+        return _fail(_with_flags(str(error)), 2)
+    except ApframeError as error:
+        return _fail(_with_flags(str(error)), 1)
+    except UnicodeEncodeError as error:
+        return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
+    except OSError as error:
+        return _fail(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 1)
+    return code or 0
+
+
+def _fail(message: str, code: int) -> int:
+    _say("error", message)
+    return code
+
+
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    print(f"warning: {_with_flags(str(message), _FLAGS)}", file=sys.stderr)
+    _say("warning", _with_flags(str(message)))
 
 
 _LONGEST = 10_000  # characters of a message that are printed
-_FLAGS = {  # what messages of the library name, and what it is called here
-    r'\bjoin_by_name="(\w+)"': r"--join-by-name \1",
-    r'\bunknown_images="drop"': "--drop-unknown-images",
-    r"\bresults_format=": "--dt-format",
-    r"\bformat=": "--gt-format",
-    r"\bsplit=(?=['\"])": "--split ",
-    r"\bsplit=": "--split",
-}
 
 
-def _with_flags(message: str, flags: Mapping[str, str]) -> str:
+def _say(what: str, message: str) -> None:
     if len(message) > _LONGEST:  # it lists the names of the data, which may be anything
         message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
-    for pattern, flag in flags.items():
-        message = re.sub(pattern, flag, message)
-    return message
+    with suppress(OutputError, ReaderGoneError):  # then there is nowhere to say so
+        print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
+
+
+# what messages of the library name, and what it is called here
+_OPTIONS = {"format": "--gt-format", "results_format": "--dt-format"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "by", "categories", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching", "max_detections",
+        "measures", "missing", "no_relevant", "queries", "split", "trec_eval", "unjudged",
+    )
+}  # fmt: skip
+_NOT_TABLES = "|".join(set(_OPTIONS) - {"categories", "queries"})  # at the beginning, these mean the option
+_NOT_WORDS = "|".join(name for name in _OPTIONS if "_" in name and name != "trec_eval")  # anywhere, these do
+_WITH_VALUE = re.compile(rf"""(?<![\w/\\'"])({"|".join(_OPTIONS)})=("?)(\w*)\2(?=(')?)""")
+_ALONE = re.compile(rf"""^({_NOT_TABLES})(?=: | is one of| must)|(?<![\w/\\'".-])({_NOT_WORDS})(?![\w/\\'".=])""")
+
+
+def _with_flags(message: str, drop: str = "--drop-unknown-images") -> str:
+    """A message of the library in the words of the command.
+
+    >>> _with_flags('join them by name (join_by_name="images")'), _with_flags("say split=, one of train, val")
+    ('join them by name (--join-by-name images)', 'say --split, one of train, val')
+    >>> _with_flags("iou_thresholds must lie in (0, 1]"), _with_flags("leave out split='val'")
+    ('--iou-thresholds must lie in (0, 1]', "leave out --split 'val'")
+    >>> _with_flags("runs/split=val/image_sizes.csv: by 'max_detections'")  # of paths and columns
+    "runs/split=val/image_sizes.csv: by 'max_detections'"
+    """
+    message = message.replace('unknown_images="drop"', drop)
+    message = _WITH_VALUE.sub(lambda at: f"{_OPTIONS[at[1]]}{' ' if at[3] or at[4] else ''}{at[3]}", message)
+    return _ALONE.sub(lambda at: _OPTIONS[at[1] or at[2]], message)
+
+
+def _in_check(message: str) -> str:
+    return _with_flags(message, "apframe eval --drop-unknown-images")
 
 
 @contextmanager
-def _calling(flags: Mapping[str, str]) -> Iterator[None]:
-    """Errors from inside name these flags, not those that other commands have."""
+def _of_source() -> Iterator[None]:
+    """Errors from inside mean by format= the option --from, not that of ground truth."""
     try:
         yield
     except ApframeError as error:
-        error.args = (_with_flags(str(error), flags),)
+        error.args = (re.sub(r"\bformat=", "--from", str(error)),)
         raise
 
 
@@ -490,9 +568,12 @@ def _progress() -> Iterator[Any]:
         yield lambda _: None
         return
     from rich.console import Console  # takes a while to import, and is for people only
+    from rich.text import Text
 
-    with Console(stderr=True).status("starting") as status:
-        yield status.update
+    stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
+    spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"
+    with Console(file=stderr).status("starting", spinner=spinner) as status:
+        yield lambda text: status.update(Text(one_line(text)))
 
 
 def _limit(item: str) -> int | None:

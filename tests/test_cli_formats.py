@@ -85,8 +85,11 @@ def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, mon
 def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
     code, out, _ = command(capsys, monkeypatch, "check", *paths)
-    assert (code, out) == (1, f"{apf.check(*paths)}\n")
+    option = "apframe eval --drop-unknown-images"
+    assert (code, out) == (1, f"{apf.check(*paths)}\n".replace('unknown_images="drop"', option))
     assert out.startswith("error: 1 of 1 detection: image_id is not among the images (9) [1]. Supply the ground truth of")
+    assert f"or drop them ({option}).\n" in out
+    assert option in json.loads(command(capsys, monkeypatch, "check", *paths, "--json")[1])[0]["remedy"]
 
 
 def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) -> None:

@@ -14,7 +14,7 @@ from apframe.io.documents import read_json
 from apframe.io.files import reading, write_text
 from apframe.io.format import ANY, Format
 from apframe.io.parquet import MANIFEST
-from apframe.paths import is_file, is_folder
+from apframe.paths import is_file, is_folder, literal
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset
 
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
@@ -122,7 +122,7 @@ class Parquet(_Tables):
         return pl.read_parquet(file)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        frame.write_parquet(path, compression="zstd")
+        frame.write_parquet(literal(path), compression="zstd")
 
 
 class Arrow(_Tables):
@@ -140,7 +140,7 @@ class Arrow(_Tables):
         return pl.read_ipc_stream(file.read()) if is_stream else pl.read_ipc(file)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        frame.write_ipc(path, compression="zstd")
+        frame.write_ipc(literal(path), compression="zstd")
 
 
 def _beside(path: Path) -> dict[str, Any]:

@@ -160,7 +160,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     if split is not None and split not in sets:
         raise ParameterError(f"{main}: no image set {split!r}{did_you_mean(split, whole) if whole else ''}")
     if split is None and folder != path and len(whole) > 1:
-        raise ParameterError(f"{main}: there are several image sets; say which: split= or --split, one of {', '.join(whole)}")
+        raise ParameterError(f"{main}: there are several image sets; say which: split=, one of {', '.join(whole)}")
     if split is None:
         split = whole[0] if whole and folder != path else None
     return folder, None if split is None else sets[split]

@@ -149,7 +149,7 @@ def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 BAD_SPLITS: dict[str, tuple[str, str | None, str]] = {
-    "several": (".", None, "Main: there are several image sets; say which: split= or --split, one of train, val"),
+    "several": (".", None, "Main: there are several image sets; say which: split=, one of train, val"),
     "unknown": (".", "vall", "Main: no image set 'vall'; did you mean val?"),
     "unknown, and none is near": (".", "7", "Main: no image set '7'; there are train, val"),
     "of an image set": ("ImageSets/Main/val.txt", "val", "val.txt: this is an image set already; leave out split='val'"),
