@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import warnings
@@ -19,6 +20,7 @@ from typer.core import TyperCommand
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, counted
+from apframe.interruption import unfinished
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
 from apframe.paths import is_pattern, is_utf8, literal
@@ -469,6 +471,10 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
     with redirect_stdout(out), redirect_stderr(err):
         code = _run(arguments)
+    if code == 130 and unfinished():
+        with suppress(OutputError, ReaderGoneError):
+            out.flush()
+        os._exit(code)  # else Python would wait for what was interrupted
     sys.exit(code)
 
 

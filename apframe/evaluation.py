@@ -498,8 +498,13 @@ class Evaluation:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
-        return sql.query(self._tables(with_attributes=sql.mentions(query, "annotations")), query, parameters)
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
+        return self._tables(with_attributes=sql.mentions(query, "annotations"))
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""

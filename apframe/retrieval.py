@@ -238,8 +238,13 @@ class RunEvaluation:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
-        return sql.query(self._lazy_tables(), query, parameters)
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, _: str) -> dict[str, pl.LazyFrame]:
+        return self._lazy_tables()
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""

@@ -235,11 +235,15 @@ class RunSets:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
         wanted = {name for name in self.tables if sql.mentions(query, name)}
         # the others stand there for their names alone, which the message of an error lists
-        tables = {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
-        return sql.query(tables, query, parameters)
+        return {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
 
     def connection(self) -> duckdb.DuckDBPyConnection:
         """A DuckDB connection with `tables` as its views; it is the caller's to close."""

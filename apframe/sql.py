@@ -15,8 +15,10 @@ that name (`apframe.average_precision`), and in the same words:
 from __future__ import annotations
 
 import re
+import threading
 import warnings
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
 from itertools import chain, count
 from pathlib import Path
@@ -25,6 +27,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line
+from apframe.interruption import beside, unfinished
 from apframe.io.files import folder_beside
 from apframe.paths import is_folder, is_utf8, kind_at, to_write
 from apframe.ranking.definitions import (
@@ -42,6 +45,7 @@ from apframe.schema import from_arrow_stream
 if TYPE_CHECKING:
     import duckdb
 
+Tables = Mapping[str, pl.LazyFrame]
 # the definitions by levels, and when a level is reached by `_ap_k` true positives of `{n}`
 _REACHED_AT: dict[Levels, str] = {
     Voc2007(): "_ap_level <= _ap_k / {n}",
@@ -74,11 +78,12 @@ def mentions(query: str, table: str) -> bool:
     return table.lower() in words or bool(words & of_all) or any(word.startswith("duckdb_") for word in words)
 
 
-def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
+def connect(tables: Tables, query: str | None = None) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection, in memory, with the tables as views and `average_precision`. Whoever asks for it closes it.
 
     A table is computed each time that a query touches it, the filters and column choices of the query reaching into its plan.
-    A `RenamedColumnWarning` names columns that have another name in SQL, as `sql_names` says.
+    A `RenamedColumnWarning` names columns that have another name in SQL, as `sql_names` says; only those of tables that the
+    query names, if one is given.
 
     >>> items = pl.LazyFrame({"q": [1, 1, 2], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]})
     >>> with connect({"items": items}) as connection:
@@ -86,21 +91,25 @@ def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
     [(1, 0.5), (2, 1.0)]
     """
     connection, renamed = _open(tables)
-    _warn_of_renamed(renamed)
+    _warn_of_renamed({table: names for table, names in renamed.items() if query is None or mentions(query, table)})
     return connection
 
 
-def _open(tables: Mapping[str, pl.LazyFrame]) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str, str]]]:
+def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str, str]]]:
     """The connection, and what columns are called there, by table, where it is not their name."""
     import duckdb  # not needed until there is a query, and takes a while
 
     connection = duckdb.connect()
     connection.execute(_macro())
     renamed = {}
-    for name, table in tables.items():
-        if names := sql_names(table.collect_schema().names()):
-            renamed[name] = names
-        connection.register(name, table.rename(names) if names else table)
+    try:
+        for name, table in tables.items():
+            if names := sql_names(table.collect_schema().names()):
+                renamed[name] = names
+            connection.register(name, table.rename(names) if names else table)
+    except duckdb.Error as error:
+        _refuse_interrupted(error)
+        raise
     return connection, renamed
 
 
@@ -136,8 +145,20 @@ def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
         )  # fmt: skip
 
 
-def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+@contextmanager
+def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Close a connection in the end, unless what was interrupted is still at work over it."""
+    try:
+        yield
+    finally:
+        if not unfinished():
+            connection.close()
+
+
+def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
+
+    Tables may be given as a function that makes them, so that Ctrl-C is heard while it does.
 
     A `RenamedColumnWarning` names columns of the tables it names that have another name in SQL, as `sql_names` says.
 
@@ -147,18 +168,22 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
         the query is no text
     QueryError
         with DuckDB's own message in one line, and the names of the tables
+    KeyboardInterrupt
+        Ctrl-C, while tables are computed too; see `apframe.interruption.beside`
 
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    connection, renamed = _open(tables)
+    connection, renamed = beside(lambda: _open(tables() if callable(tables) else tables), lambda: None)
     _warn_of_renamed({table: names for table, names in renamed.items() if mentions(sql, table)})
-    with connection:
+    with closing(connection):
         return answer(connection, sql, parameters)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over an open connection, as `query` does; a statement without an answer gives an empty frame.
+
+    After Ctrl-C the connection may be at work for a while still; the next call waits for it.
 
     Raises
     ------
@@ -167,7 +192,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     ParameterError
         the query is no text
     KeyboardInterrupt
-        Ctrl-C while DuckDB was at work, which calls it a RuntimeError
+        Ctrl-C
 
     >>> with connect({}) as connection:
     ...     answer(connection, "SELECT 7 AS a").item()
@@ -175,10 +200,27 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     """
     import duckdb
 
+    is_stopped = threading.Event()
+
+    def stop() -> None:
+        is_stopped.set()
+        with suppress(duckdb.ConnectionException):  # it is closed by now
+            connection.interrupt()
+
+    return beside(lambda: _answer(connection, sql, parameters, is_stopped), stop)
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None, is_stopped: threading.Event
+) -> pl.DataFrame:
+    import duckdb
+
     if not isinstance(sql, str):
         raise ParameterError(f"a query is SQL text, not {sql!r}")
     try:
         result = connection.sql(sql, params=dict(parameters or {}))
+        if is_stopped.is_set():
+            raise KeyboardInterrupt
         if result is None:
             return pl.DataFrame()
         return _plain_integers(from_arrow_stream(result))
@@ -190,6 +232,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
             raise
         raise KeyboardInterrupt from None
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
+        _refuse_interrupted(error)
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
         message += _hint(message, sql)
         try:
@@ -197,6 +240,12 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         except duckdb.Error:  # a transaction that failed takes ROLLBACK and nothing else, as the message says
             raise QueryError(message) from None
         raise QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables") from None
+
+
+def _refuse_interrupted(error: Exception) -> None:
+    """Ctrl-C in the middle of DuckDB's or Polars' work comes out as one of their errors."""
+    if re.match("(got external error: )?INTERRUPT Error|Invalid Input Error: .* failed: KeyboardInterrupt:", str(error)):
+        raise KeyboardInterrupt from None
 
 
 def _hint(message: str, sql: str) -> str:
