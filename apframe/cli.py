@@ -381,7 +381,8 @@ def query_evaluation(
         str,
         typer.Argument(
             metavar="DIR",
-            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"',
+            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"; '
+            "or a DuckDB file",
         ),
     ],
     query: Annotated[
@@ -390,6 +391,12 @@ def query_evaluation(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    unrestricted: Annotated[
+        bool,
+        typer.Option(
+            "--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"
+        ),
+    ] = False,
 ) -> None:
     """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
 
@@ -399,10 +406,13 @@ def query_evaluation(
     terminal shows the first 40 rows of an answer; a pipe, --json and --csv have them all.
 
     Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
+
+    SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
+    unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
-    from apframe import prompt  # for this alone
+    from apframe import prompt, sql  # for this alone
 
     def show(answer: pl.DataFrame) -> None:
         most = 40 if sys.stdout.isatty() and not (as_json or as_csv) else answer.height
@@ -411,18 +421,34 @@ def query_evaluation(
             print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
 
     with _progress() as say:
-        say("reading" if query is None else "querying")
-        evaluation = _read_any(folder)
-        several = query is not None and len(prompt.statements(query)) > 1
-        answer = None if query is None or several else evaluation.sql(query)
-    if answer is not None:
-        show(answer)
-        return
-    with evaluation.connection() as connection:
+        say("reading")
+        connection = _opened(folder, query, unrestricted)
+    with sql.closing(connection):
         if query is None:
             prompt.run_prompt(connection, show)
-        else:
+        elif len(prompt.statements(query)) > 1:
             prompt.run_script(prompt.Prompt(connection, show), [query])
+        else:
+            with _progress() as say:
+                say("querying")
+                answer = sql.answer(connection, query)
+            show(answer)
+
+
+def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
+    """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
+    from apframe import sql  # for this alone
+
+    if sql.is_database(folder):
+        connection = sql.open_database(folder, read_only=not unrestricted)
+    else:
+        evaluation = _read_any(folder)
+        connection = evaluation.connection() if query is None else sql.connect(evaluation._tables_for(query), query)
+    if unrestricted:
+        connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
+    else:
+        sql.restrict(connection)
+    return connection
 
 
 def _read_any(folder: str) -> Any:

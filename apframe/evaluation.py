@@ -507,7 +507,11 @@ class Evaluation:
         return self._tables(with_attributes=sql.mentions(query, "annotations"))
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(self._tables())
 
     def write_duckdb(self, path: str | Path) -> None:

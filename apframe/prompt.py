@@ -49,7 +49,6 @@ def run_prompt(connection: duckdb.DuckDBPyConnection, show: Show) -> None:
     QueryError
         the first error in what comes from a pipe
     """
-    connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
     prompt = Prompt(connection, show)
     if not sys.stdin.isatty():
         run_script(prompt, sys.stdin)

@@ -247,7 +247,11 @@ class RunEvaluation:
         return self._lazy_tables()
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(self._lazy_tables())
 
     def write_duckdb(self, path: str | Path) -> None:

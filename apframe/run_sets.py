@@ -246,7 +246,11 @@ class RunSets:
         return {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with `tables` as its views; it is the caller's to close."""
+        """A DuckDB connection with `tables` as its views; it is the caller's to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(dict(self.tables))
 
     def evaluation(self, run: str) -> Evaluation:

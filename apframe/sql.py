@@ -26,10 +26,10 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line
+from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line
 from apframe.interruption import beside, unfinished
 from apframe.io.files import folder_beside
-from apframe.paths import is_folder, is_utf8, kind_at, to_write
+from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -145,6 +145,52 @@ def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
         )  # fmt: skip
 
 
+def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file, such as `write_database` writes, whose tables are those of the file.
+
+    Raises
+    ------
+    FormatError
+        it is damaged, of another version of DuckDB, or open elsewhere
+    """
+    import duckdb
+
+    try:
+        return duckdb.connect(literal(path), read_only=read_only)
+    except duckdb.Error as error:
+        raise FormatError(f"{path}: cannot be opened ({' '.join(str(error).split())})") from None
+
+
+def is_database(path: str | Path) -> bool:
+    """Whether there is a DuckDB file at a path."""
+    if kind_at(path) != "file":
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(12)[8:] == b"DUCK"
+
+
+def restrict(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave to SQL the tables that are there and new ones in memory, for as long as the connection lasts.
+
+    Statements can neither read nor write files (not even to make room in memory), nor reach the network, open databases, load
+    extensions, change settings or see variables of Python.
+
+    >>> with connect({"t": pl.LazyFrame({"a": [1]})}) as connection:
+    ...     restrict(connection)
+    ...     answer(connection, "FROM t").item()
+    ...     answer(connection, "COPY t TO 'a.csv'")
+    Traceback (most recent call last):
+    apframe.exceptions.QueryError: Permission Error: File system LocalFileSystem has been disabled by configuration; ...
+    """
+    for setting in (
+        "python_enable_replacements = false",
+        "enable_external_access = false",
+        "disabled_filesystems = 'LocalFileSystem'",  # else it could write its own file, and folders for temporary ones
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
 @contextmanager
 def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
     """Close a connection in the end, unless what was interrupted is still at work over it."""
@@ -254,6 +300,8 @@ def _hint(message: str, sql: str) -> str:
         return "; text is written in 'single quotes'"
     if "Window function macro" in message and "average_precision" in sql.lower():
         return "; average_precision works with GROUP BY, not with OVER"
+    if re.search("disabled (by|through) configuration|configuration has been locked|attached in read-only mode", message):
+        return "; `apframe sql --unrestricted` allows SQL to read and write files, load extensions and change settings"
     return ""
 
 
