@@ -23,7 +23,7 @@ from apframe.exceptions import ApframeError, ApframeWarning, OutputError, Parame
 from apframe.interruption import unfinished
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
-from apframe.paths import is_pattern, is_utf8, literal
+from apframe.paths import is_pattern, is_utf8
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
@@ -66,7 +66,10 @@ JoinByName = Annotated[
 
 
 class _Command(TyperCommand):
-    """A command that collects the values of an option that takes several, and refuses the repetition of any other."""
+    """A command that collects the values of an option that takes several, and refuses what no argument can be.
+
+    That is the repetition of an option that takes one value, an address instead of a path, and text that is none.
+    """
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments into the context, as every command does."""
@@ -169,7 +172,7 @@ def evaluate_files(
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     if out is not None:
-        refuse_foreign(literal(out), DETECTION)
+        refuse_foreign(out, DETECTION)
     with _progress() as say:
         say("reading")
         evaluation = apf.evaluate(
@@ -339,7 +342,7 @@ def evaluate_rankings(
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
     if out is not None:
-        refuse_foreign(literal(out), RETRIEVAL)
+        refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
         say("reading and ranking")
         evaluation = apf.evaluate_run(
@@ -489,8 +492,8 @@ def _stdout() -> Terminal:
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default the process's own; errors are one line on stderr.
 
-    It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C. When the
-    reader of its output goes away, as `| head` does, that is no error.
+    It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C; see `check`
+    for 3. When the reader of its output goes away, as `| head` does, that is no error.
     """
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)

@@ -166,6 +166,19 @@ def test_arguments_may_have_any_characters(
         assert is_harmless(out + err), (value, err)
 
 
+@pytest.mark.skipif(sys.platform != "linux", reason="names of files are text elsewhere")
+@pytest.mark.parametrize("to", ["parquet", "arrow"])
+def test_target_whose_name_is_no_text(
+    to: str, named: tuple[str, str, str], tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    truth, results, _ = named
+    before = sorted(tmp_path.iterdir())
+    for source, options in ((truth, []), (results, ["--results-of", truth])):
+        code, out, err = command(capsys, monkeypatch, "convert", source, str(tmp_path / "caf\udce9"), "--to", to, *options)
+        assert (code, out, err.count("\n")) == (1, "", 1) and "the name is not UTF-8 text" in err
+    assert sorted(tmp_path.iterdir()) == before
+
+
 # --- names of the data ----------------------------------------------------------------------------------------------------
 
 RED = "\x1b[31mred\x1b[0m\r\n\x9b2J\x07"
