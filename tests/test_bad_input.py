@@ -345,7 +345,7 @@ BAD_RESULTS_FILES = {
     "without the last bracket": (RESULTS_TEXT[:-1], "not JSON, or cut off"),
     "a comma too many": (RESULTS_TEXT[:-1] + b",]", "not JSON"),
     "two lists": (RESULTS_TEXT + RESULTS_TEXT, "not JSON"),
-    "lines of objects": (b"\n".join(json.dumps(row).encode() for row in RESULTS), "holds an object"),
+    "lines of objects": (b"\n".join(json.dumps(row).encode() for row in RESULTS), "holds JSON lines"),
 }
 
 
