@@ -2,37 +2,38 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import math
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from dataclasses import replace
 from functools import cached_property
 
 import numpy as np
 import polars as pl
 
 from apframe.analysis.per_image import count_per_image
-from apframe.analysis.slices import Slicing
+from apframe.analysis.slices import ObjectGroups, Slicing
 from apframe.analysis.thresholds import sweep_thresholds
 from apframe.counting import crowds, ignored_annotations, ignored_detections
 from apframe.exceptions import ParameterError
 from apframe.inputs import Inputs
-from apframe.matching.assignments import EVERY_SLICE, find_contested
+from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.order import order_detections
 from apframe.matching.outcomes import expand_matches
 from apframe.matching.policies import match
 from apframe.matching.reached import NEARLY_ONE
-from apframe.matching.regroup import Lists, regroup
+from apframe.matching.regroup import Lists, Side, add_competitors, regroup
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import Headline, headlines
 from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
-from apframe.ranking.metrics import Cells, Ranking, compute_arrays, compute_cells, compute_metrics
+from apframe.ranking.metrics import Cells, Ranking, Rest, compute_arrays, compute_cells, compute_metrics
 from apframe.schema import SUPPORT
 from apframe.similarity.extents import with_image_sizes
 from apframe.similarity.mask_iou import MaskSimilarity
 from apframe.similarity.pairs import require
 
-_MOST_BYTES = 1 << 27  # of the flags of slices of objects, and of their contested pairs, that are held together
-_CONTESTED_BYTES = 64  # of a pair at one threshold, while it is settled
+_MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
 
 
 class Pipeline:
@@ -133,16 +134,26 @@ class Pipeline:
     @property
     def _whole(self) -> Lists:
         """A list for each category."""
-        category = self._annotation_codes["category"].cast(pl.Int64).alias("list")
-        return Lists(*self._order_and_pairs, category.to_frame().with_row_index("annotation"), self._n_categories)
+        annotations = self._annotation_codes["category"].cast(pl.Int64).alias("list").to_frame().with_row_index("annotation")
+        n = self._n_categories
+        return Lists(*self._order_and_pairs, annotations, np.zeros(n, dtype=np.int64), np.arange(n))
 
-    def _rank(self, lists: Lists, inside_annotations: Sequence[np.ndarray], inside_detections: Sequence[np.ndarray]) -> Ranking:
-        """Match, and put together what metrics are computed from; the flags are of the rows, for each slice."""
+    def _rank(
+        self,
+        lists: Lists,
+        inside_annotations: Sequence[np.ndarray],
+        inside_detections: Sequence[np.ndarray],
+        rest: Rest | None = None,
+    ) -> Ranking:
+        """Match, and put together what metrics are computed from; the flags are of the rows, for each area range."""
         row, number = (lists.annotations[name].to_numpy() for name in ("annotation", "list"))
         ignored = np.array([~flags[row] for flags in inside_annotations])
         is_crowd = crowds(self.annotations, self.protocol).to_numpy()[row]
         in_order = lists.order["row"].to_numpy()
-        gathered = {id(flags): flags[in_order] for flags in {id(flags): flags for flags in inside_detections}.values()}
+        counts = [flags[in_order] for flags in inside_detections]
+        if "inside" in lists.order.columns:
+            ignored |= ~lists.annotations["inside"].to_numpy()
+            counts = [flags & lists.order["inside"].to_numpy() for flags in counts]
         return Ranking(
             assignments=match(
                 self.protocol.matching,
@@ -155,12 +166,13 @@ class Pipeline:
                 count_groups=self.protocol.crowds == "counted",
             ),
             order=lists.order,
-            counts=[gathered[id(flags)] for flags in inside_detections],
+            counts=counts,
             ignored=ignored,
-            n_positives=np.stack([np.bincount(number[~out], minlength=lists.n_lists) for out in ignored], axis=1),
+            n_positives=np.stack([np.bincount(number[~out], minlength=len(lists.group)) for out in ignored], axis=1),
             max_detections=self.protocol.limits,
             definition=self.protocol.definition,
             n_thresholds=len(self.protocol.iou_thresholds),
+            rest=rest,
         )
 
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
@@ -172,18 +184,8 @@ class Pipeline:
         if 0 in shape:  # of a table without rows
             empty = {name: np.zeros(shape) for name in metrics}
             return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
-        lists = self._lists(slicing)
-        # groups of objects that are matched together: as many as fit; the numbers of their slices are 16-bit
-        n_ranges, n_thresholds = len(self.protocol.area_ranges), len(self.protocol.iou_thresholds)
-        n_contested = int(find_contested(lists.pairs, lists.annotations.height).sum())
-        size = lists.order.height + lists.annotations.height + _CONTESTED_BYTES * n_contested * n_thresholds
-        at_once = max(1, min(_MOST_BYTES // (n_ranges * max(size, 1)), 2**15 // n_ranges))
-        parts = []
-        for start in range(0, len(slicing.objects), at_once):
-            groups = range(start, min(start + at_once, len(slicing.objects)))
-            inside = (self._inside_annotations, "annotations"), (self._inside_detections, "detections")
-            flags = [[part for group in groups for part in slicing.objects.restrict(of, group, table)] for of, table in inside]
-            parts.append(self._measure(self._rank(lists, *flags), slicing))
+        base = self._lists(slicing)
+        parts = [self._measure(ranking, lists, n, base, slicing) for ranking, lists, n in self._rankings(base, slicing.objects)]
         joined = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
         values = {name: array.reshape(shape) for name, array in joined.items()}
         n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
@@ -208,46 +210,104 @@ class Pipeline:
         return regroup(
             order,
             pairs,
-            found.select("detection", group=group).collect(),
-            expected.select("annotation", "category", group=group).collect(),
+            found.select("detection", group=group, inside=pl.lit(True)).collect(),
+            expected.select("annotation", "category", group=group, inside=pl.lit(True)).collect(),
             self._n_categories,
             len(slicing.images) * n_parts,
             rank_anew=not slicing.detections.is_whole(self.detections.height),
         )
 
-    def _measure(self, ranking: Ranking, slicing: Slicing) -> dict[str, np.ndarray]:
-        """The headline numbers and counts of some groups of objects: arrays over lists' groups, objects and categories."""
-        ranges, last = [name for name, *_ in self.protocol.area_ranges], len(self.protocol.max_detections) - 1
-        belongs = np.zeros((self._n_categories, len(slicing.categories)))
-        belongs[slicing.categories.members["row"].to_numpy(), slicing.categories.members["group"].to_numpy()] = 1
-        lines = headlines(self.protocol)
+    def _rankings(self, base: Lists, objects: ObjectGroups) -> Iterator[tuple[Ranking, Lists, int]]:
+        """The rankings of some groups of objects at a time: each with its lists, and the number of groups that these are of."""
+        flags = (
+            objects.restrict(self._inside_annotations, "annotations"),
+            objects.restrict(self._inside_detections, "detections"),
+        )
+        if not objects.keys:
+            yield self._rank(base, *flags), base, 1
+            return
+        of_base = {
+            "detections": base.order.select("row", list="category"),
+            "annotations": base.annotations.select("list", row="annotation"),
+        }
+        codes = {"detections": self._detection_codes, "annotations": self._annotation_codes}
+        sides = []
+        for table, name in (("detections", "detection"), ("annotations", "annotation")):
+            rows, members = of_base[table].with_row_index("item"), objects.members(table)
+            cell = rows["list"].cast(pl.Int64) * len(self.image_ids) + codes[table]["image"].gather(rows["row"])
+            is_paired = np.zeros(rows.height, dtype=bool)
+            is_paired[base.pairs[name].to_numpy()] = True
+            of_groups = None if members is None else members.join(rows, on="row").select("item", "group")
+            sides.append(Side(cell, pl.Series(is_paired), of_groups))
+        whole = None
+        if sides[0].members is None:  # all detections count in all groups
+            whole = self._rank(base, [np.zeros_like(row) for row in flags[0]], flags[1])
+        order = base.order.with_row_index("place")
+        for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
+            expected = expected.sort("item")  # this order resolves ties
+            lists = regroup(
+                order,
+                base.pairs,
+                found.rename({"item": "detection"}),
+                expected.select(
+                    "group", "inside", annotation="item", category=base.annotations["list"].gather(expected["item"])
+                ),
+                len(base.group),
+                n,
+                rank_anew=False,
+            )
+            of = lists.category  # the list of `base` that each is a part of
+            of_rows = base.annotations["annotation"].gather(lists.annotations["annotation"])
+            lists = replace(
+                lists,
+                annotations=lists.annotations.with_columns(of_rows.alias("annotation")),
+                group=base.group[of] * n + lists.group,
+                category=base.category[of],
+            )
+            rest = None if whole is None else Rest(whole, lists.order["place"].to_numpy().astype(np.int64), of)
+            yield self._rank(lists, *flags, rest), lists, n
 
-        def sums(per_list: np.ndarray) -> np.ndarray:
-            return per_list.reshape(len(slicing.images) * len(slicing.detections), self._n_categories) @ belongs
+    def _measure(self, ranking: Ranking, lists: Lists, n_objects: int, base: Lists, slicing: Slicing) -> dict[str, np.ndarray]:
+        """The headline numbers and counts of some groups of objects: arrays over images and detections, objects, categories."""
+        ranges, last = [name for name, *_ in self.protocol.area_ranges], len(self.protocol.max_detections) - 1
+        lines = headlines(self.protocol)
+        sums = self._summing(lists, n_objects, slicing)
 
         def of_range(s: int) -> dict[str, np.ndarray]:
-            name = ranges[s % len(ranges)]
-            own = [line for line in lines if line.area_range == name]
+            own = [line for line in lines if line.area_range == ranges[s]]
             cells = compute_cells(ranking, s, [self.protocol.max_detections.index(line.max_detections) for line in own], ())
             positives = ranking.n_positives[:, s]
             n_categories = sums(positives > 0)
             with np.errstate(invalid="ignore", divide="ignore"):
                 values = {line.metric: self._values(line, cells, positives) for line in own}
                 means = {metric: sums(np.where(positives > 0, value, 0)) / n_categories for metric, value in values.items()}
-            if name != self.protocol.whole:
+            if ranges[s] != self.protocol.whole:
                 return means
-            counts = {
-                "n_annotations": sums(positives),
-                "n_detections": sums(cells[last].n_detections[0]),
-                "n_categories": n_categories,
-            }
+            n_detections = cells[last].n_detections[0]
+            if ranking.rest is None:
+                counted = sums(n_detections)
+            else:  # groups that have no list of their own in a category have the whole one there
+                of_whole = ranking.rest.n_detections(s, last)[0]
+                counted = self._summing(base, 1, slicing)(of_whole) + sums(n_detections - of_whole[ranking.rest.whole])
+            counts = {"n_annotations": sums(positives), "n_detections": counted, "n_categories": n_categories}
             return means | {name: count.astype(np.int64) for name, count in counts.items()}
 
         ranking.prepare()
         with ThreadPoolExecutor(2) as threads:
-            found = list(threads.map(of_range, range(ranking.shape[2])))
-        names = [line.metric for line in lines] + list(SUPPORT[1:])
-        return {name: np.stack([part[name] for part in found if name in part], axis=1) for name in names}
+            return {name: value for part in threads.map(of_range, range(len(ranges))) for name, value in part.items()}
+
+    def _summing(self, lists: Lists, n_objects: int, slicing: Slicing) -> Callable[[np.ndarray], np.ndarray]:
+        """What sums values of the lists: each list counts in every group of categories that its category is in."""
+        shape = (len(slicing.images) * len(slicing.detections), n_objects, len(slicing.categories))
+        members = slicing.categories.members.with_columns(pl.col("row").cast(pl.Int64))
+        summed = pl.DataFrame({"row": lists.category}).with_row_index("list").join(members, on="row", maintain_order="left")
+        number = summed["list"].to_numpy()
+        target = lists.group[number] * len(slicing.categories) + summed["group"].to_numpy()
+
+        def sums(per_list: np.ndarray) -> np.ndarray:
+            return np.bincount(target, weights=per_list[number], minlength=math.prod(shape)).reshape(shape)
+
+        return sums
 
     def _values(self, line: Headline, cells: Mapping[int, Cells], positives: np.ndarray) -> np.ndarray:
         """One headline number of every list."""

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import tracemalloc
 from contextlib import nullcontext
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
+from apframe.matching.regroup import Lists, regroup
 from apframe.schema import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 
@@ -597,3 +599,70 @@ def test_sample_data_equals_reference(table: str) -> None:
     reference = evaluate_by_reference(truth, results, part=part)
     assert {name: row[name] for name in SUPPORT} == support(reference)
     assert [row[name] for name in METRICS] == close(mean_stats(reference))
+
+
+def many(n_images: int, n_categories: int, n_objects: int) -> apf.Evaluation:
+    """Objects here and there, each found a little off, and as many false positives; values that nearly all differ."""
+    rng = np.random.default_rng(0)
+    place = {"image_id": rng.integers(n_images, size=n_objects), "category_id": rng.integers(n_categories, size=n_objects)}
+    box = {name: rng.uniform(10, 90, n_objects) for name in ("x", "y", "width", "height")}
+    values = {"size": rng.uniform(0, 1, n_objects), "depth": rng.uniform(0, 1, n_objects)}
+    annotations = pl.DataFrame(place | box | values)
+    found = annotations.drop("depth").with_columns(
+        pl.col("x") + rng.normal(0, 5, n_objects), score=rng.uniform(0, 1, n_objects)
+    )
+    false = found.with_columns(
+        pl.Series("category_id", rng.permutation(place["category_id"])), score=rng.uniform(0, 1, n_objects)
+    )
+    names = [f"category {number}" for number in range(n_categories)]
+    categories = {"category_id": range(n_categories), "name": names}
+    dataset = apf.Dataset({"image_id": range(n_images)}, categories, annotations)
+    return apf.evaluate(dataset, pl.concat([found, false]))
+
+
+def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
+    evaluation = many(n_images=50, n_categories=20_000, n_objects=300)
+    tracemalloc.start()
+    try:
+        slices = evaluation.by("name")
+        _, most = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert slices.height == 20_000
+    assert slices["n_annotations"].sum() == 300
+    assert most < 200e6  # an array of categories × categories has 3.2e9 bytes
+
+
+@pytest.mark.parametrize(
+    ("keys", "most"),
+    [
+        (["image_id"], 1),
+        ([apf.quantiles("size", 200)], 3),  # annotations and detections have it
+        ([apf.quantiles("depth", 200)], 3),  # the annotations alone have it
+        ([apf.quantiles("depth", 20), "image_id"], 3),
+        ([apf.quantiles("size", 20), apf.quantiles("depth", 20)], 20),  # a detection is in 20 groups, whatever its depth
+    ],
+    ids=str,
+)
+def test_what_is_matched_for_slices_grows_with_rows(keys: list[Any], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
+    ranked = []
+
+    def recording(*arguments: Any, **options: Any) -> Lists:
+        ranked.append(regroup(*arguments, **options))
+        return ranked[-1]
+
+    monkeypatch.setattr("apframe.pipeline.regroup", recording)
+    evaluation = many(n_images=300, n_categories=100, n_objects=1_000)
+    assert evaluation.by(*keys).height > 150
+    n_rows = [lists.order.height + lists.annotations.height for lists in ranked]
+    assert sum(n_rows) <= most * 3_000  # of which there are 1,000 annotations and 2,000 detections
+    assert all(len(lists.group) <= n for lists, n in zip(ranked, n_rows, strict=True))
+
+
+def test_groups_of_objects_may_be_matched_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = many(n_images=5, n_categories=2, n_objects=100)
+    for key in ("size", "depth"):
+        together = evaluation.by(apf.quantiles(key, 20), marginals=True)
+        with monkeypatch.context() as context:
+            context.setattr("apframe.pipeline._MOST_ROWS", 50)
+            assert_frame_equal(evaluation.by(apf.quantiles(key, 20), marginals=True), together, abs_tol=1e-12)

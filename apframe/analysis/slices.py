@@ -50,10 +50,27 @@ class ObjectGroups:
     def __len__(self) -> int:
         return self.codes.height
 
-    def restrict(self, flags: Sequence[np.ndarray], group: int, table: str) -> list[np.ndarray]:
-        """The flags of annotations or detections, where a row is also in the group by every key that it carries."""
-        inside = self.inside(group, table)
-        return list(flags) if inside is None else [row & inside for row in flags]
+    def restrict(self, flags: Sequence[np.ndarray], table: str) -> list[np.ndarray]:
+        """The flags of annotations or detections, where a row is also one of those outside of which all groups end."""
+        return [row & self.within[table].to_numpy() for row in flags] if table in self.within else list(flags)
+
+    def members(self, table: str) -> pl.DataFrame | None:
+        """`row` and `group`: the rows of annotations or detections in each group by the keys that they carry; None: no keys."""
+        keys = [key for key in self.keys if table in key.members]
+        if not keys:
+            return None
+        rows = pl.int_range(self.heights[table], dtype=pl.UInt32, eager=True).alias("row").to_frame()
+        codes = self.codes.with_row_index("group")
+        parts = []
+        for rolled, groups in codes.group_by([pl.col(key.code) == ROLLED_UP for key in keys]):
+            kept = [key for key, is_rolled in zip(keys, rolled, strict=True) if not is_rolled]
+            part = rows
+            for key in kept:
+                part = part.join(key.members[table].rename({"code": key.code}), on="row")
+            names = [key.code for key in kept]
+            of_groups = groups.select("group", *names)
+            parts.append(part.join(of_groups, on=names) if kept else part.join(of_groups, how="cross"))
+        return pl.concat(part.select("row", "group") for part in parts)
 
     def inside(self, group: int, table: str) -> np.ndarray | None:
         """Whether each row of annotations or detections is in the group; None if they carry nothing that says so."""

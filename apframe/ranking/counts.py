@@ -32,10 +32,12 @@ class Counts:
 class SliceRows:
     """What one slice of the objects makes of the detections, with at most so many of each cell.
 
-    `n_counted` is how many detections of each category count when none is matched. The others have one entry per assignment
+    `n_counted` is how many detections of each category count when none is matched (or of shape (thresholds, categories)). The
+    others have one entry per assignment
     that changes a count: its `category` and `detection`, `n_unmatched` (how many of the category count when none is
-    matched, down to and including this detection), `is_true` (matched to an annotation that is not ignored), `is_counted`
-    (the detection counts when it is not matched) and `first`, `last` (thresholds).
+    matched, down to and including this detection; or an array of shape (thresholds, rows)), `is_true` (matched to an
+    annotation that is not ignored), `change` (of the number of detections that count: -1 where one counts when it is not
+    matched, and is matched to an ignored annotation; 1 where it is the other way round) and `first`, `last` (thresholds).
     """
 
     n_counted: np.ndarray
@@ -43,14 +45,14 @@ class SliceRows:
     detection: np.ndarray
     n_unmatched: np.ndarray
     is_true: np.ndarray
-    is_counted: np.ndarray
+    change: np.ndarray
     first: np.ndarray
     last: np.ndarray
 
     def only(self, kept: np.ndarray | slice) -> SliceRows:
         """Some of the assignments: whole categories."""
-        columns = (self.category, self.detection, self.n_unmatched, self.is_true, self.is_counted, self.first, self.last)
-        return SliceRows(self.n_counted, *(column[kept] for column in columns))
+        columns = (self.category, self.detection, self.n_unmatched, self.is_true, self.change, self.first, self.last)
+        return SliceRows(self.n_counted, *(column[..., kept] for column in columns))
 
     def blocks(self, size: int = 1 << 16) -> Iterator[SliceRows]:
         """All assignments, in runs of whole categories of about this size, so that tables of thresholds × rows stay small."""
@@ -131,7 +133,7 @@ def select_rows(
         detection=detection,
         n_unmatched=n_unmatched,
         is_true=is_true[matters],
-        is_counted=is_counted[matters],
+        change=(is_true.astype(np.int8) - is_counted)[matters],
         first=assignments["first"][rows],
         last=assignments["last"][rows],
     )
@@ -140,11 +142,11 @@ def select_rows(
 def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
     """All true positives, and all detections counted, of shape (thresholds, categories).
 
-    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> [part.tolist() for part in tally(rows, n_thresholds=2)]
     [[[1], [0]], [[2], [2]]]
     """
-    n_categories = len(rows.n_counted)
+    n_categories = rows.n_counted.shape[-1]
     shape = (n_thresholds + 1, n_categories)
     first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
 
@@ -153,7 +155,7 @@ def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
         begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
         return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
 
-    return held(rows.is_true), rows.n_counted + held(rows.is_true.astype(np.int8) - rows.is_counted)
+    return held(rows.is_true), rows.n_counted + held(rows.change)
 
 
 def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
@@ -164,20 +166,51 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     threshold, corrected for matched ones: a true positive counts even if it lies outside, and a detection that is matched
     to an ignored annotation does not count even if it lies inside.
 
-    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, True, 0, 1)))
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> counts = count_down(rows, n_thresholds=2)
     >>> counts.k.tolist(), counts.n.tolist()
     ([[1], [0]], [[2], [2]])
     """
-    threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
-    held = (rows.first <= threshold) & (threshold < rows.last)
+    held = _holds(rows, n_thresholds)
     first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
     is_true = held & rows.is_true
     k = _running_in_categories(is_true, first_rows)
     n = np.broadcast_to(rows.n_unmatched, k.shape)
-    if (rows.is_true != rows.is_counted).any():
-        n = n + _running_in_categories(held * (rows.is_true.astype(np.int8) - rows.is_counted), first_rows)
+    if rows.change.any():
+        n = n + _running_in_categories(held * rows.change, first_rows)
     return Counts(rows.category, rows.detection, is_true, k, n)
+
+
+def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.ndarray, n_thresholds: int) -> np.ndarray:
+    """How many detections count down to and including each of some, of shape (thresholds, rows); these need no assignment.
+
+    Parameters
+    ----------
+    rows, walk
+        all assignments of a slice, and the detections that they are of
+    category, detection
+        what is asked for
+
+    >>> walk = Walk(np.array([0, 0]), np.array([0, 2]), np.array([True, True]), np.array([True, True]))
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 0, 1, False, -1, 0, 1)))
+    >>> count_at(rows, walk, np.array([0, 0]), np.array([0, 1]), n_thresholds=2).tolist()
+    [[0, 1], [1, 2]]
+    """
+    counted = np.broadcast_to(walk.before[detection + 1] - walk.before[walk.starts[category]], (n_thresholds, len(detection)))
+    last = np.searchsorted(rows.detection, detection, side="right") - 1  # the last assignment down to there
+    has_some = (last >= 0) & (rows.category[last] == category) if len(rows.category) else np.zeros(len(last), dtype=bool)
+    if not has_some.any():
+        return counted
+    first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
+    running = _running_in_categories(_holds(rows, n_thresholds) * rows.change, first_rows)
+    return counted + np.where(has_some, running[:, last], 0)
+
+
+def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
+    """Whether each assignment holds at each threshold, of shape (thresholds, rows)."""
+    threshold = np.arange(n_thresholds, dtype=rows.first.dtype)[:, None]
+    held: np.ndarray = (rows.first <= threshold) & (threshold < rows.last)
+    return held
 
 
 def _running_in_categories(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:

@@ -11,7 +11,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.ranking.counts import Counts, SliceRows, Walk, count_down, select_rows, tally
+from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_down, select_rows, tally
 from apframe.ranking.definitions import Levels, WeightedSum
 from apframe.ranking.precision import precision
 
@@ -22,7 +22,8 @@ class Ranking:
 
     `assignments` are a table for each of `max_detections`; the same one, where lower scores change no match of higher ones.
     `counts` are flags of the detections in order, for each slice: would it count if it were not matched? Slices may share them.
-    `ignored` are flags of shape (slices, annotations). `n_positives` is of shape (categories, slices).
+    `ignored` are flags of shape (slices, annotations). `n_positives` is of shape (categories, slices). `rest` are detections
+    that are not in the order, but count.
     """
 
     assignments: Sequence[pl.DataFrame]
@@ -33,6 +34,7 @@ class Ranking:
     max_detections: Sequence[int]
     definition: WeightedSum
     n_thresholds: int
+    rest: Rest | None = None
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -49,11 +51,16 @@ class Ranking:
 
     def rows_of(self, s: int, m: int, *, for_curves: bool = True) -> SliceRows:
         """What takes part in slice number s with the m-th of `max_detections`."""
+        rows = select_rows(self._assigned[m], self.walk(s, m), s, self.ignored[s], for_curves=for_curves)
+        return rows if self.rest is None else self.rest.count(rows, s, m, self._category, for_curves=for_curves)
+
+    def walk(self, s: int, m: int) -> Walk:
+        """The detections that count in slice number s when they are not matched, with the m-th of `max_detections`."""
         key = id(self.counts[s]), m
         walk = self._walks.get(key)
         if walk is None:
             self._walks[key] = walk = Walk(self._category, self._starts, self.counts[s], self._is_within[m])
-        return select_rows(self._assigned[m], walk, s, self.ignored[s], for_curves=for_curves)
+        return walk
 
     @cached_property
     def _walks(self) -> dict[tuple[int, int], Walk]:
@@ -83,6 +90,8 @@ class Ranking:
     def prepare(self) -> None:
         """Make what threads are going to share."""
         _ = self.weights_by_count, self.deepest, self._walks, self._assigned, self._starts, self._is_within
+        if self.rest is not None:
+            self.rest.ranking.prepare()
 
     @property
     def recalls(self) -> pl.DataFrame:
@@ -105,6 +114,52 @@ class Ranking:
         k = pl.col("k")
         added = self.definition.reached(k, pl.col("n_positives")).diff()  # the row before holds k - 1
         return self.recalls.select(pl.when(k > 0).then(added).otherwise(0.0)).to_series().to_numpy()
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Detections that count in lists although these do not have them, as all that is found near them is ignored there.
+
+    `ranking` is of whole lists, all annotations ignored. Some detections of them are in lists of another ranking: `place` is
+    theirs in the whole lists, and `whole` says of which of these each list is a part. Counted there is what they make of the
+    whole list: so many as all annotations ignored leave, corrected for those that are in the list.
+    """
+
+    ranking: Ranking
+    place: np.ndarray
+    whole: np.ndarray
+
+    def n_detections(self, s: int, m: int) -> np.ndarray:
+        """How many detections count in each whole list, of shape (thresholds, whole lists)."""
+        return tally(self.ranking.rows_of(s, m, for_curves=False), self.ranking.n_thresholds)[1]
+
+    def count(self, rows: SliceRows, s: int, m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
+        """The assignments of the lists, with the counts of whole lists; `category` is that of the detections."""
+        of_whole, n_thresholds = self.ranking.rows_of(s, m), self.ranking.n_thresholds
+        begin, end = (np.searchsorted(of_whole.detection, self.place, side) for side in ("left", "right"))
+        n = end - begin
+        again = np.repeat(np.arange(len(n)), n)
+        at = begin[again] + np.arange(len(again)) - np.repeat(np.cumsum(n) - n, n)
+        # what became of these detections in the whole list is taken back, before what becomes of them here
+        back = (
+            category[again],
+            again,
+            np.zeros(len(at), dtype=bool),
+            -of_whole.change[at],
+            of_whole.first[at],
+            of_whole.last[at],
+        )
+        here = rows.category, rows.detection, rows.is_true, rows.change, rows.first, rows.last
+        order = np.argsort(np.concatenate([back[1], here[1]]), kind="stable")
+        of_list, detection, is_true, change, first, last = (
+            np.concatenate(both)[order] for both in zip(back, here, strict=True)
+        )
+        n_unmatched = np.zeros(len(order), dtype=np.int32)
+        if for_curves:
+            walk = self.ranking.walk(s, m)
+            n_unmatched = count_at(of_whole, walk, self.whole[of_list], self.place[detection], n_thresholds)
+        n_counted = tally(of_whole, n_thresholds)[1][:, self.whole]
+        return SliceRows(n_counted, of_list, detection, n_unmatched, is_true, change, first, last)
 
 
 @dataclass(frozen=True)
