@@ -36,7 +36,6 @@ if TYPE_CHECKING:
 
     from apframe.pipeline import Pipeline
 
-_SENT = ("protocol", "conditions", "metrics", "summary")  # beside the data, what goes with a pickle
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
 
@@ -169,7 +168,7 @@ class Evaluation:
         """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
         if self._stored:  # what was stored is not computed again
             _ = self.metrics, self.summary
-        state: dict[str, Any] = {name: self.__dict__[name] for name in _SENT if name in self.__dict__}
+        state = {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
         return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}}
 
     @cached_property
