@@ -76,7 +76,7 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     folder = Path(folder)
     literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
     if kind_at(folder) not in (None, "folder"):
-        remedy = "name the folder that was written (a .duckdb file is opened with DuckDB itself)"
+        remedy = "name the folder that was written (a DuckDB file is opened with `apframe sql`, or DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
     if not is_folder(folder):
         raise FormatError(f"{folder}: there is no such folder")
