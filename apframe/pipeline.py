@@ -200,13 +200,13 @@ class Pipeline:
         order = order.with_columns(self._detection_codes[name].gather(order["row"]) for name in ("image", "cell"))
         n_parts = len(slicing.detections)
         found = order.lazy().select("image", "row").with_row_index("detection")
-        found = found.join(slicing.images.members.lazy().select(image="row", of_images="group"), on="image")
+        of_images = slicing.images.members.lazy().select(image="row", of_images="group")
+        found = found.join(of_images, on="image")
         found = found.join(slicing.detections.members.lazy().select("row", part="group"), on="row")
         group = pl.col("of_images").cast(pl.Int64) * n_parts + pl.col("part")
         expected = self._annotation_codes.lazy().select("image", "category").with_row_index("annotation")
-        expected = expected.join(slicing.images.members.lazy().select(image="row", of_images="group"), on="image").join(
-            pl.LazyFrame({"part": range(n_parts)}), how="cross"
-        )
+        expected = expected.join(of_images, on="image", maintain_order="left")  # of equal boxes, their order decides
+        expected = expected.join(pl.LazyFrame({"part": range(n_parts)}), how="cross", maintain_order="left")
         return regroup(
             order,
             pairs,
@@ -226,25 +226,17 @@ class Pipeline:
         if not objects.keys:
             yield self._rank(base, *flags), base, 1
             return
-        of_base = {
-            "detections": base.order.select("row", list="category"),
-            "annotations": base.annotations.select("list", row="annotation"),
-        }
-        codes = {"detections": self._detection_codes, "annotations": self._annotation_codes}
-        sides = []
-        for table, name in (("detections", "detection"), ("annotations", "annotation")):
-            rows, members = of_base[table].with_row_index("item"), objects.members(table)
-            cell = rows["list"].cast(pl.Int64) * len(self.image_ids) + codes[table]["image"].gather(rows["row"])
-            is_paired = np.zeros(rows.height, dtype=bool)
-            is_paired[base.pairs[name].to_numpy()] = True
-            of_groups = None if members is None else members.join(rows, on="row").select("item", "group")
-            sides.append(Side(cell, pl.Series(is_paired), of_groups))
+        detections = base.order.select("row", list="category", image=self._detection_codes["image"].gather(base.order["row"]))
+        annotations = base.annotations.select("list", row="annotation")
+        annotations = annotations.with_columns(image=self._annotation_codes["image"].gather(annotations["row"]))
+        found_by = self._side(detections, base.pairs["detection"], objects.members("detections"))
+        expected_by = self._side(annotations, base.pairs["annotation"], objects.members("annotations"))
         whole = None
-        if sides[0].members is None:  # all detections count in all groups
+        if found_by.members is None:  # all detections count in all groups
             whole = self._rank(base, [np.zeros_like(row) for row in flags[0]], flags[1])
         order = base.order.with_row_index("place")
-        for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
-            expected = expected.sort("item")  # this order resolves ties
+        for n, (found, expected) in add_competitors([found_by, expected_by], len(objects), _MOST_ROWS):
+            expected = expected.sort("item")  # of equal boxes, their order decides
             lists = regroup(
                 order,
                 base.pairs,
@@ -266,6 +258,14 @@ class Pipeline:
             )
             rest = None if whole is None else Rest(whole, lists.order["place"].to_numpy().astype(np.int64), of)
             yield self._rank(lists, *flags, rest), lists, n
+
+    def _side(self, rows: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
+        """The side of lists whose `row`, `list` and `image` these are, with the members of each group by `row`."""
+        is_paired = np.zeros(rows.height, dtype=bool)
+        is_paired[paired.to_numpy()] = True
+        if members is not None:
+            members = members.join(rows.with_row_index("item"), on="row").select("item", "group")
+        return Side(rows["list"].cast(pl.Int64) * len(self.image_ids) + rows["image"], pl.Series(is_paired), members)
 
     def _measure(self, ranking: Ranking, lists: Lists, n_objects: int, base: Lists, slicing: Slicing) -> dict[str, np.ndarray]:
         """The headline numbers and counts of some groups of objects: arrays over images and detections, objects, categories."""
