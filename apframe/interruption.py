@@ -50,7 +50,10 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
             if wait([doing], timeout=0.1).done:
                 break
         raise
-    return doing.result()
+    try:
+        return doing.result()
+    finally:
+        del doing  # else an error and this frame would hold each other, and the connections with them
 
 
 def unfinished() -> bool:

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+import gc
 import importlib.metadata
 import os
 import signal
 import threading
 import time
+import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
@@ -244,6 +246,19 @@ def test_interruption_inside_a_table_is_no_error_of_the_query() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sql.query({"t": sql.deferred(make, {"a": pl.Int64})}, "SELECT count(*) FROM t")
+
+
+def test_error_lets_go_of_the_connection() -> None:
+    gc.collect()
+    gc.disable()  # nothing is left for it
+    try:
+        with pytest.raises(QueryError) as caught, sql.connect({}) as connection:
+            left = weakref.ref(connection)
+            sql.answer(connection, "SELEC")
+        del connection, caught
+        assert left() is None
+    finally:
+        gc.enable()
 
 
 def test_query_in_another_thread() -> None:
