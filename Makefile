@@ -3,6 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 60
+CASES ?= 200
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean
 
@@ -16,15 +17,15 @@ test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
+	APFRAME_EXAMPLES=$(EXAMPLES) APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 # what needs signals, subprocesses, a full disk or thousands of cases: killed writers, two writers and a reader, a disk of 1 MB
 test-slow: .venv/installed-test
 	$(BIN)/python -m pytest -q -n auto -m slow tests
 
-# the same tests with at least 1,000 generated data sets for each comparison with pycocotools
+# the same tests with at least 1,000 generated data sets for each comparison with pycocotools, and 5,000 mutated files of each format
 test-full:
-	$(MAKE) test EXAMPLES=1000
+	$(MAKE) test EXAMPLES=1000 CASES=5000
 
 # the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
 test-lowest: .venv-lowest/installed

@@ -471,6 +471,8 @@ def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None 
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
     if as_json:
+        if any("Binary" in str(dtype) for dtype in answer.dtypes):
+            raise QueryError("JSON holds no bytes; use hex() to make them text, or choose other columns")
         _stdout().write_json(answer.write_json())
     elif as_csv:
         if any(dtype.is_nested() for dtype in answer.dtypes):

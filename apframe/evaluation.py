@@ -20,13 +20,13 @@ from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
-from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
+from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, refuse_changed, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
-from apframe.schema import RESULTS, SUPPORT, TABLES, Dataset, result_schema
+from apframe.schema import GROUND_TRUTH, RESULTS, SUPPORT, TABLES, Dataset, result_schema
 from apframe.similarity.pairs import Similarity
 from apframe.similarity.user import UserSimilarity
 
@@ -630,6 +630,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
     stored = {name: scan_table(folder, name) for name in manifest["tables"]}
+    _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
 
     def read_inputs() -> Inputs:
         images, categories, annotations, detections = (
@@ -637,10 +638,25 @@ def read_evaluation(folder: str | Path) -> Evaluation:
         )
         dataset = Dataset(images, categories, annotations)
         dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
-        category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
+        try:
+            category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
+        except TypeError:
+            problem = "category_ids are of another type than those of the categories"
+            raise FormatError(f"{folder}: the manifest's {problem}; evaluate again") from None
         return check_inputs(dataset, detections, category_ids, by_category=protocol.by_category)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
+
+
+def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
+    """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
+    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in (*GROUND_TRUTH, "detections")}
+    refuse_changed(folder, tables, inputs)
+    ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
+    areas = pl.Enum([name for name, *_ in protocol.area_ranges])
+    refuse_changed(
+        folder, tables, {name: result_schema(name, ids, areas) for name in ("pairs", "assignments", "metrics", "summary")}
+    )
 
 
 def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:

@@ -181,7 +181,15 @@ def opened(path: Path) -> BinaryIO:
 def read_parquet(path: str | Path) -> pl.DataFrame:
     """The Parquet file of exactly this name: Polars takes a path for a pattern, an address, or key=value folders."""
     with opened(Path(path)) as file:
+        return parquet_of(file)
+
+
+def parquet_of(file: BinaryIO) -> pl.DataFrame:
+    """An open Parquet file; where damage makes Polars panic, that is a `ComputeError` too."""
+    try:
         return pl.read_parquet(file)
+    except pl.exceptions.PanicException as error:  # which is no Exception
+        raise pl.exceptions.ComputeError(f"the file is damaged: {first_line(error)}") from None
 
 
 def scan_parquet(path: str | Path) -> pl.LazyFrame:

@@ -22,12 +22,12 @@ from apframe.exceptions import (
     listed,
     warn,
 )
-from apframe.io.parquet import RETRIEVAL, read_manifest, read_table, write_tables
+from apframe.io.parquet import RETRIEVAL, read_manifest, read_table, refuse_changed, write_tables
 from apframe.io.trec import canonical_run, read_qrels, read_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.ranking.measures import USUAL, Measure, as_measures, measure_queries
 from apframe.report.runs import run_html, run_lines
-from apframe.schema import different_id_types, refuse_equal_pairs
+from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal_pairs
 
 if TYPE_CHECKING:
     import duckdb
@@ -313,14 +313,30 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     """
     manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
     read = {name: read_table(folder, name) for name in manifest["tables"]}
+    _refuse_changed_tables(folder, {name: table.schema for name, table in read.items()})
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}
     if "run" in read["per_query"].columns:
-        runs = _by_name(rows)
+        with_rows = _by_name(rows)
+        names = map(str, read["coverage"]["run"].unique(maintain_order=True))
+        runs = {name: with_rows.get(name, rows.clear().drop("run")) for name in dict.fromkeys([*names, *with_rows])}
     return RunEvaluation(
         as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
         read["per_query"], read["coverage"],
     )  # fmt: skip
+
+
+def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema]) -> None:
+    """An error where tables lack columns that they were written with, such as `run`, which all have or none."""
+    has_runs = "run" in tables.get("per_query", {})
+    given = {name: {c.name: None for c in TABLES[name] if c.required} for name in ("judgements", "runs")}
+    made = {
+        name: {c.name: None if c.is_id or c.name == "score" else c.dtype for c in columns if has_runs or c.name != "run"}
+        for name, columns in RUN_RESULTS.items()
+    }
+    refuse_changed(folder, tables, given | made)
+    if has_runs:
+        refuse_changed(folder, tables, {"runs": {"run": pl.String}})
 
 
 def _evaluate(

@@ -138,7 +138,7 @@ class _Run:
                 heights={table: int(height) for table, height in manifest["tables"].items()},
                 version=str(manifest["versions"]["apframe"]),
             )
-        except (TypeError, KeyError, ValueError, AttributeError) as error:
+        except (TypeError, KeyError, ValueError, OverflowError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
             raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
 

@@ -697,7 +697,12 @@ def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Serie
     if inner.is_float():
         broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
-    return values.cast(pl.List(pl.String if is_text else ID))
+    if not is_text:
+        ids = values.cast(pl.List(ID), strict=False)
+        large = ids.list.eval(pl.element().is_null()).list.any().fill_null(False)
+        refuse_rows(table, frame, large, f"{values.name} lists an id beyond 64 bits", "correct these rows")
+        return ids
+    return values.cast(pl.List(pl.String))
 
 
 def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
@@ -729,7 +734,10 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
             raise ColumnError(
                 f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}{remedy}"
             ) from error
-        failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
+        try:
+            failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
+        except pl.exceptions.PolarsError:  # no value of this type can be one of that
+            raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}") from None
         rows = _rows(table, frame, failed)
         raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None
 

@@ -55,6 +55,8 @@ _REACHED_AT: dict[Levels, str] = {
     Trec10ElevenPoint(): "round(_ap_level * {n}) <= _ap_k",
 }
 SQL_DEFINITIONS = [Step.name, Interpolated.name, *(levels.name for levels in _REACHED_AT)]
+_FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, counted from 1970-01-01
+_PER_DAY = {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}  # of the numbers that stand for them; "ns" reach no further
 _MARK = "apframe"  # the table that marks a file as ours
 
 
@@ -102,6 +104,7 @@ def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str
     connection = duckdb.connect()
     connection.execute(_macro())
     renamed = {}
+    name = ""
     try:
         for name, table in tables.items():
             if names := sql_names(table.collect_schema().names()):
@@ -109,14 +112,16 @@ def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str
             connection.register(name, table.rename(names) if names else table)
     except duckdb.Error as error:
         _refuse_interrupted(error)
-        raise
+        connection.close()
+        raise QueryError(f"{name}: DuckDB cannot hold one of the columns ({first_line(error)}); leave it out") from None
     return connection, renamed
 
 
 def sql_names(columns: Iterable[str]) -> dict[str, str]:
     """What columns are called in SQL, of those that cannot be called by their name.
 
-    SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL.
+    SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL,
+    nor is one with a NUL character.
 
     >>> sql_names(["image_id", "score", "Image_ID", "IMAGE_ID", ""])
     {'Image_ID': 'Image_ID_1', 'IMAGE_ID': 'IMAGE_ID_2', '': 'unnamed'}
@@ -124,11 +129,12 @@ def sql_names(columns: Iterable[str]) -> dict[str, str]:
     columns = list(columns)
     taken, seen, renamed = {name.lower() for name in columns}, set[str](), dict[str, str]()
     for column in columns:
-        if column and column.lower() not in seen:
-            seen.add(column.lower())
+        called = column.replace("\0", "\\0") or "unnamed"
+        if called == column and called.lower() not in seen:
+            seen.add(called.lower())
             continue
-        numbered = (f"{column}_{number}" for number in count(1))
-        free = (name for name in chain([] if column else ["unnamed"], numbered) if name.lower() not in taken)
+        numbered = (f"{called}_{number}" for number in count(1))
+        free = (name for name in chain([] if called == column else [called], numbered) if name.lower() not in taken)
         renamed[column] = next(free)
         taken.add(renamed[column].lower())
     return renamed
@@ -140,7 +146,7 @@ def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
         shown = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
         more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
         warnings.warn(
-            f"SQL ignores case and has no empty names, so columns have other names there: {', '.join(shown[:5])}{more}",
+            f"SQL ignores case and has no empty names or NUL, so columns have other names there: {', '.join(shown[:5])}{more}",
             RenamedColumnWarning, 4,
         )  # fmt: skip
 
@@ -269,7 +275,8 @@ def _answer(
             raise KeyboardInterrupt
         if result is None:
             return pl.DataFrame()
-        return _plain_integers(from_arrow_stream(result))
+        _refuse_types(result)
+        return _plain_integers(_within_calendar(from_arrow_stream(result)))
     except pl.exceptions.DuplicateError as error:
         message = " ".join(str(error).split())
         raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
@@ -292,6 +299,26 @@ def _refuse_interrupted(error: Exception) -> None:
     """Ctrl-C in the middle of DuckDB's or Polars' work comes out as one of their errors."""
     if re.match("(got external error: )?INTERRUPT Error|Invalid Input Error: .* failed: KeyboardInterrupt:", str(error)):
         raise KeyboardInterrupt from None
+
+
+def _refuse_types(result: duckdb.DuckDBPyRelation) -> None:
+    """An error for columns of types that no frame has: Polars panics at them."""
+    for name, type_ in zip(result.columns, map(str, result.types), strict=True):
+        foreign = re.search(r"\b(INTERVAL|UNION)\b", type_)
+        if foreign is not None:
+            raise QueryError(f"{name} is {type_}, which no table can hold; CAST({name} AS VARCHAR) makes it text")
+
+
+def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
+    """The answer, or an error for dates that no calendar has, infinite ones too: Polars panics when it shows them."""
+    for column in answer:
+        per_day = _PER_DAY.get(getattr(column.dtype, "time_unit", None))
+        if per_day is not None and column.dtype in (pl.Date, pl.Datetime):
+            days = column.to_physical() // per_day
+            if not days.is_between(_FIRST_DAY, _LAST_DAY).all():
+                what = f"{column.name} has dates outside the years 1 to 9999"
+                raise QueryError(f"{what}; CAST({column.name} AS VARCHAR) makes them text")
+    return answer
 
 
 def _hint(message: str, sql: str) -> str:

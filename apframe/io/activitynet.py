@@ -195,10 +195,15 @@ def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:
     if not nodes:
         return pl.DataFrame({"category_id": sorted(labels)}, {"category_id": pl.String}).with_columns(name="category_id")
     if not isinstance(nodes, list) or not all(
-        isinstance(node, dict) and isinstance(node.get("nodeName"), str) and isinstance(node.get("nodeId"), int | str)
+        isinstance(node, dict)
+        and isinstance(node.get("nodeName"), str)
+        and isinstance(node.get("nodeId"), int | str)
+        and isinstance(node.get("parentId"), int | str | None)
         for node in nodes
     ):
-        raise FormatError(f"{path}: the taxonomy is not a list of nodes with nodeId and nodeName; correct it, or remove it")
+        raise FormatError(
+            f"{path}: the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct it, or remove it"
+        )
     names = {node["nodeId"]: node["nodeName"] for node in nodes}
     parents = [node["parentId"] for node in nodes if node.get("parentId") is not None]
     unknown = [parent for parent in dict.fromkeys(parents) if parent not in names]

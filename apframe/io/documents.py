@@ -16,6 +16,7 @@ import polars as pl
 from apframe.exceptions import FormatError, first_line
 from apframe.io.files import decoded, read_unpacked
 
+_DOCTYPE = "<!DOCTYPE"
 _HALF = re.compile(r"\\u[dD][89a-fA-F]")
 # any escape: the halves of a character one after the other, one of them alone, or another
 _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
@@ -59,10 +60,12 @@ def read_xml(path: Path) -> ElementTree.Element:
     Raises
     ------
     FormatError
-        a file that is missing, empty, no XML, or cut off
+        a file that is missing, empty, no XML, or cut off, or that declares a document type: its entities may grow without end
     """
     content = read_unpacked(path)
     _refuse_empty(path, content)
+    if any(_DOCTYPE.encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
+        raise FormatError(f"{path}: declares a document type ({_DOCTYPE} ...), which is not read; remove it")
     try:
         with _uncollected():
             return ElementTree.fromstring(content)

@@ -16,13 +16,32 @@ from apframe.exceptions import FormatError, OutputError
 from apframe.paths import opened
 
 _GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
+_USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The file's bytes, unpacked when it is gzip (told by its content, not its name)."""
+    """The file's bytes, unpacked when it is gzip (told by its content, not its name).
+
+    A file that unpacks to more than 1 GB and 100 times its size is a `FormatError`, before the memory is full: data never
+    do, files that were made to fill a disk do.
+    """
     with reading(path) as file:
         content = file.read()
-        return gzip.decompress(content) if content.startswith(_GZIP) else content
+        return _unpacked(path, content) if content.startswith(_GZIP) else content
+
+
+def _unpacked(path: Path, content: bytes) -> bytes:
+    most, size, parts = max(_USUAL, _MOST * len(content)), 0, []
+    while content:  # a file may have several parts, and zeros after the last
+        unpacker = zlib.decompressobj(wbits=16 + zlib.MAX_WBITS)
+        parts.append(unpacker.decompress(content, most - size + 1))
+        size += len(parts[-1])
+        if size > most:
+            raise FormatError(f"{path}: unpacks to more than {most:,} bytes; unpack it yourself if these are data")
+        if not unpacker.eof:
+            raise EOFError("it ends before its end-of-stream marker")
+        content = unpacker.unused_data.lstrip(b"\0")
+    return b"".join(parts)
 
 
 def is_packed(path: Path) -> bool:

@@ -56,11 +56,9 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
         file_name.alias("file_name"),
         *(pl.col(column).cast(pl.Float64, strict=False) for column in SIZE),
     )
-    wrong = sizes.select(
-        ~pl.all_horizontal(
-            (pl.col(*SIZE) > 0) & pl.col(*SIZE).is_finite() & (pl.col(*SIZE) == pl.col(*SIZE).floor())
-        ).fill_null(False)
-    ).to_series()
+    size = pl.col(*SIZE)
+    is_whole = (size > 0) & (size < 2**31) & (size == size.floor())
+    wrong = sizes.select(~pl.all_horizontal(is_whole).fill_null(False)).to_series()
     if wrong.any():
         which = listed(sizes["image_id"].filter(wrong).to_list())
         raise FormatError(f"{name}: image_width and image_height are no positive whole numbers for the images {which}")

@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
+from apframe.paths import is_utf8
 from apframe.schema import BOX, FLAT_LISTS, TABLES, kind_of, split_boxes
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
@@ -56,6 +57,20 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
         _refuse(table, rows, wrong, problem, remedy)
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
+    try:
+        columns, as_json = _columns(refuse, table, rows, attributes_only)
+        frame = pl.DataFrame(columns)
+    except UnicodeEncodeError:
+        halves = [not is_utf8(json.dumps(row, ensure_ascii=False, default=str)) for row in rows]
+        refuse(halves, "half of a character, a lone surrogate, is in a name or a text")
+        raise
+    return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+
+
+def _columns(
+    refuse: Callable[..., None], table: str, rows: list[Any], attributes_only: bool
+) -> tuple[dict[str, pl.Series], set[str]]:
+    """The columns of `frame_of_rows`, and which of them are JSON text."""
     columns: dict[str, pl.Series] = {}
     as_json = set()
     names = dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows)))
@@ -80,8 +95,7 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
             columns[name] = pl.Series(texts, dtype=pl.String)
             if kind is None:
                 as_json.add(name)
-    frame = pl.DataFrame(columns)
-    return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+    return columns, as_json
 
 
 def refuse_long_names(table: str, names: Iterable[str]) -> None:

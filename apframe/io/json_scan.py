@@ -141,6 +141,8 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
     DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
     make a text column, and a value of another type makes the whole list one for the thorough reader.
     """
+    if any("\0" in name for name in kinds):  # which DuckDB would cut off there
+        return None
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
         return None

@@ -53,8 +53,8 @@ def has_other_types(text: memoryview, *, numbers: Collection[str], ids: Collecti
         called = begin[key] + 1
         length = end[key] - called
         return any(
-            (characters[called[length == len(name), None] + np.arange(len(name))] == list(name.encode())).all(axis=1).any()
-            for name in names
+            (characters[called[length == len(name), None] + np.arange(len(name))] == list(name)).all(axis=1).any()
+            for name in (each.encode(errors="surrogatepass") for each in names)
         )
 
     is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))

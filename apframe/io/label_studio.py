@@ -178,14 +178,17 @@ def _latest(sources: list[dict[str, Any]]) -> dict[str, Any]:
 def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
     """A row for each task: its id (null where none has one), the name of its file, its size, and what else `data` says."""
     ids = [task.get("id") for task in tasks]
-    wrong = [number for number, value in enumerate(ids, start=1) if not isinstance(value, int) or isinstance(value, bool)]
+    wrong = [number for number, value in enumerate(ids, start=1) if type(value) is not int or abs(value) >= 2**63]
     if wrong and any(value is not None for value in ids):
         raise FormatError(f"{path}: the id is no whole number of task {listed(wrong)} of the list; correct it")
     data = [dict(task["data"]) for task in tasks]
     names = [_file_name(address) if isinstance(address := _take_address(row), str) else None for row in data]
     columns = {name: [row.get(name) for row in data] for name in dict.fromkeys(key for row in data for key in row)}
     sizes = {name: columns.pop(name, [None] * len(data)) for name in SIZE}
-    sizes = {name: [value if isinstance(value, int) else None for value in values] for name, values in sizes.items()}
+    sizes = {
+        name: [value if type(value) is int and abs(value) < 2**31 else None for value in values]
+        for name, values in sizes.items()
+    }
     images = pl.DataFrame({"image_id": ids, "file_name": names, **sizes}, schema=_IMAGE)
     return images.with_columns(_of_json(name + _CLASH * (name in _TAKEN), values) for name, values in columns.items())
 

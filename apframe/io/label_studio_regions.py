@@ -19,6 +19,7 @@ from apframe.schema import BOX, SIZE, refuse_rows
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it
 _NEAR = 1e-9
+_TOO_LARGE = 2**31  # for the side of an image
 
 
 def read_regions(
@@ -36,11 +37,11 @@ def read_regions(
     """
     numbers, labels, regions, values = [], [], [], []
     for number, source in enumerate(sources):
-        labelled = {region.get("id") for region in source["result"] if region.get("type") in _LABELS}
+        labelled = {str(region.get("id")) for region in source["result"] if region.get("type") in _LABELS}
         for region in source["result"]:
             kind, value = region.get("type"), region.get("value")
             if kind not in _LABELS:
-                if not (kind in _UNLABELLED and region.get("id") in labelled):
+                if not (kind in _UNLABELLED and str(region.get("id")) in labelled):
                     left_out[str(kind)] += 1
                 continue
             own = value.get(kind, []) if isinstance(value, dict) else None
@@ -69,6 +70,8 @@ def read_regions(
         if needed is not None and None in given:
             refuse([value is None and need for value, need in zip(given, needed, strict=True)], f"{name} is missing")
         numbers = pl.Series(name, given, dtype=pl.Float64)
+        if name.startswith("original") and (numbers.abs() >= _TOO_LARGE).any():
+            refuse((numbers.abs() >= _TOO_LARGE).fill_null(False).to_list(), f"{name} is no number of pixels")
         if name in ("width", "height") and (numbers < 0).any():
             refuse((numbers < 0).fill_null(False).to_list(), f"{name} is negative")
         return numbers

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
@@ -96,8 +96,8 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     lacking = {"kind", "tables", *needed} - set(manifest)
     if lacking:
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
-    if not isinstance(manifest["tables"], dict):
-        raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
+    if problem := damage(manifest):
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, {problem}; evaluate again")
     gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
@@ -108,6 +108,7 @@ def read_table(folder: str | Path, name: str) -> pl.DataFrame:
     """One table of the set."""
     path = Path(folder) / f"{name}.parquet"
     with _as_format_error(path):
+        _refuse_another(path, name)
         return read_parquet(path)
 
 
@@ -115,9 +116,77 @@ def scan_table(folder: str | Path, name: str) -> pl.LazyFrame:
     """The same table as a plan that reads it when collected. Its footer is looked at here, so that a damaged file is told."""
     path = Path(folder) / f"{name}.parquet"
     with _as_format_error(path):
+        _refuse_another(path, name)
         table = scan_parquet(path)
         table.collect_schema()
         return table
+
+
+def damage(manifest: Mapping[str, Any]) -> str | None:
+    """What is wrong with the values in a manifest, or beside the tables of a data set; None if nothing is.
+
+    >>> damage({"json_columns": [["images", "a"]]}), damage({"json_columns": [7]})
+    (None, 'json_columns is not a list of pairs of texts')
+    """
+    for name, (kind, of_items, what) in _VALUES.items():
+        value: Any = manifest.get(name, kind())
+        items = list(value.values()) if isinstance(value, dict) else value
+        if not isinstance(value, kind) or not of_items(items):
+            return f"{name} is not {what}"
+    return None
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def _are_pairs(values: list[Any]) -> bool:
+    return all(isinstance(each, list) and [type(part) for part in each] == [str, str] for each in values)
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(type(each) is int and abs(each) < 2**63 for each in values)
+
+
+def _are_ids(values: list[Any]) -> bool:
+    return _are_texts(values) or _are_numbers(values)
+
+
+_VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a manifest: what they are, and what is in them
+    "category_ids": (list, _are_ids, "a list of numbers or of texts"),
+    "conditions": (list, _are_texts, "a list of texts"),
+    "inputs": (dict, _are_texts, "an object of texts"),
+    "json_columns": (list, _are_pairs, "a list of pairs of texts"),
+    "measures": (list, _are_texts, "a list of texts"),
+    "options": (dict, lambda _: True, "an object"),
+    "other_sections": (dict, lambda _: True, "an object"),
+    "tables": (dict, _are_numbers, "an object of names and numbers of rows"),
+}
+
+
+def _refuse_another(path: Path, name: str) -> None:
+    """An error where the footer says that the file holds another table."""
+    with path.open("rb") as file:
+        said = pl.read_parquet_metadata(file).get("apframe.table", name)
+    if said != name:
+        raise FormatError(f"{path}: holds the table {said}; evaluate again")
+
+
+def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """An error where a table of a set is not as it was written: it lacks one of these columns, or has it of another type.
+
+    `columns` says the types, by table and column; None: any. Tables of which it says nothing may have any columns.
+    """
+    for name, expected in columns.items():
+        if name not in tables:
+            raise FormatError(f"{folder}: {MANIFEST} has no table {name}; evaluate again")
+        lacking = [column for column in expected if column not in tables[name]]
+        if lacking:
+            raise FormatError(f"{Path(folder) / name}.parquet: no column {', '.join(lacking)}; evaluate again")
+        for column, dtype in expected.items():
+            if dtype is not None and tables[name][column] != dtype:
+                problem = f"{column} is {tables[name][column]}, not {dtype}"
+                raise FormatError(f"{Path(folder) / name}.parquet: {problem}; evaluate again")
 
 
 def content_hash(frame: pl.DataFrame) -> str:

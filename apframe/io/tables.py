@@ -13,9 +13,9 @@ from apframe.exceptions import FormatError, first_line, listed
 from apframe.io.documents import read_json
 from apframe.io.files import reading, write_text
 from apframe.io.format import ANY, Format
-from apframe.io.parquet import MANIFEST
-from apframe.paths import is_file, is_folder, literal
-from apframe.schema import GROUND_TRUTH, TABLES, Dataset
+from apframe.io.parquet import MANIFEST, damage
+from apframe.paths import is_file, is_folder, literal, parquet_of
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
 
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 
@@ -119,7 +119,7 @@ class Parquet(_Tables):
     endings = (".parquet",)
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
-        return pl.read_parquet(file)
+        return parquet_of(file)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         frame.write_parquet(literal(path), compression="zstd")
@@ -135,9 +135,15 @@ class Arrow(_Tables):
     endings = (".arrow", ".feather", ".ipc")
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
-        is_stream = file.read(6) != b"ARROW1"
-        file.seek(0)
-        return pl.read_ipc_stream(file.read()) if is_stream else pl.read_ipc(file)
+        import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+
+        content = file.read()
+        try:
+            table = (pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream)(content).read_all()
+            table.validate(full=True)
+        except (pa.ArrowException, ValueError) as error:
+            raise pl.exceptions.ComputeError(first_line(error)) from error
+        return from_arrow_stream(table)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         frame.write_ipc(literal(path), compression="zstd")
@@ -145,4 +151,8 @@ class Arrow(_Tables):
 
 def _beside(path: Path) -> dict[str, Any]:
     content = read_json(path)
-    return content if isinstance(content, dict) else {}
+    if not isinstance(content, dict):
+        return {}
+    if problem := damage(content):
+        raise FormatError(f"{path}: {problem}; correct or remove the file")
+    return content

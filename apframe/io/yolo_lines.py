@@ -76,7 +76,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
         **{"score": pl.col("numbers").list.last()} if has_score else {},
     )
     category_id, coordinates = split["category_id"], _coordinates(split["fractions"], keypoints)
-    wrong = (category_id < 0) | (category_id != category_id.floor())
+    wrong = (category_id < 0) | (category_id != category_id.floor()) | (category_id >= 2**53)
     refuse_lines(paths, lines, wrong, "class is not a whole number from 0")
     sides = numbers.list.slice(3, 2)
     negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))

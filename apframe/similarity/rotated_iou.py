@@ -21,6 +21,8 @@ _HULL = ["left", "top", "right", "bottom", "size"]
 _BLOCK = 1 << 14  # pairs at a time
 _SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, with some room
 
+_FARTHEST = 1e150  # the product of two such numbers is still finite
+
 
 @dataclass(frozen=True)
 class RotatedIoU(Similarity):
@@ -149,6 +151,10 @@ def _given_corners(table: str, frame: pl.DataFrame) -> Array:
     corners = frame["corners"].explode().cast(pl.Float64).to_numpy().reshape(-1, 4, 2)
     broken = pl.Series(~np.isfinite(corners).all(axis=(1, 2)))
     refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
+    far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
+    refuse_rows(
+        table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, of which no area can be computed", "correct it"
+    )
     turns = _turns(corners)
     edges = np.roll(corners, -1, axis=1) - corners
     slack = _SINGLE * abs(corners).max(axis=(1, 2)) * abs(edges).max(axis=(1, 2))

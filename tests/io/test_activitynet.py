@@ -295,7 +295,7 @@ BAD = {
     "a subset that is a number": (changed(lambda database: database["v_d"].update({"subset": 1})),
                                   "a subset that is no text in the video 'v_d'; correct the file"),
     "a taxonomy of texts": (TRUTH | {"taxonomy": ["Archery"]},
-                            "the taxonomy is not a list of nodes with nodeId and nodeName; correct it, or remove it"),
+                            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct it, or remove it"),
     "a node without its parent": (TRUTH | {"taxonomy": TAXONOMY[2:]},
                                   "the taxonomy has no nodeId 3, which is a parentId there; correct it"),
 }  # fmt: skip

@@ -200,7 +200,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         lambda at: edit_manifest(at, schema_version=5),
         "written with schema version 5, this apframe reads 4; update apframe$",
     ),
-    "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is no object of names and numbers"),
+    "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is not an object of names and numbers"),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
     "damaged file": (lambda at: (at / "images.parquet").write_bytes(b"PAR1 no PAR1"), r"images\.parquet: cannot be read as"),
     "cut file": (

@@ -1,0 +1,60 @@
+"""Mutated files of every format: whatever they hold, a command ends with one line and exit code 1 or 2, or with its answer.
+
+The cases of a format are numbered from 0. Each is made with `random.Random(f"{format} {number}")`, so that it is the same in
+every run. A failure names the format and the number: `run("coco", [17], folder)` runs that case alone. There are 200 cases for
+each format in `make test`, 5,000 in `make test-full` (APFRAME_CASES).
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+import pytest
+
+from tests.fuzz.commands import CASES, report, run_cases
+from tests.fuzz.valid_sets import IOU_TYPES, SHAPES, write_valid
+
+_PROTOCOLS = {
+    "coco": ("coco",), "lvis": ("lvis",), "voc": ("voc2007", "voc2012"),
+    "open_images": ("open_images", "open_images_challenge"), "dota": ("dota",), "activitynet": ("activitynet",),
+    "yolo": ("coco", "proposals"),
+}  # fmt: skip
+
+
+def commands(name: str, shape: str, truth: str, found: str) -> list[list[str]]:
+    """What is run on the files in turn."""
+    gt, dt = ["--gt-format", name], ["--dt-format", name]
+    others = [other for other in SHAPES if other != name]
+    chosen: list[list[str]] = []
+    for place, other in enumerate(others):
+        protocol = _PROTOCOLS.get(name, ("coco", "voc2012"))[place % len(_PROTOCOLS.get(name, ("", "")))]
+        protocol = {"corners": "dota", "angle": "dota", "interval": "activitynet"}.get(shape, protocol)
+        compared = ["--iou-type", IOU_TYPES[shape]] if shape in IOU_TYPES and place % 2 else []
+        compared = [] if protocol not in ("coco", "lvis") else compared
+        by = ["--by", ("name", "scene", "weather", "supercategory")[place % 4], "--csv"] if place % 3 == 0 else []
+        chosen += [
+            ["eval", truth, found, *gt, *dt, "--protocol", protocol, *compared, *by],
+            ["eval", truth, found, "--out", "{}/out", "--drop-unknown-images"],
+            ["check", truth, found, *gt, *dt],
+            ["convert", truth, "{}/out", "--to", other, "--from", name],
+            ["convert", found, "{}/out", "--to", other, "--from", name, "--results-of", truth, *gt],
+            ["convert", found, "{}/out", "--to", other],
+        ]
+    return chosen
+
+
+@pytest.mark.parametrize("name", SHAPES)
+def test_mutated_files(name: str, tmp_path: Path) -> None:
+    problems = run(name, range(CASES), tmp_path)
+    assert not problems, report(problems, CASES)
+
+
+def run(name: str, numbers: Sequence[int], folder: Path) -> list[str]:
+    """The problems of these cases of a format, in a new folder."""
+    sets = []
+    for shape in SHAPES[name]:
+        (folder / shape).mkdir()
+        truth, found = write_valid(name, shape, folder / shape)
+        sets.append((folder / shape, commands(name, shape, f"{{}}/{truth.name}", f"{{}}/{found.name}")))
+    return run_cases(name, numbers, sets, folder)
