@@ -1,10 +1,10 @@
-# Two commands for a fresh machine with Python (3.11 or later) and make: `make demo` and `make test`.
+# Two commands for a fresh machine with Python (3.11 or later) and make: `make demo` and `make test`. CI runs `make test-slow` too.
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 60
 
-.PHONY: demo test test-full bench sample notebooks clean
+.PHONY: demo test test-slow test-full bench sample notebooks clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -16,7 +16,11 @@ test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto
+	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
+
+# what needs signals, subprocesses, a full disk or thousands of cases: killed writers, two writers and a reader, a disk of 1 MB
+test-slow: .venv/installed-test
+	$(BIN)/python -m pytest -q -n auto -m slow tests
 
 # the same tests with at least 1,000 generated data sets for each comparison with pycocotools
 test-full:
