@@ -36,6 +36,7 @@ if TYPE_CHECKING:
 
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
+NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 
 
 def evaluate(
@@ -572,23 +573,29 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
 
     Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
-    again; everything else, slices too, is computed from the tables.
+    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
+    one is written to the folder, tables that were not read before are a FormatError.
 
     Raises
     ------
     FormatError
         not such a folder, of another schema version, or incomplete
     """
-    manifest = read_manifest(folder, DETECTION, ["protocol", "inputs", "category_ids", "json_columns", "conditions"])
+    return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
+
+
+def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
+    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    set_id = manifest.get("set_id")
     try:
         protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
-    stored = {name: scan_table(folder, name) for name in manifest["tables"]}
+    stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
 
     def read_inputs() -> Inputs:
         images, categories, annotations, detections = (
-            read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
+            read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
         )
         dataset = Dataset(images, categories, annotations)
         dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}

@@ -285,7 +285,7 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
         not such a folder, of another schema version, or incomplete
     """
     manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
-    read = {name: read_table(folder, name) for name in manifest["tables"]}
+    read = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}
     if "run" in read["per_query"].columns:

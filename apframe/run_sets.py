@@ -19,7 +19,7 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe import sql
-from apframe.evaluation import Evaluation, read_evaluation
+from apframe.evaluation import NEEDED, Evaluation, stored_evaluation
 from apframe.exceptions import (
     ColumnError,
     FormatError,
@@ -29,7 +29,9 @@ from apframe.exceptions import (
     did_you_mean,
     first_line,
     listed,
+    reason,
 )
+from apframe.io.files import finish_replacing_in, reading
 from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
 from apframe.schema import GROUND_TRUTH
 
@@ -38,7 +40,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation import SliceKey
 
-_NEEDED = (*GROUND_TRUTH, "detections", "summary")
+_TABLES = (*GROUND_TRUTH, "detections", "summary")
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -81,14 +83,15 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
     [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
     """
-    paths, is_pattern = _paths(folders)
+    with reading(str(folders)):
+        paths, is_pattern = _paths(folders)
     kept: dict[Path, dict[str, Any]] = {}
     left_out: list[str] = []
     for path in paths:
         if is_pattern and read_manifest(path)["kind"] == RETRIEVAL:
             left_out.append(str(path))
         else:
-            kept[path] = read_manifest(path, DETECTION, ["created", "versions", "protocol", "category_ids", "inputs"])
+            kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
     if not kept:
         raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
     if left_out:
@@ -117,10 +120,11 @@ class _Run:
     data: str
     heights: dict[str, int]
     version: str
+    manifest: Mapping[str, Any]
 
     @classmethod
     def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> _Run:
-        lacking = [table for table in _NEEDED if table not in manifest["tables"]]
+        lacking = [table for table in _TABLES if table not in manifest["tables"]]
         if lacking:
             raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
         try:
@@ -137,6 +141,7 @@ class _Run:
                 data=hashlib.sha256(hashes.encode()).hexdigest(),
                 heights={table: int(height) for table, height in manifest["tables"].items()},
                 version=str(manifest["versions"]["apframe"]),
+                manifest=manifest,
             )
         except (TypeError, KeyError, ValueError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
@@ -195,7 +200,7 @@ class RunSets:
         try:
             return self.tables["summary"].select("run", "metric", "value").collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            what = first_line(error)
+            what = reason(error)
             raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
 
     def leaderboard(self, sort_by: str = "AP") -> pl.DataFrame:
@@ -255,7 +260,7 @@ class RunSets:
         """
         if run not in self._runs:
             raise ParameterError(f"no run {run!r}{did_you_mean(str(run), list(self._runs))}")
-        return read_evaluation(self._runs[run].path)
+        return stored_evaluation(self._runs[run].path, self._runs[run].manifest)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -295,7 +300,11 @@ class _Tables(Mapping[str, pl.LazyFrame]):
         return f"tables: {', '.join(self._names)}"
 
     def _concatenated(self, name: str) -> pl.LazyFrame:
-        parts = {run.name: scan_table(run.path, name) for run in self._runs.values() if name in run.heights}
+        parts = {
+            run.name: scan_table(run.path, name, run.manifest.get("set_id"))
+            for run in self._runs.values()
+            if name in run.heights
+        }
         _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
         named = [
             table.with_columns(cs.enum().cast(pl.String))
@@ -341,6 +350,9 @@ def _paths(folders: Any) -> tuple[list[Path], bool]:
 
 def _matching(pattern: str) -> list[Path]:
     """The folders that a pattern matches, without those that only lead to others of them."""
+    places = glob.glob(os.path.dirname(pattern) or ".", recursive=True)  # noqa: PTH120, PTH207
+    for folder in [*places, *(glob.glob(pattern, recursive=True) if "**" in pattern else [])]:  # noqa: PTH207
+        finish_replacing_in(Path(folder))
     # not Path.glob: hidden folders, in which sets are being written, must not match
     found = sorted({Path(match) for match in glob.glob(pattern, recursive=True)})  # noqa: PTH207
     folders = [path for path in found if path.is_dir()]

@@ -22,8 +22,8 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import OutputError, ParameterError, QueryError, first_line
-from apframe.io.files import folder_beside
+from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, reason
+from apframe.io.files import replacing, writing
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -116,6 +116,8 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         with DuckDB's own message in one line, and the names of the tables
     ParameterError
         the query is no text
+    FormatError
+        a stored table cannot be read, or another evaluation has been written in its place
     KeyboardInterrupt
         Ctrl-C while DuckDB was at work, which calls it a RuntimeError
 
@@ -141,6 +143,9 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         raise KeyboardInterrupt from None
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
+        unread = re.search(r"\bFormatError: (.*)", message)
+        if unread is not None:  # from reading a stored table, on its way through DuckDB
+            raise FormatError(unread[1]) from None
         message += _hint(message, sql)
         try:
             names = ", ".join(columns_of_tables(connection))
@@ -194,18 +199,19 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
 
     path = Path(path).resolve()
     refuse_foreign_file(path)
-    try:
-        with folder_beside(path) as work:
-            with duckdb.connect(work / path.name) as connection:
+    with replacing(path) as part:
+        try:
+            with duckdb.connect(part) as connection:
                 connection.execute(_macro())
                 for name, table in tables.items():
                     _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
                 connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
-            (work / path.name).replace(path)
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
-    except (OSError, duckdb.Error, pl.exceptions.PolarsError) as error:
-        message = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise OutputError(f"{path}: cannot be written ({message})") from error
+                connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
+            refuse_foreign_file(path)  # that came there since
+        except duckdb.Error as error:
+            raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+    with writing(path):
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
 
 
 def refuse_foreign_file(path: str | Path) -> None:
@@ -213,8 +219,9 @@ def refuse_foreign_file(path: str | Path) -> None:
     import duckdb
 
     path = Path(path).resolve()
-    if not path.exists():
-        return
+    with writing(path):
+        if not path.exists():
+            return
     if path.is_dir():
         raise OutputError(f"{path}: this is a folder; name a file")
     remedy = "name another file"
@@ -228,10 +235,9 @@ def refuse_foreign_file(path: str | Path) -> None:
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # it has no such table, or one with other columns
     except duckdb.Error as error:
-        message = first_line(error)
-        raise OutputError(f"{path}: is open elsewhere, or damaged ({message}); close it, or {remedy}") from None
+        raise OutputError(f"{path}: is open elsewhere, or damaged ({reason(error)}); close it, or {remedy}") from None
     except OSError as error:
-        raise OutputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+        raise OutputError(f"{path}: cannot be read ({reason(error)}); {remedy}") from None
     raise OutputError(f"{path}: is there already and is not a database that apframe wrote; {remedy}")
 
 

@@ -429,3 +429,27 @@ def test_runs_of_one_data_and_protocol_give_no_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(scan_runs(tmp_path / "*")) == 2
+
+
+def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> None:
+    write(tmp_path / "a", 8), write(tmp_path / "b", 8)
+    runs = scan_runs([tmp_path / "a", tmp_path / "b"])
+    plan = runs.tables["detections"]
+    write(tmp_path / "b", 6)
+    for ask in (lambda: runs.summary, lambda: runs.evaluation("b"), lambda: runs.sql("FROM detections"), plan.collect):
+        with pytest.raises(
+            FormatError, match=r"b: another evaluation was written there while this one was being read; read it"
+        ):
+            ask()
+    assert runs.evaluation("a").detections["width"].to_list() == [8]
+
+
+@pytest.mark.parametrize("pattern", ["runs/*", "runs/a*", "*/a", "**"])
+def test_a_pattern_matches_a_run_whose_writer_was_killed_in_its_swap(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "runs" / "b"), write(tmp_path / "runs" / "ab")
+    left = tmp_path / "runs" / ".a.0123abcd.part"
+    write(left / "new" / "a"), write(left / "earlier")
+    assert "a" in scan_runs(pattern).runs["run"].to_list()

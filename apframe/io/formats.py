@@ -16,7 +16,7 @@ from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import folder_beside, read_head
+from apframe.io.files import finish_replacing, read_head, reading, replacing, writing
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -96,7 +96,8 @@ def read_dataset(
         refuse_options(format=format, split=split, image_sizes=image_sizes)
         return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
     chosen = choose_format(source, format, "dataset")
-    return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
+    with reading(source):
+        return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
 
 def read_results(
@@ -141,7 +142,9 @@ def read_raw_results(
     """
     if isinstance(source, (str, Path)):
         chosen = choose_format(source, format, "results", option)
-        found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
+        known = dataset() if chosen.fractions else None
+        with reading(source):
+            found: Any = chosen.read_results(Path(source), known)
     else:
         refuse_options(**{option: format})
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
@@ -253,7 +256,12 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     path = Path(source)
     if not str(source):
         raise FormatError("the path is empty; name a file or folder")
-    if not path.exists():
+    with reading(path):
+        return _choose_format(path, name, role, option)
+
+
+def _choose_format(path: Path, name: str | None, role: str, option: str) -> Format:
+    if not finish_replacing(path.resolve()):
         raise FormatError(f"{path}: there is no such file or folder")
     kind = "folder" if path.is_dir() else "file"
     if name is not None:
@@ -325,17 +333,17 @@ def refuse_options(**options: Any) -> None:
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
+    with writing(path):
+        _refuse_existing(path, kind)
+    with replacing(path.resolve()) as part:  # a link to an empty folder stays one
+        write(part)
+        _refuse_existing(path, kind)  # what came there since
+
+
+def _refuse_existing(path: Path, kind: str) -> None:
     if path.is_dir() and kind == "file":
         raise OutputError(f"{path}: this is a folder; name a file")
     if path.is_dir() and any(path.iterdir()):
         raise OutputError(f"{path}: is not empty; name a new folder")
     if not path.is_dir() and (path.exists() or path.is_symlink()):
         raise OutputError(f"{path}: there is a file already; remove it or name another")
-    try:
-        target = path.resolve()  # a link to an empty folder stays one
-        with folder_beside(target) as work:
-            part = work / target.name
-            write(part)
-            part.replace(target)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error

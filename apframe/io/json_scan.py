@@ -15,6 +15,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
+from apframe.io.files import new_folder
 from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box
 from apframe.schema import TABLES, from_arrow_stream
 
@@ -136,13 +137,13 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
     import duckdb  # reading JSON needs it, `import apframe` does not
 
     types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
-    with tempfile.TemporaryDirectory() as folder:
-        try:
-            paths = _write_parts(text, Path(folder))
+    try:
+        with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
+            paths = _write_parts(text, folder)
             frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
-        # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
-        except (duckdb.Error, pl.exceptions.PolarsError, OSError):
-            return None
+    # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError):
+        return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
 

@@ -8,13 +8,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from uuid import uuid4
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, first_line
+from apframe.exceptions import FormatError, OutputError, reason
 from apframe.io.documents import read_json
-from apframe.io.files import folder_beside, write_text
+from apframe.io.files import finish_replacing, reading, replacing, write_text, writing
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
@@ -25,12 +26,11 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
     """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
 
     The footer of every file says what it is, wherever it is copied: `apframe.table`, `apframe.schema_version`,
-    `apframe.kind`, and `apframe.manifest`, the manifest as JSON without the numbers of rows. Lazy tables are computed on the
-    way into their files.
+    `apframe.kind`, `apframe.manifest`, the manifest as JSON without the numbers of rows, and `apframe.set_id`: 32 random
+    digits, new for each write, which are in the manifest too and tell files of this write from those of another. Lazy tables
+    are computed on the way into their files.
 
-    All is written beside it first. An earlier set at the same place is then moved aside, the new one takes its place, and the
-    earlier one is removed: whoever reads in the moment between the two moves finds none. A folder that holds anything else
-    is left alone.
+    An earlier set at the same place is replaced as a whole, see `replacing`. A folder that holds anything else is left alone.
 
     Raises
     ------
@@ -38,30 +38,23 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
         the folder holds something else, is a file, or cannot be written
     """
     folder = Path(folder).resolve()
-    try:
-        refuse_foreign(folder, manifest["kind"])
-        with folder_beside(folder) as work:
-            part = work / "new"
-            part.mkdir()
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
-            contents: dict[str, Any] = head | dict(manifest)
-            footer = {
-                "apframe.schema_version": str(SCHEMA_VERSION),
-                "apframe.kind": contents["kind"],
-                "apframe.manifest": json.dumps(contents),
-            }
-            heights = {
-                name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name})
-                for name, table in tables.items()
-            }
-            write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
-            _replace(folder, part, work / "earlier")
-    except OutputError:
-        raise
-    except (OSError, pl.exceptions.PolarsError) as error:
-        what = getattr(error, "strerror", None) or first_line(error)
-        raise OutputError(f"{folder}: cannot be written ({what})") from error
+    refuse_foreign(folder, manifest["kind"])
+    with replacing(folder) as part:
+        part.mkdir()
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
+        contents: dict[str, Any] = head | {"set_id": uuid4().hex} | dict(manifest)
+        footer = {
+            "apframe.set_id": contents["set_id"],
+            "apframe.schema_version": str(SCHEMA_VERSION),
+            "apframe.kind": contents["kind"],
+            "apframe.manifest": json.dumps(contents),
+        }
+        heights = {
+            name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
+        }
+        write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
+        refuse_foreign(folder, contents["kind"])  # that came there since
 
 
 def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
@@ -72,7 +65,12 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     FormatError
         there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
     """
-    folder = Path(folder)
+    with reading(folder):
+        return _read_manifest(Path(folder), kind, needed)
+
+
+def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dict[str, Any]:
+    finish_replacing(folder.resolve())
     if folder.is_file():
         remedy = "name the folder that was written (a .duckdb file is opened with DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
@@ -98,24 +96,62 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
         raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
     if gone:
+        _refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
     return manifest
 
 
-def read_table(folder: str | Path, name: str) -> pl.DataFrame:
-    """One table of the set."""
-    path = Path(folder) / f"{name}.parquet"
-    with _as_format_error(path):
-        return pl.read_parquet(path, glob=False, hive_partitioning=False)  # a folder may be called run[1] or lr=0.1
+def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
+    """One table of the set that has this id.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read, or belongs to another set, which has been written there since
+    """
+    with _opened(Path(folder), name, set_id) as file:
+        return pl.read_parquet(file)
 
 
-def scan_table(folder: str | Path, name: str) -> pl.LazyFrame:
-    """The same table as a plan that reads it when collected. Its footer is looked at here, so that a damaged file is told."""
-    path = Path(folder) / f"{name}.parquet"
-    with _as_format_error(path):
-        table = pl.scan_parquet(path, glob=False, hive_partitioning=False)
-        table.collect_schema()
-        return table
+def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
+    """The same table as a plan that reads it when collected, and raises the same errors then.
+
+    Its footer is looked at here too, so that a damaged file is told.
+    """
+    at = Path(folder).absolute()
+
+    def scan() -> pl.LazyFrame:
+        with _opened(at, name, set_id) as file:
+            return pl.scan_parquet(file)  # which keeps it open until it has read it
+
+    with _opened(at, name, set_id) as file:
+        schema = pl.read_parquet_schema(file)
+    return pl.defer(scan, schema=schema)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
+    """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
+    path = folder / f"{name}.parquet"
+    try:
+        with path.open("rb") as file:
+            is_of_set = pl.read_parquet_metadata(file).get("apframe.set_id") == set_id
+            if is_of_set:
+                file.seek(0)
+                yield file
+    except (OSError, pl.exceptions.PolarsError) as error:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: cannot be read as Parquet ({reason(error)}); evaluate again") from error
+    if not is_of_set:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: belongs to another evaluation than {MANIFEST}; evaluate again")
+
+
+def _refuse_replaced(folder: Path, set_id: str | None) -> None:
+    """An error if the folder no longer holds the set that has this id."""
+    manifest = _manifest(folder)
+    if manifest is not None and manifest.get("set_id") != set_id:
+        raise FormatError(f"{folder}: another evaluation was written there while this one was being read; read it again")
 
 
 def content_hash(frame: pl.DataFrame) -> str:
@@ -183,15 +219,6 @@ def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str
     return int(pl.scan_parquet(path, glob=False, hive_partitioning=False).select(pl.len()).collect().item())
 
 
-@contextmanager
-def _as_format_error(path: Path) -> Iterator[None]:
-    """What Polars says of a file that cannot be read, as the error of a bad file."""
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise FormatError(f"{path}: cannot be read as Parquet ({first_line(error)}); evaluate again") from error
-
-
 def _versions() -> dict[str, str]:
     from importlib.metadata import version  # takes longer to import than a small evaluation to run
 
@@ -199,22 +226,30 @@ def _versions() -> dict[str, str]:
 
 
 def _manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        manifest = read_json(folder / MANIFEST)
-    except FormatError:
-        return None
-    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+    """The manifest of a set; None if there is none."""
+    for _ in range(10):  # if another process takes it away, it puts another one there at once
+        try:
+            manifest = read_json(folder / MANIFEST)
+            return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+        except FormatError:
+            if not finish_replacing(folder.resolve()):
+                break
+    return None
 
 
 def refuse_foreign(folder: str | Path, kind: str) -> None:
     """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
-    folder = Path(folder).resolve()
+    with writing(folder):
+        _refuse_foreign(Path(folder).resolve(), kind)
+
+
+def _refuse_foreign(folder: Path, kind: str) -> None:
     if folder == folder.parent:
         raise OutputError(f"{folder}: name a folder of its own")
-    if folder.exists() and not folder.is_dir():
-        raise OutputError(f"{folder}: this is a file; name a folder")
-    if not folder.is_dir():
+    if not finish_replacing(folder):
         return
+    if not folder.is_dir():
+        raise OutputError(f"{folder}: this is a file; name a folder")
     manifest = _manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
@@ -223,15 +258,3 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:
         raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")
-
-
-def _replace(folder: Path, part: Path, earlier: Path) -> None:
-    """Put the finished part in the folder's place; the earlier one stays until then."""
-    if folder.exists():
-        folder.rename(earlier)
-    try:
-        part.rename(folder)
-    except BaseException:  # an interruption too must not lose the earlier one
-        if earlier.exists():
-            earlier.rename(folder)
-        raise
