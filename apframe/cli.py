@@ -16,6 +16,7 @@ import typer
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
+from apframe.io.files import reading
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
 from apframe.protocols.protocol import MATCHINGS
@@ -378,7 +379,9 @@ def query_evaluation(
 
 def _read_any(folder: str) -> Any:
     """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
-    if set("*?[") & set(folder) and not Path(folder).exists():
+    with reading(folder):
+        is_pattern = bool(set("*?[") & set(folder)) and not Path(folder).exists()
+    if is_pattern:
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 

@@ -13,6 +13,7 @@ from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_er
 from apframe.exceptions import ColumnError, RowError
 from apframe.io.coco import Coco, read_result_columns, tables_of_json
 from apframe.io.documents import read_json
+from apframe.io.files import reading
 from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
@@ -75,7 +76,8 @@ def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes:
     if isinstance(source, (str, Path)):
         path, chosen = Path(source), choose_format(source, format, "dataset")
         try:
-            return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
+            with reading(path):
+                return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
         except RowError:
             if not isinstance(chosen, Coco):
                 raise

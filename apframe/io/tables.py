@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import FormatError, first_line, listed
+from apframe.exceptions import FormatError, listed, reason
 from apframe.io.documents import read_json
 from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
@@ -91,7 +91,7 @@ class _Tables(Format):
         try:
             return self._take(path)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{path}: cannot be read as {self.kind} ({first_line(error)})") from error
+            raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
         found = self._files(folder, table)

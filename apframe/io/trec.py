@@ -10,8 +10,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, first_line, listed
-from apframe.io.files import decoded, is_packed, read_unpacked
+from apframe.exceptions import ColumnError, FormatError, first_line, listed, reason
+from apframe.io.files import decoded, is_packed, read_unpacked, reading
 from apframe.schema import canonical, refuse_equal_pairs
 
 _QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
@@ -82,13 +82,14 @@ def read_queries(source: Any) -> pl.DataFrame:
         try:
             source = pl.read_csv(source, schema_overrides={"query_id": pl.String})
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{source}: cannot be read as CSV ({first_line(error)})") from error
+            raise FormatError(f"{source}: cannot be read as CSV ({reason(error)})") from error
     return canonical("queries", source)
 
 
 def _columns(table: str, source: Any, fields: Sequence[str]) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
-        return _read_text(Path(source), fields)
+        with reading(source):
+            return _read_text(Path(source), fields)
     if isinstance(source, dict) and source and all(isinstance(value, dict) for value in source.values()):
         return _from_nested(table, source, "relevance" if table == "judgements" else "score")
     return source
