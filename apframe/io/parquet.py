@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
@@ -13,7 +14,7 @@ from uuid import uuid4
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, reason
+from apframe.exceptions import FormatError, OutputError, listed, reason
 from apframe.io.documents import read_json
 from apframe.io.files import finish_replacing, reading, replacing, write_text, writing
 
@@ -94,6 +95,9 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
         raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
     if not isinstance(manifest["tables"], dict):
         raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
+    strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
+    if strange:  # which may be paths, such as ../../secret
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, no table is called {listed(strange)}; evaluate again")
     gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
     if gone:
         _refuse_replaced(folder, manifest.get("set_id"))

@@ -365,6 +365,18 @@ def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:
         apf.read_evaluation(tmp_path / "run")
 
 
+@pytest.mark.parametrize("name", ["../../secret", "/etc/secret", "..", "a/b", "a\\b", "", "a.b", "c:secret"])
+def test_a_manifest_names_tables_in_its_folder_alone(name: str, tmp_path: Path) -> None:
+    small().write_parquet(tmp_path / "runs" / "run")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "secret.parquet")
+    manifest = tmp_path / "runs" / "run" / "manifest.json"
+    tables = json.loads(manifest.read_text())["tables"]
+    edit_manifest(manifest.parent, tables=tables | {name: 1})
+    with pytest.raises(FormatError, match=r"manifest\.json is damaged, no table is called ") as caught:
+        apf.read_evaluation(manifest.parent)
+    assert repr(name) in str(caught.value)
+
+
 def test_links_to_tables_are_followed(tmp_path: Path) -> None:
     """Download caches keep files elsewhere, and links to them in the folder."""
     small().write_parquet(tmp_path / "cache")
