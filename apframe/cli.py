@@ -18,10 +18,16 @@ import apframe as apf  # whose names are imported when they are used: a command 
 from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
 from apframe.io.files import reading
 from apframe.io.formats import FORMATS, as_format, naming_format
-from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
+from apframe.io.parquet import DETECTION, RETRIEVAL, SCHEMA_VERSION, labels, read_manifest, refuse_foreign
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
+
+JSON_VERSION = 1
+"""Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
+
+Objects have it as `json_version`. Lists have no place for it, so `apframe --version --json` says which version they are of.
+"""
 
 app = typer.Typer(
     no_args_is_help=True, add_completion=False, rich_markup_mode=None,
@@ -55,15 +61,28 @@ JoinByName = Annotated[
         metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
     ),
 ]
+RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option(metavar="lr=.1", help="a tag for it, by which leaderboards select; give it once for each tag"),
+]
 
 
 @app.callback(invoke_without_command=True)
-def about(show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False) -> None:
+def about(
+    show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
+    as_json: Annotated[
+        bool, typer.Option("--json", help="with --version: also those of JSON output and of stored sets")
+    ] = False,
+) -> None:
     """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
+    if as_json and not show_version:
+        raise ParameterError("--json goes with --version here; that of a command stands after its name")
     if show_version:
         from importlib.metadata import version
 
-        print(f"apframe {version('apframe')}")
+        versions = {"apframe": version("apframe"), "json_version": JSON_VERSION, "schema_version": SCHEMA_VERSION}
+        print(json.dumps(versions) if as_json else f"apframe {versions['apframe']}")
         raise typer.Exit
 
 
@@ -89,6 +108,8 @@ def evaluate_files(
         bool, typer.Option("--rules", help="print the rules of the protocol as well; without GT and DT these alone")
     ] = False,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    name: RunName = None,
+    tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         str | None,
@@ -126,6 +147,7 @@ def evaluate_files(
         return
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
+    labelled = _labels(out, name, tag)
     if out is not None:
         refuse_foreign(out, DETECTION)
     with _progress() as say:
@@ -147,11 +169,11 @@ def evaluate_files(
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
-            evaluation.write_parquet(out)
+            evaluation.write_parquet(out, **labelled)
     if rules and not (as_json or as_csv):
         print(evaluation.protocol, end="\n\n")
     if slices is None:
-        print(json.dumps(dict(summary.rows())) if as_json else evaluation)
+        print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}) if as_json else evaluation)
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
@@ -270,6 +292,8 @@ def evaluate_rankings(
         str | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    name: RunName = None,
+    tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
     missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run does not have")] = "skip",
@@ -289,6 +313,7 @@ def evaluate_rankings(
     if by is not None and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     as_measures(measures)  # a wrong name is told before the files are read
+    labelled = _labels(out, name, tag)
     if out is not None:
         refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
@@ -305,7 +330,7 @@ def evaluate_rankings(
         )
         if out is not None:
             say(f"writing {out}")
-            evaluation.write_parquet(out)
+            evaluation.write_parquet(out, **labelled)
     if per_query:
         columns = [name for name in evaluation.per_query.columns if name in ("run", "query_id")]
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
@@ -384,6 +409,41 @@ def _read_any(folder: str) -> Any:
     if is_pattern:
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
+
+
+@app.command("upgrade", short_help="Rewrite stored evaluations of earlier versions.")
+def upgrade_evaluations(
+    folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders that --out wrote")],
+) -> None:
+    """Rewrite stored evaluations that earlier versions of apframe wrote in today's version; their numbers stay.
+
+    Those of this schema version and of the two before it can be read without it.
+    """
+    for folder in folders:
+        done = "rewritten" if apf.upgrade_evaluation(folder) else "is of today's version already"
+        print(f"{folder}: {done}")
+
+
+def _labels(out: Path | None, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
+    """What `write_parquet` takes of --name and --tag; an error if nothing is written."""
+    if out is None and (name is not None or tags):
+        raise ParameterError("--name and --tag are for what is stored: say where with --out")
+    values: dict[str, Any] = {}
+    for tag in tags or ():
+        key, equals, text = tag.partition("=")
+        if not (key and equals) or key in values:
+            raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
+        values[key] = _value(text)
+    return labels(name, values)
+
+
+def _value(text: str) -> str | float | bool:
+    """A flag (true or false), a number if the text is one, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    if re.fullmatch(r"[-+]?[0-9]+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
 
 
 def _words(text: str | None) -> list[str]:

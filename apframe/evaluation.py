@@ -19,7 +19,7 @@ from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
-from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, scan_table, write_tables
+from apframe.io.parquet import DETECTION, input_hash, labels, read_manifest, read_table, scan_table, write_tables
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
@@ -488,7 +488,7 @@ class Evaluation:
         in_parts["thresholds"] = (pipeline.thresholds(pipeline.matches(*at)) for at in grid)
         sql.write_database(path, {**self._tables(), **in_parts})
 
-    def write_parquet(self, folder: str | Path) -> None:
+    def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
         The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
@@ -496,21 +496,34 @@ class Evaluation:
         and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
         tables), by which versions and when.
 
+        Parameters
+        ----------
+        folder
+            the place, the name of which is that of the run in `scan_runs`
+        name
+            another name, as people know the run
+        tags
+            texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
+            `RunSets.leaderboard`, which selects runs by them
+
         Raises
         ------
         OutputError
             the folder holds something else, or cannot be written
+        ParameterError
+            a name or tags that cannot be stored
         """
+        labelled = labels(name, tags)
         results = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
         inputs = {name: table.collect() for name, table in self._input_tables().items()}
         manifest = {
             "kind": DETECTION,
             "protocol": self.protocol.as_dict(),
-            "inputs": {name: content_hash(_canonical_part(name, table)) for name, table in inputs.items()},
+            "inputs": {table: input_hash(table, frame) for table, frame in inputs.items()},
             "category_ids": self._inputs.category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
             "conditions": list(self.conditions),
-        }
+        } | labelled
         write_tables(folder, inputs | results, manifest)
 
     def _input_tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
@@ -579,7 +592,7 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
     """
     return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
 
@@ -603,8 +616,3 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
         return check_inputs(dataset, detections, category_ids, by_category=protocol.by_category)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
-
-
-def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """Without attributes, which no number depends on."""
-    return table.select(column.name for column in TABLES[name] if column.name in table.columns)

@@ -345,7 +345,10 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"pairs\.parquet, metrics\.parquet is missing; evaluate again$",
     ),
     "manifest gone": (lambda at: (at / "manifest.json").unlink(), "not an apframe evaluation"),
-    "earlier version": (lambda at: edit_manifest(at, schema_version=2), "written with schema version 2, this apframe reads 4"),
+    "earlier version": (
+        lambda at: edit_manifest(at, schema_version=1),
+        "written with schema version 1, this apframe reads 2 to 4",
+    ),
     "no hashes": (
         lambda at: edit_manifest(at, inputs={}),
         r"manifest\.json is damaged \(KeyError: 'images'\); evaluate again$",

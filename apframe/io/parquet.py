@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
 import re
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
@@ -14,12 +15,14 @@ from uuid import uuid4
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, listed, reason
+from apframe.exceptions import FormatError, OutputError, ParameterError, listed, reason
 from apframe.io.documents import read_json
 from apframe.io.files import finish_replacing, reading, replacing, write_text, writing
+from apframe.schema import TABLES
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
+OLDEST = SCHEMA_VERSION - 2  # that is read
 DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
 
 
@@ -64,7 +67,8 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     Raises
     ------
     FormatError
-        there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
+        there is no such folder, a file or no such set, it is of a schema version that is too early or later than this one, of
+        another kind, or parts of it are missing
     """
     with reading(folder):
         return _read_manifest(Path(folder), kind, needed)
@@ -85,14 +89,13 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
             raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
     version = manifest.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if not isinstance(version, int) or not OLDEST <= version <= SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
-        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {SCHEMA_VERSION}; {remedy}")
+        readable = f"{OLDEST} to {SCHEMA_VERSION}"
+        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {readable}; {remedy}")
     if kind is not None and manifest.get("kind", kind) != kind:
         raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
-    lacking = {"kind", "tables", *needed} - set(manifest)
-    if lacking:
-        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
+    _refuse_lacking(folder, manifest, ["kind", "tables"])
     if not isinstance(manifest["tables"], dict):
         raise FormatError(f"{folder}: {MANIFEST} is damaged, tables is no object of names and numbers of rows; evaluate again")
     strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
@@ -102,7 +105,99 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     if gone:
         _refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
+    manifest = _brought_up(folder, manifest)
+    _refuse_lacking(folder, manifest, needed)
     return manifest
+
+
+def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
+    lacking = sorted(set(needed) - set(manifest))
+    if lacking:
+        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(lacking)}; evaluate again")
+
+
+# what schema version 4 says of a protocol, and the only choice that there was before
+_ONLY_CHOICES: dict[str, Any] = {
+    "similarity": {"name": "box_iou"}, "matching": "score", "strict": False, "ties": "image", "crowds": "ignored",
+    "ignores": [], "per_image": False, "judged_only": False, "expands_hierarchy": False, "detected_images_only": False,
+    "with_area_only": False, "parts": [], "report": ["AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}"],
+}  # fmt: skip
+
+
+def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
+
+    Version 2 (apframe 0.2) has no hashes of the input tables. Versions 2 and 3 (0.3) do not name the conditions of a subset,
+    and have protocols that compare boxes, as COCO does.
+    """
+    if manifest["schema_version"] == SCHEMA_VERSION or manifest["kind"] != DETECTION:
+        return manifest
+    protocol = manifest.get("protocol")
+    if isinstance(protocol, dict) and "iou_types" in protocol:
+        others = {name: value for name, value in protocol.items() if name != "iou_types"}
+        manifest = manifest | {"protocol": others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES}
+    if "inputs" not in manifest:
+        inputs = [name for name in TABLES if name in manifest["tables"]]
+        hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
+        manifest = manifest | {"inputs": hashes}
+    return {"conditions": []} | manifest
+
+
+def input_hash(name: str, table: pl.DataFrame) -> str:
+    """The hash of an input table in the manifest: without its attributes, which no number depends on."""
+    return content_hash(table.select(column.name for column in TABLES[name] if column.name in table.columns))
+
+
+def upgrade_evaluation(folder: str | Path) -> bool:
+    """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is so already.
+
+    Sets of this schema version and of the two before it are read either way. Tables and numbers stay as they are, and so do the
+    time and the versions by which they were computed.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    OutputError
+        it cannot be written
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tables(f"{folder}/run", {"summary": pl.DataFrame({"metric": ["AP"]})}, {"kind": "detection"})
+    ...     upgrade_evaluation(f"{folder}/run")
+    False
+    """
+    manifest = read_manifest(folder)
+    if manifest["schema_version"] == SCHEMA_VERSION and "set_id" in manifest:
+        return False
+    tables = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
+    own = ("format", "schema_version", "set_id", "tables")
+    write_tables(folder, tables, {name: value for name, value in manifest.items() if name not in own})
+    return True
+
+
+def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a manifest says of a name and tags: nothing of what is not given.
+
+    Raises
+    ------
+    ParameterError
+        a name that is no text or empty; tags that are no mapping of names to texts, finite numbers or flags
+
+    >>> labels("baseline", {"lr": 0.1, "epoch": 7})
+    {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
+    """
+    if name is not None and not (isinstance(name, str) and name):
+        raise ParameterError(f"name is a text, not {name!r}")
+    if tags is not None and not isinstance(tags, Mapping):
+        raise ParameterError(f'tags is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}')
+    for key, value in (tags or {}).items():
+        if not (isinstance(key, str) and key):
+            raise ParameterError(f"tags: the name of a tag is a text, not {key!r}")
+        is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
+        if not (is_number or isinstance(value, str)):
+            raise ParameterError(f"tags: {key} is a text, a finite number or a flag, not {value!r}")
+    return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
 
 
 def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
