@@ -4,7 +4,7 @@ BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 60
 
-.PHONY: demo test test-slow test-full bench sample notebooks clean
+.PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -25,6 +25,10 @@ test-slow: .venv/installed-test
 # the same tests with at least 1,000 generated data sets for each comparison with pycocotools
 test-full:
 	$(MAKE) test EXAMPLES=1000
+
+# the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
+test-lowest: .venv-lowest/installed
+	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python -m pytest -q -n auto
 
 # the peers, in an environment of their own
 bench: .venv-bench/installed
@@ -50,10 +54,16 @@ notebooks: .venv/installed-test
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
 
+.venv-lowest/installed: pyproject.toml tests/lowest.py
+	$(PYTHON) -m venv .venv-lowest
+	$(PYTHON) tests/lowest.py > .venv-lowest/constraints.txt
+	.venv-lowest/bin/python -m pip install -q --disable-pip-version-check -c .venv-lowest/constraints.txt -e ".[test]"
+	touch $@
+
 .venv-bench/installed: pyproject.toml tests/benchmarks/requirements.txt
 	$(PYTHON) -m venv .venv-bench
 	.venv-bench/bin/python -m pip install -q --disable-pip-version-check -e . -r tests/benchmarks/requirements.txt
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .bench runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-lowest .bench runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis

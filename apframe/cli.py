@@ -3,25 +3,33 @@
 from __future__ import annotations
 
 import json
+import os
 import re
 import sys
 import warnings
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
 
 import polars as pl
+import polars.selectors as cs
 import typer
+from typer.core import TyperCommand
 
 import apframe as apf  # whose names are imported when they are used: a command waits for what it needs alone
-from apframe.exceptions import ApframeError, ApframeWarning, ParameterError, QueryError, counted
-from apframe.io.files import reading
+from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, counted
+from apframe.interruption import unfinished
 from apframe.io.formats import FORMATS, as_format, naming_format
 from apframe.io.parquet import DETECTION, RETRIEVAL, SCHEMA_VERSION, labels, read_manifest, refuse_foreign
+from apframe.paths import is_pattern, is_utf8, literal
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.ranking.measures import USUAL, as_measures
+from apframe.report.console import summary_lines
+from apframe.report.runs import run_lines
+from apframe.report.terminal import ReaderGoneError, Terminal, one_line, table_lines, written_out
 
 JSON_VERSION = 1
 """Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
@@ -30,7 +38,7 @@ Objects have it as `json_version`. Lists have no place for it, so `apframe --ver
 """
 
 app = typer.Typer(
-    no_args_is_help=True, add_completion=False, rich_markup_mode=None,
+    add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
@@ -56,7 +64,7 @@ ImageSizes = Annotated[
     typer.Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
 ]
 JoinByName = Annotated[
-    str | None,
+    list[str] | None,
     typer.Option(
         metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
     ),
@@ -68,12 +76,42 @@ Tags = Annotated[
 ]
 
 
+class _Command(TyperCommand):
+    """A command that collects the values of an option that takes several, and refuses the repetition of any other."""
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments into the context, as every command does."""
+        for parameter in self.params:
+            if hasattr(parameter.type, "readable"):  # of paths: the library says what is wrong with them
+                parameter.type.readable = False
+        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option in given:
+            takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+            if takes_one and given.count(option) > 1:
+                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times; it takes one value")
+        for text in args:
+            if "\0" in text:
+                raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
+            if re.match(r"(--?[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]+://", text):
+                raise ParameterError(f"{text}: URLs are neither read nor written; download the file and name its path")
+        rest = super().parse_args(ctx, args)
+        for value in ctx.params.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
+                    encoding = sys.getfilesystemencoding()
+                    raise ParameterError(f"{text}: not text in the encoding of this environment, {encoding}; set PYTHONUTF8=1")
+        return rest
+
+
+def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], Callable[..., None]]:
+    return app.command(name, cls=_Command, short_help=short_help)
+
+
 @app.callback(invoke_without_command=True)
 def about(
+    context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
-    as_json: Annotated[
-        bool, typer.Option("--json", help="with --version: also those of JSON output and of stored sets")
-    ] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --version: those of JSON output and stored sets too")] = False,
 ) -> None:
     """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
     if as_json and not show_version:
@@ -84,9 +122,12 @@ def about(
         versions = {"apframe": version("apframe"), "json_version": JSON_VERSION, "schema_version": SCHEMA_VERSION}
         print(json.dumps(versions) if as_json else f"apframe {versions['apframe']}")
         raise typer.Exit
+    if context.invoked_subcommand is None:
+        print(context.get_help(), file=sys.stderr)
+        raise typer.Exit(2)
 
 
-@app.command("eval", short_help="Evaluate detections against ground truth.")
+@_command("eval", short_help="Evaluate detections against ground truth.")
 def evaluate_files(
     context: typer.Context,
     truth: Annotated[
@@ -112,17 +153,17 @@ def evaluate_files(
     tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(metavar="1,10,100", help="at most so many per image and category, or all; the largest is that of AP"),
     ] = None,
-    iou_thresholds: Annotated[str | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     matching: Annotated[
         str | None, typer.Option(metavar="|".join(MATCHINGS), help="another policy than that of the protocol")
     ] = None,
-    categories: Annotated[str | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
+    categories: Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
     by: Annotated[
-        str | None,
+        list[str] | None,
         typer.Option(
             metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
         ),
@@ -133,7 +174,7 @@ def evaluate_files(
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
-    if as_csv and by is None:
+    if as_csv and not by:
         raise ParameterError("--csv is for slices: name columns with --by")
     published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
     chosen = published.with_options(
@@ -149,7 +190,7 @@ def evaluate_files(
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     labelled = _labels(out, name, tag)
     if out is not None:
-        refuse_foreign(out, DETECTION)
+        refuse_foreign(literal(out), DETECTION)
     with _progress() as say:
         say("reading")
         evaluation = apf.evaluate(
@@ -165,7 +206,7 @@ def evaluate_files(
             join_by_name=_words(join_by_name),
         )
         say("matching and ranking")
-        slices = None if by is None else evaluation.by(*_words(by))
+        slices = evaluation.by(*_words(by)) if by else None
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
@@ -173,7 +214,10 @@ def evaluate_files(
     if rules and not (as_json or as_csv):
         print(evaluation.protocol, end="\n\n")
     if slices is None:
-        print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}) if as_json else evaluation)
+        if as_json:
+            print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
+        else:
+            _print_lines(summary_lines(summary, evaluation.protocol))
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
@@ -183,7 +227,7 @@ def evaluate_files(
     _show(slices, as_json, as_csv, digits=3)
 
 
-@app.command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
+@_command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
 def check_files(
     truth: Annotated[Path, typer.Argument(metavar="DATASET", help="ground truth, in any format")],
     results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="results, in any format")] = None,
@@ -199,6 +243,7 @@ def check_files(
     Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
     """
     from apframe.checks.check import worst  # for this alone
+    from apframe.checks.findings import Findings
 
     with _progress() as say:
         say("checking")
@@ -211,14 +256,16 @@ def check_files(
             image_sizes=image_sizes,
             join_by_name=_words(join_by_name),
         )
+    texts = [findings[name] for name in ("problem", "remedy")]
+    findings = Findings(findings.with_columns(text.map_elements(_in_check, pl.String) for text in texts))
     if as_json:
-        print(findings.write_json())
+        _stdout().write_json(findings.write_json())
     else:
-        print(findings)
+        print(Findings(written_out(findings)))
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
-@app.command("convert", short_help="Convert a data set, or results, from one format to another.")
+@_command("convert", short_help="Convert a data set, or results, from one format to another.")
 def convert_files(
     source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a data set; results with --results-of")],
     target: Annotated[Path, typer.Argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
@@ -244,42 +291,43 @@ def convert_files(
     with _progress() as say:
         say("reading")
         if results_of is None:
-            with _calling({r"\bformat=": "--from"}):
+            with _of_source():
                 dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
             say(f"writing {target}")
             lost = apf.write_dataset(dataset, target, to)
         else:
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
-            with _calling({r"\bformat=": "--from"}):
+            with _of_source():
                 found = apf.read_results(source, source_format, dataset=dataset, join_by_name=_words(join_by_name))
             say(f"writing {target}")
             with naming_format(source, source_format):
                 lost = apf.write_results(found, target, to, dataset=dataset)
     if as_json:
-        print(lost.write_json())
+        _stdout().write_json(lost.write_json())
         return
-    for table, column, n_rows, what in lost.iter_rows():
+    for table, column, n_rows, what in written_out(lost).iter_rows():
         print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
-    print(f"{target}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
+    print(f"{one_line(str(target))}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
 
 
-@app.command("formats", short_help="List the formats of data sets and results.")
+@_command("formats", short_help="List the formats of data sets and results.")
 def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:
     """List the formats that `eval`, `check` and `convert` take, and what their files are."""
     if as_json:
-        print(apf.formats().write_json())
+        _stdout().write_json(apf.formats().write_json())
         return
     for name, title, dataset, results in apf.formats().select("format", "title", "dataset", "results").iter_rows():
         print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
 
 
-@app.command("rank", short_help="Evaluate search runs against relevance judgements.")
+@_command("rank", short_help="Evaluate search runs against relevance judgements.")
 def evaluate_rankings(
     qrels: Annotated[Path, typer.Argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
     runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
-    measures: Annotated[str, typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help="what to measure")] = " ".join(
-        USUAL
-    ),
+    measures: Annotated[
+        list[str] | None,
+        typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"what to measure (default: {' '.join(USUAL)})"),
+    ] = None,
     per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print the value of each query, not the means")] = False,
     compare: Annotated[
         bool,
@@ -289,7 +337,7 @@ def evaluate_rankings(
     ] = False,
     queries: Annotated[Path | None, typer.Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
-        str | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
+        list[str] | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
     ] = None,
     out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     name: RunName = None,
@@ -306,22 +354,22 @@ def evaluate_rankings(
     Measures are AP P R F RR nDCG Success Judged ERR, with @k or without, and Rprec Bpref infAP GMAP AP11 IPrec@.1 SetP SetR
     SetF SetAP RBP INP; parameters stand in brackets: AP(rel=2)@10, RBP(p=.9).
     """
-    if per_query + compare + (by is not None) > 1:
+    if per_query + compare + bool(by) > 1:
         raise ParameterError("--per-query, --compare and --by exclude each other")
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
-    if by is not None and queries is None:
+    if by and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
-    as_measures(measures)  # a wrong name is told before the files are read
+    wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
     labelled = _labels(out, name, tag)
     if out is not None:
-        refuse_foreign(out, RETRIEVAL)
+        refuse_foreign(literal(out), RETRIEVAL)
     with _progress() as say:
         say("reading and ranking")
         evaluation = apf.evaluate_run(
             qrels,
             runs[0] if len(runs) == 1 else runs,
-            measures,
+            wanted,
             queries=queries,
             missing=missing,
             no_relevant=no_relevant,
@@ -340,25 +388,25 @@ def evaluate_rankings(
             table = table.select(
                 "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", p="p_randomisation_holm"
             )
-    elif by is not None:
+    elif by:
         means = evaluation.by(*_words(by))
-        columns = [name for name in means.columns if name not in ("measure", "value")]
-        table = means.pivot("measure", index=columns, values="value", maintain_order=True)
+        table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)
     elif as_json or as_csv:
         table = evaluation.summary
     else:
-        print(evaluation)
+        _print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options))
         return
     _show(table, as_json, as_csv, digits=4)
 
 
-@app.command("sql", short_help="Query the tables of an evaluation.")
+@_command("sql", short_help="Query the tables of an evaluation.")
 def query_evaluation(
     folder: Annotated[
         str,
         typer.Argument(
             metavar="DIR",
-            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"',
+            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"; '
+            "or a DuckDB file",
         ),
     ],
     query: Annotated[
@@ -367,6 +415,12 @@ def query_evaluation(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    unrestricted: Annotated[
+        bool,
+        typer.Option(
+            "--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"
+        ),
+    ] = False,
 ) -> None:
     """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
 
@@ -376,10 +430,13 @@ def query_evaluation(
     terminal shows the first 40 rows of an answer; a pipe, --json and --csv have them all.
 
     Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
+
+    SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
+    unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
     """
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
-    from apframe import prompt  # for this alone
+    from apframe import prompt, sql  # for this alone
 
     def show(answer: pl.DataFrame) -> None:
         most = 40 if sys.stdout.isatty() and not (as_json or as_csv) else answer.height
@@ -388,30 +445,44 @@ def query_evaluation(
             print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
 
     with _progress() as say:
-        say("reading" if query is None else "querying")
-        evaluation = _read_any(folder)
-        several = query is not None and len(prompt.statements(query)) > 1
-        answer = None if query is None or several else evaluation.sql(query)
-    if answer is not None:
-        show(answer)
-        return
-    with evaluation.connection() as connection:
+        say("reading")
+        connection = _opened(folder, query, unrestricted)
+    with sql.closing(connection):
         if query is None:
             prompt.run_prompt(connection, show)
-        else:
+        elif len(prompt.statements(query)) > 1:
             prompt.run_script(prompt.Prompt(connection, show), [query])
+        else:
+            with _progress() as say:
+                say("querying")
+                answer = sql.answer(connection, query)
+            show(answer)
+
+
+def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
+    """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
+    from apframe import sql  # for this alone
+
+    if sql.is_database(folder):
+        connection = sql.open_database(folder, read_only=not unrestricted)
+    else:
+        evaluation = _read_any(folder)
+        connection = evaluation.connection() if query is None else sql.connect(evaluation._tables_for(query), query)
+    if unrestricted:
+        connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
+    else:
+        sql.restrict(connection)
+    return connection
 
 
 def _read_any(folder: str) -> Any:
     """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
-    with reading(folder):
-        is_pattern = bool(set("*?[") & set(folder)) and not Path(folder).exists()
-    if is_pattern:
+    if is_pattern(folder):
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
 
 
-@app.command("upgrade", short_help="Rewrite stored evaluations of earlier versions.")
+@_command("upgrade", short_help="Rewrite stored evaluations of earlier versions.")
 def upgrade_evaluations(
     folders: Annotated[list[Path], typer.Argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
@@ -446,9 +517,9 @@ def _value(text: str) -> str | float | bool:
     return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
 
 
-def _words(text: str | None) -> list[str]:
-    """Names with commas between them."""
-    return [] if text is None else [name.strip() for name in text.split(",")]
+def _words(texts: Sequence[str] | None) -> list[str]:
+    """The names that an option was given: with commas between them, once or several times."""
+    return [name.strip() for text in texts or () for name in text.split(",")]
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:
@@ -456,70 +527,128 @@ def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None 
     if as_json and as_csv:
         raise ParameterError("--json and --csv exclude each other")
     if as_json:
-        print(answer.write_json())
+        _stdout().write_json(answer.write_json())
     elif as_csv:
         if any(dtype.is_nested() for dtype in answer.dtypes):
             raise QueryError("CSV holds no lists or structs; use --json, or choose other columns")
-        print(answer.write_csv(), end="")
+        _stdout().write_data(answer.write_csv())
     else:
-        with pl.Config(
-            tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
-            tbl_width_chars=-1, float_precision=digits,
-        ):  # fmt: skip
-            print(answer)
+        print(table_lines(answer, digits, plain=not _stdout().holds("┌╞│")))
+
+
+def _print_lines(lines: Sequence[str]) -> None:
+    for line in lines:
+        print(one_line(line))
+
+
+def _stdout() -> Terminal:
+    return sys.stdout if isinstance(sys.stdout, Terminal) else Terminal(sys.stdout, "stdout")
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default the process's own; errors are one line on stderr.
 
-    It ends with SystemExit: 0, 1 for bad data, 2 for bad usage.
+    It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C. When the
+    reader of its output goes away, as `| head` does, that is no error.
     """
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
-    try:
-        app(None if arguments is None else list(arguments))
-    except (ParameterError, QueryError) as error:
-        _fail(error, 2)
-    except ApframeError as error:
-        _fail(error, 1)
-    except BrokenPipeError:  # the reader of the output has gone, as in `| head`
-        sys.stderr.close()
-        sys.exit(0)
-    sys.exit(0)
-
-
-def _fail(error: Exception, code: int) -> NoReturn:
-    print(f"error: {_with_flags(str(error), _FLAGS)}", file=sys.stderr)
+    out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
+    with redirect_stdout(out), redirect_stderr(err):
+        code = _run(arguments)
+    if code == 130 and unfinished():
+        with suppress(OutputError, ReaderGoneError):
+            out.flush()
+        os._exit(code)  # else Python would wait for what was interrupted
     sys.exit(code)
 
 
+_TyperError: Any = typer.BadParameter.__base__.__base__  # type: ignore[union-attr]  # from another module in each version
+
+
+def _run(arguments: Sequence[str] | None) -> int:
+    try:
+        code = app(None if arguments is None else list(arguments), prog_name="apframe", standalone_mode=False)
+        sys.stdout.flush()
+    except ReaderGoneError:
+        return 0
+    except (KeyboardInterrupt, typer.Abort):
+        return 130
+    except _TyperError as error:
+        verb = error.ctx.command_path if getattr(error, "ctx", None) else "apframe"
+        return _fail(f"{' '.join(error.format_message().split()).rstrip('.')} (see `{verb} --help`)", 2)
+    except QueryError as error:
+        return _fail(str(error), 2)
+    except ParameterError as error:
+        return _fail(_with_flags(str(error)), 2)
+    except ApframeError as error:
+        return _fail(_with_flags(str(error)), 1)
+    except UnicodeEncodeError as error:
+        return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
+    except OSError as error:
+        return _fail(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 1)
+    return code or 0
+
+
+def _fail(message: str, code: int) -> int:
+    _say("error", message)
+    return code
+
+
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    print(f"warning: {_with_flags(str(message), _FLAGS)}", file=sys.stderr)
+    _say("warning", _with_flags(str(message)))
 
 
-_FLAGS = {  # what messages of the library name, and what it is called here
-    r'\bjoin_by_name="(\w+)"': r"--join-by-name \1",
-    r'\bunknown_images="drop"': "--drop-unknown-images",
-    r"\bresults_format=": "--dt-format",
-    r"\bformat=": "--gt-format",
-    r"\bsplit=(?=['\"])": "--split ",
-    r"\bsplit=": "--split",
-}
+_LONGEST = 10_000  # characters of a message that are printed
 
 
-def _with_flags(message: str, flags: Mapping[str, str]) -> str:
-    for pattern, flag in flags.items():
-        message = re.sub(pattern, flag, message)
-    return message
+def _say(what: str, message: str) -> None:
+    if len(message) > _LONGEST:  # it lists the names of the data, which may be anything
+        message = f"{message[:_LONGEST]} ... ({len(message):,} characters)"
+    with suppress(OutputError, ReaderGoneError):  # then there is nowhere to say so
+        print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
+
+
+# what messages of the library name, and what it is called here
+_OPTIONS = {"format": "--gt-format", "results_format": "--dt-format"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "by", "categories", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching", "max_detections",
+        "measures", "missing", "no_relevant", "queries", "split", "trec_eval", "unjudged",
+    )
+}  # fmt: skip
+_NOT_TABLES = "|".join(set(_OPTIONS) - {"categories", "queries"})  # at the beginning, these mean the option
+_NOT_WORDS = "|".join(name for name in _OPTIONS if "_" in name and name != "trec_eval")  # anywhere, these do
+_WITH_VALUE = re.compile(rf"""(?<![\w/\\'"])({"|".join(_OPTIONS)})=("?)(\w*)\2(?=(')?)""")
+_ALONE = re.compile(rf"""^({_NOT_TABLES})(?=: | is one of| must)|(?<![\w/\\'".-])({_NOT_WORDS})(?![\w/\\'".=])""")
+
+
+def _with_flags(message: str, drop: str = "--drop-unknown-images") -> str:
+    """A message of the library in the words of the command.
+
+    >>> _with_flags('join them by name (join_by_name="images")'), _with_flags("say split=, one of train, val")
+    ('join them by name (--join-by-name images)', 'say --split, one of train, val')
+    >>> _with_flags("iou_thresholds must lie in (0, 1]"), _with_flags("leave out split='val'")
+    ('--iou-thresholds must lie in (0, 1]', "leave out --split 'val'")
+    >>> _with_flags("runs/split=val/image_sizes.csv: by 'max_detections'")  # of paths and columns
+    "runs/split=val/image_sizes.csv: by 'max_detections'"
+    """
+    message = message.replace('unknown_images="drop"', drop)
+    message = _WITH_VALUE.sub(lambda at: f"{_OPTIONS[at[1]]}{' ' if at[3] or at[4] else ''}{at[3]}", message)
+    return _ALONE.sub(lambda at: _OPTIONS[at[1] or at[2]], message)
+
+
+def _in_check(message: str) -> str:
+    return _with_flags(message, "apframe eval --drop-unknown-images")
 
 
 @contextmanager
-def _calling(flags: Mapping[str, str]) -> Iterator[None]:
-    """Errors from inside name these flags, not those that other commands have."""
+def _of_source() -> Iterator[None]:
+    """Errors from inside mean by format= the option --from, not that of ground truth."""
     try:
         yield
     except ApframeError as error:
-        error.args = (_with_flags(str(error), flags),)
+        error.args = (re.sub(r"\bformat=", "--from", str(error)),)
         raise
 
 
@@ -530,19 +659,21 @@ def _progress() -> Iterator[Any]:
         yield lambda _: None
         return
     from rich.console import Console  # takes a while to import, and is for people only
+    from rich.text import Text
 
-    with Console(stderr=True).status("starting") as status:
-        yield status.update
+    stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
+    spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"
+    with Console(file=stderr).status("starting", spinner=spinner) as status:
+        yield lambda text: status.update(Text(one_line(text)))
 
 
 def _limit(item: str) -> int | None:
     return None if item.strip() == "all" else int(item)
 
 
-def _numbers(option: str, text: str | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
-    if text is None:
-        return None
+def _numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
     try:
-        return [kind(item) for item in text.split(",")]
+        return [kind(word) for word in _words(texts)] or None
     except ValueError:
-        raise ParameterError(f"{option} takes {what} with commas between them, got {text!r}") from None
+        given = ",".join(texts or ())
+        raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None

@@ -14,9 +14,10 @@ import polars as pl
 
 from apframe import sql
 from apframe.analysis.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
+from apframe.analysis.overlaps import why_nothing_matches
 from apframe.analysis.parts import conditions_of_parts
 from apframe.counting import ignored_annotations
-from apframe.exceptions import FormatError, NoAnnotationsWarning, ParameterError
+from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
 from apframe.io.parquet import DETECTION, input_hash, labels, read_manifest, read_table, scan_table, write_tables
@@ -27,6 +28,7 @@ from apframe.report.console import summary_lines
 from apframe.report.html import evaluation_html
 from apframe.schema import RESULTS, SUPPORT, TABLES, Dataset, result_schema
 from apframe.similarity.pairs import Similarity
+from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     import duckdb
@@ -34,6 +36,7 @@ if TYPE_CHECKING:
 
     from apframe.pipeline import Pipeline
 
+_SENT = ("protocol", "conditions", "metrics", "summary")  # beside the data, what goes with a pickle
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
@@ -108,6 +111,9 @@ def evaluate(
         all detections were dropped as of unknown images
     NoAnnotationsWarning
         there is nothing to find
+    NothingMatchesWarning
+        when metrics or the summary are asked for: 10 detections or more, and none of them is near an annotation (IoU .1), on an
+        image with annotations, or of the category of what it overlaps
 
     >>> truth = Dataset(
     ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
@@ -137,6 +143,9 @@ def evaluate(
 class Evaluation:
     """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
 
+    It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder
+    there. What is not in the pickle is computed again when it is asked for.
+
     Attributes
     ----------
     protocol
@@ -155,6 +164,14 @@ class Evaluation:
         """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
         self.protocol, self.conditions = protocol, tuple(conditions)
         self._read_inputs, self._stored = inputs, stored or {}
+        self._may_warn = not conditions  # if nothing matches
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
+        if self._stored:  # what was stored is not computed again
+            _ = self.metrics, self.summary
+        state: dict[str, Any] = {name: self.__dict__[name] for name in _SENT if name in self.__dict__}
+        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}}
 
     @cached_property
     def _inputs(self) -> Inputs:
@@ -189,7 +206,24 @@ class Evaluation:
         end of the list), n_positives, n_detections (counted ones: true and false positives). `ap` and `recall` are null
         where n_positives is 0.
         """
-        return self._kept("metrics", lambda: self._pipeline.metrics())
+        return self._kept("metrics", self._measure)
+
+    def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
+        """The metrics; a warning, once, if nothing matches because the data do not belong together."""
+        metrics = self._pipeline.metrics(headlines_only=headlines_only)
+        if self._may_warn and self._pipeline.pairs_nothing and self._inputs.annotations.height:
+            self._warn_that_nothing_matches()
+        self._may_warn = False
+        return metrics
+
+    def _warn_that_nothing_matches(self) -> None:
+        if isinstance(self.protocol.similarity, UserSimilarity):  # which may compare anything
+            return
+        all_categories = len(self._inputs.category_ids) == self.dataset.core("categories").height
+        by_category = all_categories and not self.protocol.agnostic
+        why = why_nothing_matches(self.detections, self.dataset.core("annotations"), by_category=by_category)
+        if why is not None:
+            warn(f"{why}; run `apframe check` on both to find out why", NothingMatchesWarning)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -198,7 +232,7 @@ class Evaluation:
 
     def _summarize(self) -> pl.DataFrame:
         complete = self.__dict__.get("metrics")
-        metrics = self._pipeline.metrics(headlines_only=True) if complete is None else complete
+        metrics = self._measure(headlines_only=True) if complete is None else complete
         summary = summarize(metrics, headlines(self.protocol))
         lines = headlines(self.protocol, with_parts=True)
         if len(lines) == summary.height:
@@ -439,7 +473,7 @@ class Evaluation:
         0.0
         """
         part = self._subset(conjunction(conditions, self._inputs.tables()))
-        words = [str(each) if isinstance(each, pl.Expr) else f"{len(each)} images" for each in conditions]
+        words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
         part.conditions = (*self.conditions, *words)
         if ignored_annotations(part._inputs.annotations, self.protocol).all():
             warnings.warn(
@@ -450,7 +484,9 @@ class Evaluation:
     def _subset(self, masks: Masks) -> Evaluation:
         refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
-        return Evaluation(lambda: inputs, self.protocol)
+        part = Evaluation(lambda: inputs, self.protocol)
+        part._may_warn = False
+        return part
 
     def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
         """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.
@@ -463,11 +499,20 @@ class Evaluation:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
-        return sql.query(self._tables(with_attributes=sql.mentions(query, "annotations")), query, parameters)
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
+        return self._tables(with_attributes=sql.mentions(query, "annotations"))
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(self._tables())
 
     def write_duckdb(self, path: str | Path) -> None:
@@ -576,7 +621,8 @@ class Evaluation:
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
-        return f"Evaluation({self.dataset!r}, {self.detections.height:,} detections, protocol={self.protocol.name}{where})"
+        found = counted(self.detections.height, "detection")
+        return f"Evaluation({self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height)

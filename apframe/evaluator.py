@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
+from threading import Lock
 from typing import Any
 from zlib import crc32
 
@@ -13,8 +15,9 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
+from apframe.columns import exact
 from apframe.evaluation import Evaluation
-from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, first_line, listed
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed
 from apframe.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
 from apframe.io.formats import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
@@ -38,7 +41,10 @@ class Evaluator:
     processes changes any number.
 
     An `Evaluator` stays in its process; what travels is `state()`, a Polars frame that can be pickled, sent as an Arrow stream
-    and written to a file.
+    and written to a file. (It can be pickled itself, but carries its ground truth.) Threads may call it at the same time.
+
+    Start worker processes, those of a data loader too, with "spawn" or "forkserver". A process that was forked after Polars has
+    run hangs as soon as it uses Polars, which has threads of its own; Linux forks by default before Python 3.14.
 
     Parameters
     ----------
@@ -102,16 +108,31 @@ class Evaluator:
         self._require(pl.DataFrame(schema=list(needs)))
         self._masks = None
         if "mask" in needs and self._annotations.height and not self.protocol.detected_images_only:
-            self._masks = mask_columns.read_masks("annotations", with_image_sizes(self._annotations, self._dataset.images))
+            sized = with_image_sizes(self._annotations, self._dataset.images)
+            self._masks = mask_columns.read_masks("annotations", sized)
+            mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
+        self._lock = Lock()  # held while detections are added or put together, not while they are read
         self.reset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: all but the lock, which stays with its process."""
+        with self._lock:
+            state = self.__dict__ | {"_updates": deepcopy(self._updates)}  # to which more may be added while it is pickled
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """With a lock of its own."""
+        self.__dict__ = state | {"_lock": Lock()}
 
     def reset(self) -> None:
         """Forget all detections; the ground truth stays."""
-        self._table = self._empty  # what has been put together
-        self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
-        self._columns: set[str] = set()
-        self._n_updates = 0
+        with self._lock:
+            self._table = self._empty  # what has been put together
+            self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
+            self._columns: set[str] = set()
+            self._n_updates = 0
 
     def update(self, detections: Any) -> None:
         """Add the detections of some images: all that each of them has.
@@ -119,7 +140,7 @@ class Evaluator:
         They are copied. Columns and types are checked now, and with the first update that has them its values and images; those
         of further ones by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and start
         again. What only a comparison finds out, such as masks that cannot be decoded, is told by `compute`. An update that is
-        refused changes nothing.
+        refused changes nothing. Several threads may call this at the same time.
 
         Parameters
         ----------
@@ -135,9 +156,9 @@ class Evaluator:
         RowError, DuplicateIdError, UnknownIdError
             naming the rows of this update
         """
-        self._n_updates += 1
+        number = self._next_number()
         found = read_raw_results(detections, self._results_format, lambda: self._dataset, self._join_by_name)
-        self._add(to_polars(found, "detections"))
+        self._add(to_polars(found, "detections"), number)
 
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
@@ -148,8 +169,8 @@ class Evaluator:
         ------
         As `update`, among which it is counted
         """
-        self._n_updates += 1
-        self._add(to_polars(other.state() if isinstance(other, Evaluator) else other, "detections"))
+        number = self._next_number()
+        self._add(to_polars(other.state() if isinstance(other, Evaluator) else other, "detections"), number)
 
     def state(self) -> pl.DataFrame:
         """All detections so far: a canonical table sorted by `image_id`, within an image as they came.
@@ -171,14 +192,16 @@ class Evaluator:
         RepeatedImageWarning
             images came more than once, with different results
         """
-        return self._collect().clone()
+        with self._lock:
+            return self._collect().clone()
 
     def compute(self) -> Evaluation:
         """The evaluation of all detections so far; images without any are missed, as in `evaluate`.
 
         It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
         """
-        found = self._collect()
+        with self._lock:
+            found = self._collect()
         if "detection_id" not in found.columns:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
@@ -186,18 +209,24 @@ class Evaluator:
             inputs = replace(inputs, annotation_masks=self._masks)
         return Evaluation(lambda: inputs, self.protocol)
 
-    def _add(self, frame: pl.DataFrame) -> None:
+    def _next_number(self) -> int:
+        with self._lock:
+            self._n_updates += 1
+            return self._n_updates
+
+    def _add(self, frame: pl.DataFrame, number: int) -> None:
         kind = (*frame.columns, *frame.dtypes)
-        if kind in self._updates:
-            self._updates[kind].add(frame, self._n_updates)
-            return
-        found = self._checked(frame)
-        if found.is_empty():
-            return
-        self._require(found)
-        columns = _columns(found) - ({"detection_id"} - set(frame.columns))
-        _refuse_other_columns(columns, self._columns or columns)
-        self._columns, self._updates[kind] = columns, _Updates(frame, self._n_updates)
+        with self._lock:
+            if kind in self._updates:
+                self._updates[kind].add(frame, number)
+                return
+            found = self._checked(frame)
+            if found.is_empty():
+                return
+            self._require(found)
+            columns = _columns(found) - ({"detection_id"} - set(frame.columns))
+            _refuse_other_columns(columns, self._columns or columns)
+            self._columns, self._updates[kind] = columns, _Updates(frame, number)
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Detections on known images as a canonical table."""
@@ -230,11 +259,11 @@ class Evaluator:
                 problem = "detection_id is not unique over all updates"
                 raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
-        self._table, self._updates = table.select(*known, *sorted(set(table.columns) - {*known, _UPDATE})), {}
+        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
         if differ:
             warnings.warn(
-                f"{len(differ):,} images came more than once with different results, of which one is kept: {listed(differ)}; "
-                "give all detections of an image in one update, and call reset() before the next epoch",
+                f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
+                f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
                 RepeatedImageWarning, 3,
             )  # fmt: skip
         return self._table
@@ -249,8 +278,9 @@ class Evaluator:
         return found.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
 
     def __repr__(self) -> str:
-        n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
-        return f"Evaluator({self._dataset!r}, {n_detections:,} detections, protocol={self.protocol.name})"
+        with self._lock:
+            n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
+        return f"Evaluator({self._dataset!r}, {counted(n_detections, 'detection')}, protocol={self.protocol.name})"
 
 
 class _Updates:
@@ -326,7 +356,7 @@ def _hash_contents(frame: pl.DataFrame) -> pl.Series:
     """A number for what each row says, whatever columns other rows brought, and in whatever order."""
     known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
     attributes = [
-        pl.when(pl.col(name).is_not_null()).then(pl.col(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
+        pl.when(exact(name).is_not_null()).then(exact(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
         for name in frame.columns
         if name not in (*known, "detection_id", _UPDATE)
     ]

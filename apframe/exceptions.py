@@ -6,7 +6,10 @@ import difflib
 import errno
 import os
 import re
+import sys
+import warnings
 from collections.abc import Iterable, Sequence
+from importlib import import_module
 from typing import Any
 
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
@@ -85,6 +88,10 @@ class UnknownImageWarning(ApframeWarning):
     """All detections were dropped, for the ground truth has none of their images."""
 
 
+class NothingMatchesWarning(ApframeWarning):
+    """Nothing, or next to nothing, that was found can be compared with the truth: probably the two do not belong together."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 
@@ -101,8 +108,12 @@ class UnitWarning(ApframeWarning):
     """Numbers look as if they were of another unit than the one they are taken in."""
 
 
+class MaskSizeWarning(ApframeWarning):
+    """The size that run lengths give is not that of their image."""
+
+
 class CountWarning(ApframeWarning):
-    """A number of positives or negatives is not what it seems: smaller than that of those present, or no label is negative."""
+    """Fewer positives or negatives were declared than are present, or no label is negative."""
 
 
 class RepeatedImageWarning(ApframeWarning):
@@ -113,12 +124,47 @@ class ShapesLeftOutWarning(ApframeWarning):
     """A file has shapes that are no boxes, polygons or masks of objects; these were left out."""
 
 
+class RenamedColumnWarning(ApframeWarning):
+    """A column has another name in SQL, which ignores case and does not know empty names."""
+
+
 class RunsDifferWarning(ApframeWarning):
     """Runs that stand side by side were measured on different data or by different rules."""
 
 
 class RunsLeftOutWarning(ApframeWarning):
     """Folders that a pattern matches hold evaluations of another kind, and were left out."""
+
+
+def import_optional(module: str, need: str, install: str) -> Any:
+    """Import a package that apframe does not require, or say what needs it and how to install it.
+
+    A package that is there but broken, such as one built for another version of NumPy, is not reported as missing.
+
+    Raises
+    ------
+    ParameterError
+        the package is not installed, or cannot be imported
+
+    >>> import_optional("no_such_package", "drawing needs a package", "no-such-package")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: drawing needs a package: pip install no-such-package
+    """
+    try:
+        return import_module(module)
+    except ImportError as error:
+        if isinstance(error, ModuleNotFoundError) and error.name in (module, module.partition(".")[0]):
+            raise ParameterError(f"{need}: pip install {install}") from error
+        problem = f"{need}, which is installed but cannot be imported ({first_line(error)})"
+        raise ParameterError(f"{problem}; upgrade it: pip install --upgrade {install}") from error
+
+
+def warn(message: str, category: type[ApframeWarning]) -> None:
+    """Warn at the line of the caller's own code that led here, however many of apframe's functions are in between."""
+    frame, level = sys._getframe(1), 2
+    while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("apframe", "functools"):
+        frame, level = frame.f_back, level + 1
+    warnings.warn(message, category, level)
 
 
 def listed(values: list[Any], most: int = 5) -> str:
@@ -129,17 +175,41 @@ def listed(values: list[Any], most: int = 5) -> str:
     >>> listed(list("abcdefg"))
     "'a', 'b', 'c', 'd', 'e' and 2 more"
     """
-    shown = ", ".join(repr(value) for value in values[:most])
-    return shown if len(values) <= most else f"{shown} and {len(values) - most} more"
+    first = ", ".join(shown(value) for value in values[:most])
+    return first if len(values) <= most else f"{first} and {len(values) - most} more"
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value as a message shows it, not all of it where that is long.
+
+    >>> shown("cat"), shown("x" * 1_000_000, 10)
+    ("'cat'", "'xxxxxxxxx ... (1,000,000 characters)")
+    """
+    text = repr(value[: most + 1] if isinstance(value, str) else value)
+    length = len(value if isinstance(value, str) else text)
+    return text if length <= most else f"{text[:most]} ... ({length:,} characters)"
 
 
 def counted(number: int, noun: str) -> str:
-    """How many there are of something whose plural ends in s.
+    """How many there are of something, in English.
 
     >>> counted(1, "image"), counted(2000, "image")
     ('1 image', '2,000 images')
+    >>> counted(0, "category"), counted(2, "box"), counted(3, "key")
+    ('0 categories', '2 boxes', '3 keys')
     """
-    return f"{number:,} {noun}{'' if number == 1 else 's'}"
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a regular English noun.
+
+    >>> plural("image"), plural("query"), plural("class")
+    ('images', 'queries', 'classes')
+    """
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if re.search("(s|x|ch|sh)$", noun) else f"{noun}s"
 
 
 def first_line(error: BaseException) -> str:
@@ -180,11 +250,14 @@ def _in_words(number: int) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: the near ones, or all of them.
+    """The end of a message about an unknown word: the near ones, or those that it begins, or all of them.
 
-    >>> did_you_mean("stepp", ["step", "trapezoid"])
-    '; did you mean step?'
+    >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
+    ('; did you mean step?', '; did you mean voc2007?')
+    >>> did_you_mean("scene", ["score", "weather"])
+    '; there are score, weather'
     """
     in_case = {name.lower(): name for name in known}
-    near = difflib.get_close_matches(word.lower(), in_case, 3)
+    begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
+    near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
     return f"; did you mean {', '.join(in_case[name] for name in near)}?" if near else f"; there are {', '.join(known)}"

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from apframe.exceptions import (
     UnknownImageWarning,
     counted,
     listed,
+    warn,
 )
 from apframe.matching.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.matching.judged import flag_not_exhaustive, keep_judged, limit_per_image
@@ -33,6 +33,9 @@ from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     from apframe.similarity.runs import Runs
+
+
+_CHECK = "run `apframe check` on both to find out why"
 
 
 def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_images: str, **options: Any) -> Protocol:
@@ -212,7 +215,7 @@ def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
         message = (
             f"{protocol.name}: the images have no column {', '.join(lists)}: a category is judged only where it is annotated"
         )
-        warnings.warn(message, MissingColumnWarning, 4)
+        warn(message, MissingColumnWarning)
 
 
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
@@ -221,7 +224,7 @@ def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> 
         if isinstance(protocol.similarity, RotatedIoU) and "angle" in frame.columns:
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
             if len(beyond):
-                warnings.warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning, 4)
+                warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
 
 
 def check_inputs(
@@ -239,7 +242,7 @@ def check_inputs(
     annotations = dataset.core("annotations")
     annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
     if annotations.is_empty():
-        warnings.warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning, 4)
+        warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning)
     annotations, found = _in_order(annotations, by_category), _in_order(found, by_category)
     return Inputs(dataset, annotations, found, image_ids, category_ids, by_category)
 
@@ -271,24 +274,27 @@ def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, dr
     """The detections on images and of categories that are evaluated."""
     on_known = on_known_images(found, dataset, drop=drop_unknown_images)
     if len(on_known) and not on_known.any():
-        warnings.warn(
-            f"all detections ({found.height:,}) are of images that the ground truth does not have, and were dropped: "
-            f"{listed(found['image_id'].unique(maintain_order=True).to_list())}",
-            UnknownImageWarning, 5,
-        )  # fmt: skip
+        images = dataset.core("images")["image_id"]
+        warn(f"{_dropped('image_id', found, ~on_known, images)}; {_CHECK}", UnknownImageWarning)
     found = found if on_known.all() else found.filter(on_known)
     listed_ids = dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
-        which = listed(found["category_id"].filter(unknown).unique(maintain_order=True).to_list())
-        dropped = counted(int(unknown.sum()), "detection")
-        warnings.warn(
-            f"{dropped} of categories that the ground truth does not have were dropped: {which}",
-            UnknownCategoryWarning, 5,
-        )  # fmt: skip
+        dropped = _dropped("category_id", found, unknown, listed_ids)
+        warn(f"{dropped}; {_CHECK}" if unknown.all() else dropped, UnknownCategoryWarning)
     if unknown.any() or len(category_ids) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], category_ids))
     return found
+
+
+def _dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
+    """What is said of detections that are dropped: how many, their ids, and those that there are."""
+    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
+    given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
+    return (
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}"
+    )
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

@@ -85,6 +85,11 @@ class Pipeline:
         place[order["row"].to_numpy()] = np.arange(order.height, dtype=np.uint32)
         return order, pairs.with_columns(detection=place[pairs["detection"].to_numpy()])
 
+    @property
+    def pairs_nothing(self) -> bool:
+        """Does no detection reach the lowest threshold with any annotation of its image and category?"""
+        return self._order_and_pairs[1].is_empty()
+
     def _pair(self, cell: pl.Series) -> pl.DataFrame:
         if self.detections.is_empty() or self.annotations.is_empty():  # which may lack columns that they never had values of
             return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
@@ -275,8 +280,8 @@ class Pipeline:
             }
         ).with_columns(pl.col("ap", "recall").fill_nan(None))
 
-    def arrays(self) -> dict[str, np.ndarray]:
-        """See `Evaluation.arrays`."""
+    def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
+        """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
         definition = self.protocol.definition
         if not isinstance(definition, Levels):
             raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
@@ -285,7 +290,8 @@ class Pipeline:
         category = ranking.order["category"].to_numpy()
         first_scores = np.zeros(ranking.shape[1])
         first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-        return compute_arrays(ranking, definition, first_scores, scores)
+        n_limits = ranking.shape[-1]
+        return compute_arrays(ranking, definition, first_scores, scores, range(n_limits - 1 if headlines_only else 0, n_limits))
 
     def _ids(self, rows: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of rows that hold places in the order, and row numbers."""

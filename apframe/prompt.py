@@ -6,7 +6,6 @@ import os
 import re
 import sys
 from collections.abc import Callable, Iterable, Iterator
-from concurrent.futures import ThreadPoolExecutor, wait
 from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -15,6 +14,8 @@ import polars as pl
 
 from apframe import sql
 from apframe.exceptions import ApframeError, QueryError, did_you_mean
+from apframe.interruption import settle
+from apframe.report.terminal import one_line
 
 if TYPE_CHECKING:
     import duckdb
@@ -48,7 +49,6 @@ def run_prompt(connection: duckdb.DuckDBPyConnection, show: Show) -> None:
     QueryError
         the first error in what comes from a pipe
     """
-    connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
     prompt = Prompt(connection, show)
     if not sys.stdin.isatty():
         run_script(prompt, sys.stdin)
@@ -100,24 +100,13 @@ class Prompt:
         EOFError
             the command to leave
         """
+        settle()
         if statement.startswith("."):
             self._obey(statement)
             return
-        answer = self._answer(statement)
+        answer = sql.answer(self.connection, statement)
         if self._is_question(statement) or answer.columns not in ([], ["Count"], ["Success"]):
             self.show(answer)
-
-    def _answer(self, statement: str) -> pl.DataFrame:
-        """The answer, computed beside this thread, which so hears Ctrl-C at once and tells DuckDB to leave off."""
-        with ThreadPoolExecutor(1) as other_thread:
-            answering = other_thread.submit(sql.answer, self.connection, statement)
-            try:
-                while not answering.done():  # a signal that another thread gets is seen when this one wakes
-                    wait([answering], timeout=0.1)
-                return answering.result()
-            except KeyboardInterrupt:
-                self.connection.interrupt()
-                raise
 
     def _is_question(self, statement: str) -> bool:
         """Does it ask for rows, and nothing else? CREATE, SET and their like are answered by silence."""
@@ -140,7 +129,7 @@ class Prompt:
         if command == ".tables":
             columns = sql.columns_of_tables(self.connection)
             width = max(map(len, columns), default=0)
-            lines = [f"{table:<{width}}  {', '.join(names)}" for table, names in columns.items()]
+            lines = [one_line(f"{table:<{width}}  {', '.join(names)}") for table, names in columns.items()]
         elif command == ".help":
             lines = [_HELP, *(f"{name:<8} {meaning}" for name, meaning in _COMMANDS.items())]
         else:
@@ -217,6 +206,7 @@ def _converse(prompt: Prompt, remember: Callable[[str], None]) -> None:
                 sys.stdout.write("\n")
         except EOFError:
             break
+    settle()
     if shows_prompt:
         sys.stdout.write("\n")
 
@@ -226,7 +216,7 @@ def _run_or_say_why_not(prompt: Prompt, statement: str) -> None:
         prompt.run(statement)
     except ApframeError as error:
         sys.stdout.flush()
-        sys.stderr.write(f"error: {error}\n")
+        sys.stderr.write(f"error: {one_line(str(error))}\n")
 
 
 def _split(text: str) -> list[str]:

@@ -11,7 +11,17 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe import sql
-from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean, listed
+from apframe.columns import exact
+from apframe.exceptions import (
+    ColumnError,
+    InputError,
+    NothingMatchesWarning,
+    ParameterError,
+    counted,
+    did_you_mean,
+    listed,
+    warn,
+)
 from apframe.io.parquet import RETRIEVAL, labels, read_manifest, read_table, write_tables
 from apframe.io.trec import canonical_run, read_qrels, read_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
@@ -21,6 +31,8 @@ from apframe.schema import different_id_types, refuse_equal_pairs
 
 if TYPE_CHECKING:
     import duckdb
+
+_RARE = 100  # one in so many
 
 
 def evaluate_run(
@@ -68,6 +80,12 @@ def evaluate_run(
         bad data, with lines or rows named; no query in common; missing queries with missing="error"
     ParameterError
         unknown measures and options
+
+    Warns
+    -----
+    NothingMatchesWarning
+        next to no query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
+        probably do not use the same ids
 
     >>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d3": 2}}
     >>> ev = evaluate_run(qrels, {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d1": 0.7, "d3": 0.6}}, "AP P@1")
@@ -167,13 +185,13 @@ class RunEvaluation:
             if name in (*self.per_query.columns, "n_queries"):
                 raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
         keys = list(dict.fromkeys(columns))
-        table = self.per_query.join(self.queries.select("query_id", *keys), on="query_id", how="left", maintain_order="left")
+        table = self.per_query.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
         means = self._means(table, keys)
-        return means.sort(keys, maintain_order=True) if keys else means
+        return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
 
     def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         """The means of `per_query`, with further columns, for each value of these."""
-        keys = [*columns, *(["run"] if "run" in table.columns else []), "measure"]
+        keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
         geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
         return table.group_by(keys, maintain_order=True).agg(
@@ -220,11 +238,20 @@ class RunEvaluation:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
-        return sql.query(self._lazy_tables(), query, parameters)
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, _: str) -> dict[str, pl.LazyFrame]:
+        return self._lazy_tables()
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close."""
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(self._lazy_tables())
 
     def write_duckdb(self, path: str | Path) -> None:
@@ -314,16 +341,16 @@ def _evaluate(
     shown = _shown(name)
     run = _same_ids(shown, run, judgements, ["query_id", "document_id"])
     kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
-    counted = kept.select("query_id", "document_id", "score")
+    taken = kept.select("query_id", "document_id", "score")
     if trec_eval == 9:
-        counted = counted.with_columns(pl.col("score").cast(pl.Float32))
+        taken = taken.with_columns(pl.col("score").cast(pl.Float32))
     judged_ids = judgements["query_id"].unique(maintain_order=True)
     spans = find_spans(run)
     in_run = spans["query_id"].unique()
-    if counted.height < run.height:
-        spans = find_spans(counted)
-    ordered = order_run(counted, spans, judged_ids)
-    if ordered is not counted:
+    if taken.height < run.height:
+        spans = find_spans(taken)
+    ordered = order_run(taken, spans, judged_ids)
+    if ordered is not taken:
         spans = find_spans(ordered)
     # attributes are left out until all is computed: they may have any name
     matches = match_by_key(judgements.select("query_id", "document_id", "relevance"), ordered, spans)
@@ -342,6 +369,7 @@ def _evaluate(
             f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}; "
             'add them, or choose missing="skip" or "zero"'
         )
+    _warn_of_few(shown, in_run, queries, matches, ordered)
     if missing == "skip":
         queries = queries.filter("is_found")
     queries = queries.with_row_index("group")
@@ -368,6 +396,48 @@ def _evaluate(
         per_query.sort("row", maintain_order=True).select(run_name, "query_id", "measure", "value"),
         coverage.select(run_name, pl.all()),
         _with_attributes(matches, judgements).select(run_name, pl.all()),
+    )
+
+
+def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:
+    """Warn if a run and the judgements have next to nothing in common, so that the numbers say nothing.
+
+    That is less than a hundredth of what they could have in common: a run may be far longer than the judgements, or far
+    shorter. Documents that are only in the pool (negative relevance) do not count.
+    """
+    is_found = queries["is_found"]
+    n_found, n_possible = int(is_found.sum()), min(len(in_run), queries.height)
+    if n_found * _RARE < n_possible:
+        theirs = queries["query_id"].filter(~is_found).sort()[0]
+        mine = in_run.filter(~in_run.is_in(queries["query_id"].implode())).sort()[0]
+        warn(
+            f"{shown} has only {n_found:,} of {queries.height:,} judged queries, among {len(in_run):,} of its own; for "
+            f"example, it has query {mine!r}, the judgements have {theirs!r}; check that both use the same query ids",
+            NothingMatchesWarning,
+        )
+    judged = matches.filter(pl.col("relevance") >= 0)
+    n_found = judged["rank"].count()
+    if n_found * _RARE >= judged.height:  # the usual case
+        return
+    per_query = judged.group_by("query_id", maintain_order=True).agg(n_judged=pl.len(), n_found=pl.count("rank"))
+    per_query = per_query.join(queries.filter("is_found"), on="query_id", maintain_order="left").with_columns(
+        n_possible=pl.min_horizontal("n_judged", "n_ranked")
+    )
+    n_possible, n_ranked = per_query.select(pl.sum("n_possible"), pl.sum("n_ranked")).row(0)
+    if n_found * _RARE >= n_possible:
+        return
+    of_query = pl.col("query_id") == per_query.filter(pl.col("n_found") < pl.col("n_possible"))["query_id"][0]
+    wanted = judged.filter(of_query)
+    query, theirs = wanted.filter(pl.col("rank").is_null()).select("query_id", "document_id").row(0)
+    mine = ordered.filter(of_query, ~pl.col("document_id").is_in(wanted["document_id"].implode()))["document_id"][0]
+    documents = f"its {counted(n_ranked, 'document')} for {counted(per_query.height, 'judged query')}"
+    share = f"none of {documents} is judged, so no measure is above 0"
+    if n_found:
+        share = f"only {n_found:,} of {documents} {'is' if n_found == 1 else 'are'} judged, of {n_possible:,} that could be"
+    warn(
+        f"{shown}: {share}; for query {query!r} the run has document {mine!r}, the judgements have {theirs!r}; check that both "
+        "use the same document ids",
+        NothingMatchesWarning,
     )
 
 
@@ -427,8 +497,9 @@ def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns:
     for column in columns:
         mine, theirs = table[column].dtype, judgements[column].dtype
         if mine != theirs:
-            hint = " (ids of text files are strings)"
-            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, hint)
+            side = name if theirs == pl.String else "the judgements"
+            cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
+            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, cast)
     return table
 
 

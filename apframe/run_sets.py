@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import glob
 import hashlib
 import json
 import os
@@ -32,8 +31,9 @@ from apframe.exceptions import (
     listed,
     reason,
 )
-from apframe.io.files import finish_replacing_in, reading
+from apframe.io.files import finish_replacing_in
 from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
+from apframe.paths import is_file, is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
 
 if TYPE_CHECKING:
@@ -84,8 +84,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
     [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
     """
-    with reading(str(folders)):
-        paths, is_pattern = _paths(folders)
+    paths, is_pattern = _paths(folders)
     kept: dict[Path, dict[str, Any]] = {}
     left_out: list[str] = []
     for path in paths:
@@ -268,14 +267,22 @@ class RunSets:
         ------
         QueryError
             with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
         """
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
         wanted = {name for name in self.tables if sql.mentions(query, name)}
         # the others stand there for their names alone, which the message of an error lists
-        tables = {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
-        return sql.query(tables, query, parameters)
+        return {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
 
     def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with `tables` as its views; it is the caller's to close."""
+        """A DuckDB connection with `tables` as its views; it is the caller's to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
         return sql.connect(dict(self.tables))
 
     def evaluation(self, run: str) -> Evaluation:
@@ -390,7 +397,7 @@ def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> Non
 def _paths(folders: Any) -> tuple[list[Path], bool]:
     """The folders that were named, and whether they are those that a pattern matches."""
     if isinstance(folders, (str, Path)):
-        if glob.has_magic(str(folders)) and not Path(folders).is_dir():
+        if is_pattern(folders):
             return _matching(str(folders)), True
         return [Path(folders)], False
     given = list(folders) if isinstance(folders, Iterable) else [folders]
@@ -405,14 +412,12 @@ def _paths(folders: Any) -> tuple[list[Path], bool]:
 
 def _matching(pattern: str) -> list[Path]:
     """The folders that a pattern matches, without those that only lead to others of them."""
-    places = glob.glob(os.path.dirname(pattern) or ".", recursive=True)  # noqa: PTH120, PTH207
-    for folder in [*places, *(glob.glob(pattern, recursive=True) if "**" in pattern else [])]:  # noqa: PTH207
-        finish_replacing_in(Path(folder))
-    # not Path.glob: hidden folders, in which sets are being written, must not match
-    found = sorted({Path(match) for match in glob.glob(pattern, recursive=True)})  # noqa: PTH207
-    folders = [path for path in found if path.is_dir()]
+    for folder in {Path(pattern).parent, *matching(Path(pattern).parent), *(matching(pattern) if "**" in pattern else [])}:
+        finish_replacing_in(folder)
+    found = matching(pattern)
+    folders = [path for path in found if is_folder(path)]
     above = {parent for path in folders for parent in path.parents}
-    runs = [path for path in folders if path not in above or (path / MANIFEST).exists()]
+    runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
     if not runs:
         what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
         raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")

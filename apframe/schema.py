@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import (
     ColumnError,
     DuplicateIdError,
@@ -18,10 +19,12 @@ from apframe.exceptions import (
     IdTypeError,
     RowError,
     UnknownIdError,
+    counted,
     first_line,
     listed,
     reason,
 )
+from apframe.paths import read_parquet
 
 ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"
@@ -29,7 +32,17 @@ GROUND_TRUTH = ("images", "categories", "annotations")  # the tables of a data s
 KEYS = {"images": "image_id", "categories": "category_id"}  # of the tables that the others refer to
 NAMES = {"images": "file_name", "categories": "name"}  # what people call their rows
 BOX = ("x", "y", "width", "height")
+_CAST = "cast one of them, so that both are the same"
 SIZE = ("image_width", "image_height")
+# How large masks may be, for all readers and similarities. What is beyond is an error that names the rows (in a file, the
+# images), raised before anything is allocated for it.
+MOST_PIXELS = 2**30  # of a mask: their numbers are of 32 bits
+MOST_SIDE = 2**20  # its height, and its width
+MOST_STEPS = 2**22  # columns of pixels that the outlines of one mask pass, there and back counted twice
+MOST_RUNS = 2**27  # runs of pixels, each of one column, of all masks of a table; or RUNS_PER_NUMBER, if that is more
+RUNS_PER_NUMBER = (
+    32  # for each number that masks are given by, so that small files take little memory, and large ones what they need
+)
 
 
 @dataclass(frozen=True)
@@ -366,7 +379,8 @@ class Dataset:
         """One row per annotation: ids, box, area, is_crowd and attributes."""
         if self._attributes is not None:
             attributes, as_json = self._attributes()
-            attributes = attributes.drop(self._core["annotations"].columns, strict=False)  # masks may have been read
+            known = set(self._core["annotations"].columns)  # masks may have been read
+            attributes = attributes.select(exact(name) for name in attributes.columns if name not in known)
             self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(attributes))
             self.json_columns |= {("annotations", name) for name in as_json}
             self._attributes = self._masks = None
@@ -385,8 +399,17 @@ class Dataset:
         return self.__dict__
 
     def __repr__(self) -> str:
-        sizes = ", ".join(f"{frame.height:,} {name}" for name, frame in self._core.items())
+        sizes = ", ".join(counted(frame.height, noun(name)) for name, frame in self._core.items())
         return f"Dataset({sizes})"
+
+
+def noun(table: str) -> str:
+    """What a row of a table is called.
+
+    >>> noun("categories")
+    'category'
+    """
+    return TABLES[table][0].name.removesuffix("_id")
 
 
 def dictionary() -> pl.DataFrame:
@@ -511,7 +534,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         return source.collect()
     if isinstance(source, (str, Path)):
         try:
-            return pl.read_parquet(source)
+            return read_parquet(source)
         except (OSError, pl.exceptions.PolarsError) as error:
             raise FormatError(f"{table}: cannot read {source} as Parquet: {reason(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
@@ -577,17 +600,35 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
         if frame.is_empty():
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
-            hint = f', or join them by name (join_by_name="{owner}")' if table == "detections" else ""
-            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, hint)
+            remedy = _agreeing_ids(table, frame[column], owner, dataset.core(owner))
+            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, remedy)
     return frame
 
 
-def different_id_types(name: str, mine: Any, other: str, theirs: Any, hint: str = "") -> IdTypeError:
+def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) -> str:
+    """What to do where the ids of a table are text, and those that they refer to numbers, or the other way round."""
+    key, is_text = ids.name, ids.dtype == pl.String
+    texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
+    cast = texts.cast(pl.Int64, strict=False)
+    names = rows[NAMES[owner]].drop_nulls()
+    bare = names.str.replace(r"^.*[/\\]", "")
+    are_names = is_known(ids.cast(pl.String), pl.concat([names, bare, bare.str.replace(r"\.[^.]*$", "")])).any()
+    remedies = [f"use the ids of the {owner}"]
+    if not cast.null_count():
+        also = ", and annotations likewise" if table == "detections" and not is_text else ""
+        remedies = [f'cast {key} to integers: {holder}.with_columns(pl.col("{key}").cast(pl.Int64)){also}']
+    could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
+    if table == "detections" and could_be_names:
+        remedies.append(f'join them by name (join_by_name="{owner}")')
+        if are_names and not is_known(cast, numbers).any():
+            remedies = remedies[1:]
+    return ", or ".join(remedies)
+
+
+def different_id_types(name: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
     """The error that ids are integers on one side and strings on the other."""
     kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-    return IdTypeError(
-        f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; cast one of them, so that both are the same{hint}"
-    )
+    return IdTypeError(f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; {remedy}")
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -621,8 +662,8 @@ def _with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) 
             listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
         elif listing["named"].dtype != category_ids.dtype:
             types = (listing["named"].dtype, category_ids.dtype)
-            hint = "; give ids in the lists, not names" if types[0] == pl.String else ""
-            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], hint)
+            remedy = f"{_CAST}; give ids in the lists, not names" if types[0] == pl.String else _CAST
+            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], remedy)
         known = is_known(listing["named"], category_ids)
         if not known.all():
             unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())
@@ -672,9 +713,12 @@ def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
 def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) -> pl.Series:
     if values.dtype == dtype:
         return values
-    is_text = values.dtype == pl.String and dtype != pl.String
+    inner: Any = values.dtype
+    while isinstance(inner, (pl.List, pl.Array)):
+        inner = inner.inner
+    is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
-        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}")
+        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}{FLAT_LISTS.get(values.name, '')}")
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")

@@ -15,15 +15,21 @@ that name (`apframe.average_precision`), and in the same words:
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Iterable, Mapping
+import threading
+import warnings
+from collections.abc import Callable, Iterable, Iterator, Mapping
+from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
+from itertools import chain, count
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, reason
+from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, reason
+from apframe.interruption import beside, unfinished
 from apframe.io.files import replacing, writing
+from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
 from apframe.ranking.definitions import (
     Coco101,
     ElevenPoint,
@@ -39,6 +45,7 @@ from apframe.schema import from_arrow_stream
 if TYPE_CHECKING:
     import duckdb
 
+Tables = Mapping[str, pl.LazyFrame]
 # the definitions by levels, and when a level is reached by `_ap_k` true positives of `{n}`
 _REACHED_AT: dict[Levels, str] = {
     Voc2007(): "_ap_level <= _ap_k / {n}",
@@ -71,27 +78,135 @@ def mentions(query: str, table: str) -> bool:
     return table.lower() in words or bool(words & of_all) or any(word.startswith("duckdb_") for word in words)
 
 
-def connect(tables: Mapping[str, pl.LazyFrame]) -> duckdb.DuckDBPyConnection:
+def connect(tables: Tables, query: str | None = None) -> duckdb.DuckDBPyConnection:
     """A DuckDB connection, in memory, with the tables as views and `average_precision`. Whoever asks for it closes it.
 
     A table is computed each time that a query touches it, the filters and column choices of the query reaching into its plan.
+    A `RenamedColumnWarning` names columns that have another name in SQL, as `sql_names` says; only those of tables that the
+    query names, if one is given.
 
     >>> items = pl.LazyFrame({"q": [1, 1, 2], "relevant": [1, 0, 1], "score": [0.5, 0.9, 0.1]})
     >>> with connect({"items": items}) as connection:
     ...     connection.sql("SELECT q, average_precision(relevant, score, 1) AS ap FROM items GROUP BY q ORDER BY q").fetchall()
     [(1, 0.5), (2, 1.0)]
     """
+    connection, renamed = _open(tables)
+    _warn_of_renamed({table: names for table, names in renamed.items() if query is None or mentions(query, table)})
+    return connection
+
+
+def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str, str]]]:
+    """The connection, and what columns are called there, by table, where it is not their name."""
     import duckdb  # not needed until there is a query, and takes a while
 
     connection = duckdb.connect()
     connection.execute(_macro())
-    for name, table in tables.items():
-        connection.register(name, table)
-    return connection
+    renamed = {}
+    try:
+        for name, table in tables.items():
+            if names := sql_names(table.collect_schema().names()):
+                renamed[name] = names
+            connection.register(name, table.rename(names) if names else table)
+    except duckdb.Error as error:
+        _refuse_interrupted(error)
+        raise
+    return connection, renamed
 
 
-def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
+def sql_names(columns: Iterable[str]) -> dict[str, str]:
+    """What columns are called in SQL, of those that cannot be called by their name.
+
+    SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL.
+
+    >>> sql_names(["image_id", "score", "Image_ID", "IMAGE_ID", ""])
+    {'Image_ID': 'Image_ID_1', 'IMAGE_ID': 'IMAGE_ID_2', '': 'unnamed'}
+    """
+    columns = list(columns)
+    taken, seen, renamed = {name.lower() for name in columns}, set[str](), dict[str, str]()
+    for column in columns:
+        if column and column.lower() not in seen:
+            seen.add(column.lower())
+            continue
+        numbered = (f"{column}_{number}" for number in count(1))
+        free = (name for name in chain([] if column else ["unnamed"], numbered) if name.lower() not in taken)
+        renamed[column] = next(free)
+        taken.add(renamed[column].lower())
+    return renamed
+
+
+def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
+    """A warning at the line that called a method of an evaluation, which called what calls this."""
+    if renamed:
+        shown = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
+        more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
+        warnings.warn(
+            f"SQL ignores case and has no empty names, so columns have other names there: {', '.join(shown[:5])}{more}",
+            RenamedColumnWarning, 4,
+        )  # fmt: skip
+
+
+def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file, such as `write_database` writes, whose tables are those of the file.
+
+    Raises
+    ------
+    FormatError
+        it is damaged, of another version of DuckDB, or open elsewhere
+    """
+    import duckdb
+
+    try:
+        return duckdb.connect(literal(path), read_only=read_only)
+    except duckdb.Error as error:
+        raise FormatError(f"{path}: cannot be opened ({' '.join(str(error).split())})") from None
+
+
+def is_database(path: str | Path) -> bool:
+    """Whether there is a DuckDB file at a path."""
+    if kind_at(path) != "file":
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(12)[8:] == b"DUCK"
+
+
+def restrict(connection: duckdb.DuckDBPyConnection) -> None:
+    """Leave to SQL the tables that are there and new ones in memory, for as long as the connection lasts.
+
+    Statements can neither read nor write files (not even to make room in memory), nor reach the network, open databases, load
+    extensions, change settings or see variables of Python.
+
+    >>> with connect({"t": pl.LazyFrame({"a": [1]})}) as connection:
+    ...     restrict(connection)
+    ...     answer(connection, "FROM t").item()
+    ...     answer(connection, "COPY t TO 'a.csv'")
+    Traceback (most recent call last):
+    apframe.exceptions.QueryError: Permission Error: File system LocalFileSystem has been disabled by configuration; ...
+    """
+    for setting in (
+        "python_enable_replacements = false",
+        "enable_external_access = false",
+        "disabled_filesystems = 'LocalFileSystem'",  # else it could write its own file, and folders for temporary ones
+        "lock_configuration = true",
+    ):
+        connection.execute(f"SET {setting}")
+
+
+@contextmanager
+def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
+    """Close a connection in the end, unless what was interrupted is still at work over it."""
+    try:
+        yield
+    finally:
+        if not unfinished():
+            connection.close()
+
+
+def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
+
+    Tables may be given as a function that makes them, so that Ctrl-C is heard while it does.
+
+    A `RenamedColumnWarning` names columns of the tables it names that have another name in SQL, as `sql_names` says.
 
     Raises
     ------
@@ -99,16 +214,22 @@ def query(tables: Mapping[str, pl.LazyFrame], sql: str, parameters: Mapping[str,
         the query is no text
     QueryError
         with DuckDB's own message in one line, and the names of the tables
+    KeyboardInterrupt
+        Ctrl-C, while tables are computed too; see `apframe.interruption.beside`
 
     >>> query({"t": pl.LazyFrame({"a": [1, 2]})}, "SELECT sum(a) AS total FROM t WHERE a >= $least", {"least": 2}).item()
     2
     """
-    with connect(tables) as connection:
+    connection, renamed = beside(lambda: _open(tables() if callable(tables) else tables), lambda: None)
+    _warn_of_renamed({table: names for table, names in renamed.items() if mentions(sql, table)})
+    with closing(connection):
         return answer(connection, sql, parameters)
 
 
 def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over an open connection, as `query` does; a statement without an answer gives an empty frame.
+
+    After Ctrl-C the connection may be at work for a while still; the next call waits for it.
 
     Raises
     ------
@@ -119,7 +240,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     FormatError
         a stored table cannot be read, or another evaluation has been written in its place
     KeyboardInterrupt
-        Ctrl-C while DuckDB was at work, which calls it a RuntimeError
+        Ctrl-C
 
     >>> with connect({}) as connection:
     ...     answer(connection, "SELECT 7 AS a").item()
@@ -127,10 +248,27 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
     """
     import duckdb
 
+    is_stopped = threading.Event()
+
+    def stop() -> None:
+        is_stopped.set()
+        with suppress(duckdb.ConnectionException):  # it is closed by now
+            connection.interrupt()
+
+    return beside(lambda: _answer(connection, sql, parameters, is_stopped), stop)
+
+
+def _answer(
+    connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[str, Any] | None, is_stopped: threading.Event
+) -> pl.DataFrame:
+    import duckdb
+
     if not isinstance(sql, str):
         raise ParameterError(f"a query is SQL text, not {sql!r}")
     try:
         result = connection.sql(sql, params=dict(parameters or {}))
+        if is_stopped.is_set():
+            raise KeyboardInterrupt
         if result is None:
             return pl.DataFrame()
         return _plain_integers(from_arrow_stream(result))
@@ -142,6 +280,7 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
             raise
         raise KeyboardInterrupt from None
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
+        _refuse_interrupted(error)
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
         unread = re.search(r"\bFormatError: (.*)", message)
         if unread is not None:  # from reading a stored table, on its way through DuckDB
@@ -154,12 +293,20 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         raise QueryError(f"{message}; the tables are {names}" if names else f"{message}; there are no tables") from None
 
 
+def _refuse_interrupted(error: Exception) -> None:
+    """Ctrl-C in the middle of DuckDB's or Polars' work comes out as one of their errors."""
+    if re.match("(got external error: )?INTERRUPT Error|Invalid Input Error: .* failed: KeyboardInterrupt:", str(error)):
+        raise KeyboardInterrupt from None
+
+
 def _hint(message: str, sql: str) -> str:
     column = re.match(r'Binder Error: Referenced column "(.*)" not found', message)
     if column is not None and '"{}"'.format(column[1].replace('"', '""')) in sql:
         return "; text is written in 'single quotes'"
     if "Window function macro" in message and "average_precision" in sql.lower():
         return "; average_precision works with GROUP BY, not with OVER"
+    if re.search("disabled (by|through) configuration|configuration has been locked|attached in read-only mode", message):
+        return "; `apframe sql --unrestricted` allows SQL to read and write files, load extensions and change settings"
     return ""
 
 
@@ -181,7 +328,8 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     """Write the tables as a DuckDB file, with `average_precision`, and a table `apframe` (version, created) that marks it.
 
     A table that is given as several frames of one schema is written part by part, so that only one of them is held. The file
-    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text.
+    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text. Columns are called as in
+    `connect`, with the same warning.
 
     Raises
     ------
@@ -197,13 +345,16 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     """
     import duckdb
 
-    path = Path(path).resolve()
+    path = to_write(path)
     refuse_foreign_file(path)
+    renamed: dict[str, dict[str, str]] = {}
     with replacing(path) as part:
         try:
             with duckdb.connect(part) as connection:
                 connection.execute(_macro())
                 for name, table in tables.items():
+                    if isinstance(table, pl.LazyFrame) and (names := sql_names(table.collect_schema().names())):
+                        renamed[name], table = names, table.rename(names)
                     _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
                 connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
                 connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
@@ -212,17 +363,19 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
             raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
     with writing(path):
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
+    _warn_of_renamed(renamed)
 
 
 def refuse_foreign_file(path: str | Path) -> None:
     """Raise an OutputError if a database cannot be written there because the place holds something else."""
     import duckdb
 
-    path = Path(path).resolve()
-    with writing(path):
-        if not path.exists():
-            return
-    if path.is_dir():
+    path = to_write(path)
+    if not is_utf8(str(path)):
+        raise OutputError(f"{path}: the name is not UTF-8 text; name another file")
+    if kind_at(path) is None:
+        return
+    if is_folder(path):
         raise OutputError(f"{path}: this is a folder; name a file")
     remedy = "name another file"
     try:
@@ -316,6 +469,5 @@ def _doubles(levels: Iterable[float]) -> str:
 
 def _plain_integers(answer: pl.DataFrame) -> pl.DataFrame:
     """DuckDB sums integers as 128-bit numbers, which come over as decimals; those that fit become integers again."""
-    sums = [name for name, dtype in answer.schema.items() if dtype == pl.Decimal(38, 0)]
-    integers = answer.select(pl.col(sums).cast(pl.Int64, strict=False))
+    integers = answer.select(pl.col(pl.Decimal(38, 0)).cast(pl.Int64, strict=False))
     return answer.with_columns(column for column in integers if column.null_count() == answer[column.name].null_count())

@@ -95,7 +95,13 @@ BAD_RESULTS: dict[str, tuple[Row, type[ApframeError], str]] = {
     "bbox null": ({"bbox": None}, RowError, "detections: bbox is missing or not four numbers"),
     "no bbox": ({"bbox": GONE}, RowError, "detections: bbox is missing or not four numbers"),
     "bbox a word": ({"bbox": "all"}, RowError, "detections: bbox is not a list of numbers"),
-    "bbox with a null": ({"bbox": [0, 0, 1, None]}, RowError, "detections: (bbox is not a list of numbers|height is missing)"),
+    "bbox with a null": ({"bbox": [0, 0, 1, None]}, RowError, "detections: height is missing"),
+    "bbox of texts": ({"bbox": ["0", "0", "1", "1"]}, RowError, "detections: bbox is not a list of numbers"),
+    "bbox with a text": ({"bbox": [0, 0, 1, "1"]}, RowError, "detections: bbox is not a list of numbers"),
+    "score a number as text": ({"score": "0.5"}, RowError, "detections: score is not a number"),
+    "image_id a truth value": ({"image_id": True}, RowError, "detections: image_id is not "),
+    "image_id of another type": ({"image_id": "1"}, RowError, "detections: image_id is not "),
+    "category_id of another type": ({"category_id": "2"}, RowError, "detections: category_id is not "),
     "image_id a fraction": ({"image_id": 1.5}, RowError, "detections: image_id is not a whole number"),
     "image_id null": ({"image_id": None}, RowError, "detections: image_id is missing"),
     "no image_id": ({"image_id": GONE}, RowError, "detections: image_id is missing"),
@@ -111,7 +117,7 @@ BAD_RESULTS: dict[str, tuple[Row, type[ApframeError], str]] = {
 def test_bad_results(fields: Row, error: type[ApframeError], message: str, kind: str, place: int, tmp_path: Path) -> None:
     with pytest.raises(error, match=message) as caught:
         evaluated(GROUND_TRUTH, changed(RESULTS, place, fields), kind, tmp_path)
-    mixed = "image_id is not a string, as in the first row" in str(caught.value)  # then it is the rows after it
+    mixed = "is not a string, as in the first row" in str(caught.value)  # then it is the rows after it
     assert f" is {2 if mixed else place + 1}; " in one_line(caught.value)
 
 
@@ -120,30 +126,6 @@ def test_bad_results_far_down_a_file(fields: Row, error: type[ApframeError], mes
     with pytest.raises(error, match=message) as caught:
         evaluated(GROUND_TRUTH, changed(RESULTS * 2_000, 3_500, fields), "file", tmp_path)
     assert " is 3501; " in one_line(caught.value)
-
-
-# A fast reader takes what stands for a number as one; what is in memory already is taken as it is.
-NUMBERS_IN_OTHER_WORDS = {
-    "score a number as text": ({"score": "0.5"}, RowError, "detections: score is not a number"),
-    "bbox of words": ({"bbox": ["0", "0", "1", "1"]}, RowError, "detections: bbox is not a list of numbers"),
-    "image_id a truth value": ({"image_id": True}, RowError, "detections: image_id is not "),
-    "image_id of another type": ({"image_id": "1"}, RowError, "detections: image_id is not "),
-}
-
-
-@pytest.mark.parametrize(("fields", "error", "message"), NUMBERS_IN_OTHER_WORDS.values(), ids=NUMBERS_IN_OTHER_WORDS)
-def test_numbers_in_other_words_are_refused_in_memory(
-    fields: Row, error: type[ApframeError], message: str, tmp_path: Path
-) -> None:
-    with pytest.raises(error, match=message):
-        evaluated(GROUND_TRUTH, changed(RESULTS, 1, fields), "memory", tmp_path)
-
-
-@pytest.mark.parametrize("fields", [{"score": "0.5"}, {"bbox": ["0", "0", "1", "1"]}, {"image_id": True}, {"image_id": "1"}])
-def test_numbers_in_other_words_are_numbers_further_down_a_file(fields: Row, tmp_path: Path) -> None:
-    plain = {"score": 0.5, "bbox": [0, 0, 1, 1], "image_id": 1}
-    found = apf.read_coco_results(given(changed(RESULTS, 1, fields), "file", tmp_path, "other"))
-    assert found.equals(apf.read_coco_results(changed(RESULTS, 1, {name: plain[name] for name in fields})))
 
 
 # table, fields of one of its rows -> error, and what its message says before it names the row
@@ -155,6 +137,13 @@ BAD_TRUTH: dict[str, tuple[str, Row, type[ApframeError], str]] = {
     "area NaN": ("annotations", {"area": nan}, RowError, "annotations: area is not a finite number"),
     "area a word": ("annotations", {"area": "big"}, RowError, "annotations: area is not a number"),
     "iscrowd a word": ("annotations", {"iscrowd": "no"}, RowError, "annotations: iscrowd is not a number"),
+    "area a number as text": ("annotations", {"area": "1600"}, RowError, "annotations: area is not a number"),
+    "iscrowd a number as text": ("annotations", {"iscrowd": "0"}, RowError, "annotations: iscrowd is not a number"),
+    "bbox of texts": ("annotations", {"bbox": ["0", "0", "1", "1"]}, RowError, "annotations: bbox is not a list of numbers"),
+    "image_id of another type": ("annotations", {"image_id": "1"}, RowError, "annotations: image_id is not "),
+    "image_id a truth value": ("annotations", {"image_id": True}, RowError, "annotations: image_id is not "),
+    "image width as text": ("images", {"width": "640"}, RowError, "images: width is not a number"),
+    "image height a fraction": ("images", {"height": 480.5}, RowError, "images: image_height is not a whole number"),
     "bbox null": ("annotations", {"bbox": None}, RowError, "annotations: bbox is missing or not four numbers"),
     "bbox of 3 numbers": ("annotations", {"bbox": [0, 0, 1]}, RowError, "annotations: bbox is missing or not four"),
     "no id": ("annotations", {"id": GONE}, RowError, "annotations: annotation_id is missing"),
@@ -237,7 +226,10 @@ def test_detections_of_unknown_images(kind: str, tmp_path: Path) -> None:
 @in_memory_and_as_files
 def test_detections_of_unknown_categories_are_dropped_and_counted(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, *(RESULTS[0] | {"category_id": category_id} for category_id in (8, 9, 8))]
-    with pytest.warns(UnknownCategoryWarning, match=r"^3 detections of categories .* were dropped: 8, 9$"):
+    with pytest.warns(
+        UnknownCategoryWarning,
+        match="^3 of 5 detections have an unknown category_id and were dropped: 8, 9; the ground truth has ",
+    ):
         evaluation = evaluated(GROUND_TRUTH, results, kind, tmp_path)
     assert evaluation.detections["detection_id"].to_list() == [1, 2]
     assert stats(evaluation) == stats(evaluated(GROUND_TRUTH, RESULTS, kind, tmp_path))
@@ -246,7 +238,7 @@ def test_detections_of_unknown_categories_are_dropped_and_counted(kind: str, tmp
 @in_memory_and_as_files
 def test_unknown_categories_are_dropped_when_pooled_too(kind: str, tmp_path: Path) -> None:
     results = [*RESULTS, RESULTS[0] | {"category_id": 9, "score": 1.0, "bbox": [300, 300, 5, 5]}]
-    with pytest.warns(UnknownCategoryWarning, match="^1 detections? of categories"):
+    with pytest.warns(UnknownCategoryWarning, match="^1 of 3 detections has an unknown category_id"):
         evaluation = evaluated(GROUND_TRUTH, results, kind, tmp_path, agnostic=True)
     assert stats(evaluation) == stats(evaluated(GROUND_TRUTH, RESULTS, kind, tmp_path, agnostic=True))
 
@@ -305,7 +297,7 @@ def test_string_ids(kind: str, tmp_path: Path) -> None:
 def test_ids_of_different_types_on_the_two_sides(tmp_path: Path) -> None:
     results = [row | {"image_id": str(row["image_id"])} for row in RESULTS]
     for kind in ("memory", "file"):
-        with pytest.raises(IdTypeError, match=r"detections.image_id holds strings, images.image_id integers; cast one"):
+        with pytest.raises(IdTypeError, match=r"detections.image_id holds strings, images.image_id integers; cast image_id"):
             evaluated(GROUND_TRUTH, results, kind, tmp_path)
     annotations = [row | {"category_id": str(row["category_id"])} for row in ANNOTATIONS]
     for kind in ("memory", "file"):
@@ -322,7 +314,7 @@ BAD_TRUTH_FILES = {
     "empty": (b"", "the file is empty"),
     "blank": (b" \n", "the file is empty"),
     "words": (b"hello", "not JSON"),
-    "a number": (b"3", "a int is no ground truth"),
+    "a number": (b"3", "an int is no ground truth"),
     "not text": (b"\xff\xfe\x00\x01", "not UTF-8 text"),
     "an empty object": (b"{}", "no list named images, categories, annotations; .* the names here: none"),
     "no annotations": (b'{"images": [], "categories": []}', "no list named annotations; .*: images, categories$"),

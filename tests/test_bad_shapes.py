@@ -18,6 +18,7 @@ from apframe.exceptions import (
     ColumnError,
     IdTypeError,
     InputError,
+    MaskSizeWarning,
     MissingColumnWarning,
     ParameterError,
     RowError,
@@ -31,6 +32,7 @@ GONE = object()  # in the place of a value: the field is not there
 
 OUTLINE = [[0, 0, 40, 0, 40, 40, 0, 40]]
 LENGTHS = {"size": [100, 100], "counts": [0, 40, 9960]}
+PACKED = "0X1Xg9"  # the same counts
 POINTS = [10.0, 10.0, 2] * 17
 CORNERS = [0, 0, 40, 0, 40, 40, 0, 40]
 TRUTH: Json = {
@@ -95,7 +97,7 @@ AGAIN = r"encode these masks again \(pycocotools.mask.encode makes"
 BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "RLE of another size"): (
         {"segmentation": {"size": [100, 90], "counts": [0, 40, 8960]}},
-        "size of the run lengths is not that of the image", r"size is \[height, width\]; correct one of them",
+        "size of the mask is not that of the image's other masks", "masks are compared pixel by pixel: encode",
     ),
     ("segm", "counts that fall short"): (
         {"segmentation": {"size": [100, 100], "counts": [0, 40, 60]}}, "the run lengths do not add up to height × width", AGAIN,
@@ -119,6 +121,22 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         {"segmentation": {"size": [100], "counts": [0, 10_000]}}, "run lengths have no size or no counts", "give both: ",
     ),
     ("segm", "no counts"): ({"segmentation": {"size": [100, 100]}}, "run lengths have no size or no counts", "give both: "),
+    **{
+        ("segm", name): (
+            {"segmentation": {"size": size, "counts": counts}},
+            "size or counts of the run lengths are not whole numbers", r"size is \[height, width\], counts are whole numbers",
+        )
+        for name, size, counts in (
+            ("counts with a text", [100, 100], [0, "40", 9960]), ("counts of texts", [100, 100], ["0", "40", "9960"]),
+            ("a fraction in counts", [100, 100], [0, 40.5, 9959.5]), ("true in counts", [100, 100], [True, 39, 9960]),
+            ("size of texts", ["100", "100"], [0, 40, 9960]), ("half a row", [99.5, 100], [0, 40, 9960]),
+            ("half a row, packed", [99.5, 100], PACKED), ("a text in size, packed", ["100", 100], PACKED),
+            ("true in size, packed", [100, True], PACKED),
+        )
+    },
+    ("segm", "true in a polygon"): (
+        {"segmentation": [[True, 0, 40, 0, 40, 40]]}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ",
+    ),
     ("segm", "negative size"): (
         {"segmentation": {"size": [-1, 100], "counts": [1]}}, "size of the run lengths is not positive, or more", "correct",
     ),
@@ -162,6 +180,9 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("keypoints", "none"): ({"keypoints": []}, "keypoints is missing", "give it, or remove the rows"),
     ("keypoints", "null"): ({"keypoints": None}, "keypoints is missing", "give it, or remove the rows"),
     ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is missing", "give it, or remove the rows"),
+    ("keypoints", "a missing number"): (
+        {"keypoints": [None, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
+    ),
     ("keypoints", "NaN"): (
         {"keypoints": [nan, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
     ),
@@ -205,6 +226,7 @@ def test_bad_shapes(case: tuple[str, str], bad: tuple[Json, str, str], kind: str
 
 
 # the same where there are no boxes, which are made of the shapes
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MaskSizeWarning")
 @pytest.mark.parametrize("table", ["annotations", "detections"])
 @in_memory_and_as_files
 @pytest.mark.parametrize("case", [
@@ -227,6 +249,11 @@ OF_OTHER_TYPES: dict[str, tuple[str, Json, str]] = {
     "keypoints nested": ("keypoints", {"keypoints": [[1, 2, 2]] * 17}, "keypoints is not a list of numbers"),
     "corners a word": ("dota", {"corners": "all"}, "corners is not a list of numbers"),
     "corners in pairs": ("dota", {"corners": [[0, 0], [1, 0], [1, 1], [0, 1]]}, "corners is not a list of numbers"),
+    "keypoints with a text": ("keypoints", {"keypoints": ["10", *POINTS[1:]]}, "keypoints is not a list of numbers"),
+    "keypoints of texts": ("keypoints", {"keypoints": [str(n) for n in POINTS]}, "keypoints is not a list of numbers"),
+    "corners with a text": ("dota", {"corners": [*CORNERS[:7], "40"]}, "corners is not a list of numbers"),
+    "angle a number as text": ("angle", {"angle": "0.5"}, "angle is not a number"),
+    "end a number as text": ("activitynet", {"end_time": "5"}, "end_time is not a number"),
     "angle a word": ("angle", {"angle": "left"}, "angle is not a number"),
     "angle a list": ("angle", {"angle": [0.5]}, "angle is not a number"),
     "start a clock": ("activitynet", {"start_time": "00:01"}, "start_time is not a number"),
@@ -334,6 +361,22 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
     "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle: Float64 expected, got String"),
     "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 is no kind of mask; give COCO's JSON text, "),
     "masks of structs": ("segm", {"mask": [{"w": 1}] * 2}, "detections.mask: structs of size and counts expected, got Struct"),
+    "keypoints as lists of text": (
+        "keypoints", {"keypoints": [[str(n) for n in POINTS]] * 2},
+        r"detections.keypoints: List\(Float64\) expected, got List\(String\); give x, y, visibility",
+    ),
+    "corners as text": ("dota", {"corners": [[str(n) for n in CORNERS]] * 2}, r"detections.corners: List\(Float64\) expected"),
+    "counts of texts": (
+        "segm", {"mask": [{"size": [100, 100], "counts": ["0", "40", "9960"]}] * 2},
+        r"detections.mask: counts of run lengths is List\(String\); size is \[height, width\], counts are whole numbers or",
+    ),
+    "sizes of texts": (
+        "segm", {"mask": [{"size": ["100", "100"], "counts": [0, 40, 9960]}] * 2},
+        r"detections.mask: size of run lengths is List\(String\); size is ",
+    ),
+    "sizes of truth values": (
+        "segm", {"mask": [{"size": [True, True], "counts": [0, 1]}] * 2}, r"detections.mask: size of run lengths is List\(Bool",
+    ),
     "masks too deep": (
         "segm", {"mask": [[[[0.0]]]] * 2}, "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
     ),
@@ -347,6 +390,13 @@ def test_columns_of_other_types(shape: str, columns: Json, message: str) -> None
     with pytest.raises(ColumnError, match=f"^{message}") as caught:
         summary(with_shape(good)[0], detections, **options)
     one_line(caught.value)
+
+
+@pytest.mark.parametrize(("size", "counts"), [([100.5, 100.0], [0.0, 40.0, 9960.0]), ([100.0, 100.0], [0.0, 40.5, 9959.5])])
+def test_fractions_in_run_lengths_of_a_frame(size: Any, counts: Any) -> None:
+    masks = [{"size": [100.0, 100.0], "counts": [0.0, 40.0, 9960.0]}, {"size": size, "counts": counts}]
+    with pytest.raises(RowError, match=r"^detections: size or counts of the run lengths are not whole numbers where .* is 2; "):
+        summary(with_shape(SHAPES["segm"][1])[0], frame_of(mask=masks), iou_type="segm")
 
 
 def test_rows_of_another_type_are_named() -> None:
@@ -389,13 +439,38 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
 
+@pytest.mark.parametrize("iou_type", ["segm", "boundary"])
+@in_memory_and_as_files
+def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
+    kind: str, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = with_shape({"segmentation": LENGTHS})
+    truth["images"][1] |= {"width": 90, "height": 80}
+    with pytest.warns(MaskSizeWarning) as caught:
+        assert summary(truth, results, kind, tmp_path, iou_type=iou_type)["AP"] == pytest.approx(1.0)
+    named = ("detections", "detection_id is 2"), ("annotations", "annotation_id is 12")
+    assert [str(warning.message) for warning in caught] == [
+        f"{table}: size of the run lengths is not that of the image where {row}; masks are compared as they are; were "
+        "images resized?"
+        for table, row in named
+    ]
+
+
+@in_memory_and_as_files
+def test_boxes_of_run_lengths_of_another_size_than_the_image_are_made_with_a_warning(kind: str, tmp_path: Path) -> None:
+    truth, results = with_shape({"segmentation": LENGTHS, "bbox": GONE})
+    truth["images"][1] |= {"width": 90, "height": 80}
+    with pytest.warns(MaskSizeWarning, match=r"where (annotation_id is 12|detection_id is 2); "):
+        assert summary(truth, results, kind, tmp_path)["AP"] == pytest.approx(1.0)
+
+
 def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
     truth, results = with_shape({"segmentation": LENGTHS})
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
     results[1]["segmentation"] = {"size": [10, 10], "counts": [0, 100]}
     message = (
-        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; correct the sizes, or"
+        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; masks are compared "
     )
     with pytest.raises(RowError, match=message):
         summary(truth, results, iou_type="segm")

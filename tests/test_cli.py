@@ -70,7 +70,17 @@ def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
     assert done.returncode == 0
     assert list(json.loads(done.stdout)) == [*METRICS, "json_version"]
     assert json.loads(done.stdout)["APl"] is None
-    assert done.stderr.startswith("warning: 1 detection") and done.stderr.count("\n") == 1
+    assert done.stderr.startswith("warning: 1 of 2 detections has an unknown category_id") and done.stderr.count("\n") == 1
+
+
+def test_warning_that_nothing_matches(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    paths = files(tmp_path, results=[FOUND[0] | {"bbox": [99, 99, 40, 30]}] * 11)
+    code, printed, told = command(capsys, monkeypatch, "eval", *paths, "--by", "category_id")
+    assert (code, printed.count("0.000") > 0) == (0, True)
+    assert told.startswith("warning: none of the 11 detections on images with annotations overlaps one by IoU 0.1 or more; ")
+    assert told.endswith("run `apframe check` on both to find out why\n") and told.count("\n") == 1
 
 
 def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:
@@ -123,6 +133,9 @@ OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
     "one threshold": (["--iou-thresholds", ".9"], {"iou_thresholds": [0.9]}),
     "categories by name": (["--categories", "car, rider"], {"categories": ["car", "rider"]}),
     "categories by id": (["--categories", "3"], {"categories": [3]}),
+    "categories one by one": (["--categories", "car", "--categories", "rider, bus"], {"categories": ["car", "rider", "bus"]}),
+    "limits one by one": (["--max-detections", "1", "--max-detections", "5"], {"max_detections": [1, 5]}),
+    "thresholds one by one": (["--iou-thresholds", "0.5", "--iou-thresholds=0.75"], {"iou_thresholds": [0.5, 0.75]}),
     "agnostic": (["--agnostic"], {"agnostic": True}),
     "all": (
         ["--agnostic", "--categories", "car,bus", "--max-detections", "20", "--iou-thresholds", "0.6"],
@@ -142,6 +155,31 @@ def test_options(
     expected = apf.evaluate(TRUTH, RESULTS, **options)  # type: ignore[arg-type]
     assert (code, json.loads(out)) == (0, {**dict(expected.summary.rows()), "json_version": 1})
     assert not expected.summary.equals(apf.evaluate(TRUTH, RESULTS).summary)
+
+
+def test_columns_of_slices_one_by_one(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    options = ["--by", "weather", "--by", "time_of_day"]
+    code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json", "--agnostic", *options)
+    expected = apf.evaluate(TRUTH, RESULTS, agnostic=True).by("weather", "time_of_day")
+    assert (code, out) == (0, f"{expected.write_json()}\n")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (["eval", TRUTH, RESULTS, "--protocol", "coco", "--protocol", "x"], "--protocol is given 2 times; it takes one value"),
+        (["eval", "--out=a", TRUTH, RESULTS, "--out", "a"], "--out is given 2 times; it takes one value"),
+        (["check", TRUTH, "--split", "a", "--split", "b", "--split", "c"], "--split is given 3 times; it takes one value"),
+        (["convert", TRUTH, "{folder}/a", "--to", "coco", "--to", "voc"], "--to is given 2 times; it takes one value"),
+        (["rank", TRUTH, RESULTS, "--trec-eval", "9", "--trec-eval", "10"], "--trec-eval is given 2 times; it takes one value"),
+    ],
+)  # fmt: skip
+def test_options_of_one_value_are_given_once(
+    arguments: list[str], message: str, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    done = command(capsys, monkeypatch, *(text.format(folder=tmp_path) for text in arguments))
+    assert done == (2, "", f"error: {message}\n")
+    assert command(capsys, monkeypatch, "formats", "--json", "--json")[0] == 0  # a flag says the same twice
 
 
 def test_drop_unknown_images(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -167,15 +205,19 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "the two swapped": (["eval", RESULTS, TRUTH], 1, "is it "),
     "results twice": (["eval", TRUTH, TRUTH], 1, "is it ground truth?"),
     "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),
-    "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (file)"),
+    "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (a.jsonl, file)"),
     "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
-    "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "iou_thresholds must lie in (0, 1]"),
+    "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "--iou-thresholds must lie in (0, 1]"),
     "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
-    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "max_detections must be 1 or more"),
+    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "--max-detections must be 1 or more"),
     "empty list": (["eval", TRUTH, RESULTS, "--max-detections", ""], 2, "--max-detections takes whole numbers"),
     "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),
     "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
+    "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are image_id, "),
+    "results of JSON lines": (["eval", TRUTH, "{lines}"], 1, "holds JSON lines, an object in each line; results are one JSON"),
+    "a page": (["eval", "https://x.org/a.json", RESULTS], 2, "https://x.org/a.json: URLs are neither read nor written; "),
+    "a bucket": (["eval", TRUTH, RESULTS, "--out=s3://a/b"], 2, "--out=s3://a/b: URLs are neither read nor written; "),
     "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),
     "no such table": (["sql", "{run}", "SELECT * FROM boxes"], 2, "boxes"),
 }
@@ -192,7 +234,10 @@ def test_bad_use(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     (tmp_path / "file").write_text("hello")
-    filled = [text.format(run=run, file=tmp_path / "file", folder=tmp_path) if "{" in text else text for text in arguments]
+    lines = tmp_path / "a.jsonl"
+    lines.write_text("".join(f"{json.dumps(row)}\n" for row in [*FOUND, *FOUND]))
+    names = {"run": run, "file": tmp_path / "file", "lines": lines, "folder": tmp_path}
+    filled = [text.format(**names) if "{" in text else text for text in arguments]
     ended, out, err = command(capsys, monkeypatch, *filled)
     assert (ended, out) == (code, "")
     assert err.startswith("error: ") and err.endswith("\n") and err.count("\n") == 1
@@ -212,7 +257,7 @@ USAGE: dict[str, list[str]] = {
 def test_usage_errors(arguments: list[str], capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = command(capsys, monkeypatch, *arguments)
     assert (code, out) == (2, "")
-    assert err.startswith(("Usage: ", "Error: ")) and "Traceback" not in err
+    assert err.startswith("error: ") and err.endswith(" --help`)\n") and err.count("\n") == 1
 
 
 def test_json_and_csv_together_are_refused(
@@ -311,3 +356,11 @@ def test_help_without_arguments_is_usage(capsys: pytest.CaptureFixture[str], mon
 
 def test_a_run_is_what_the_library_writes(run: Path) -> None:
     assert pl.read_parquet(run / "summary.parquet")["metric"].to_list() == METRICS
+
+
+def test_a_message_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, results = files(tmp_path, SMALL | {"x" * 100_000: 1, "images": []} | {"annotations": None})
+    code, _, error = command(capsys, monkeypatch, "eval", truth, results)
+    assert code == 1
+    assert len(error) < 11_000
+    assert error.endswith(" characters)\n")

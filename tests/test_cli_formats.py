@@ -52,8 +52,10 @@ def test_results_that_name_images_and_categories(street: str, tmp_path: Path, ca
     found = str(tmp_path / "found")
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     code, _, err = command(capsys, monkeypatch, "eval", street, found)
-    assert code == 1 and "or join them by name (--join-by-name images)" in err
-    code, out, _ = command(capsys, monkeypatch, "eval", street, found, "--join-by-name", "images,categories")
+    assert code == 1 and "; join them by name (--join-by-name images)" in err
+    code, out, _ = command(
+        capsys, monkeypatch, "eval", street, found, "--join-by-name", "images", "--join-by-name", "categories"
+    )
     assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
 
 
@@ -64,7 +66,7 @@ def test_results_of_another_type_of_ids_are_not_converted(
     command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     arguments = ["convert", found, again, "--to", "coco", "--results-of", street]
     code, out, err = command(capsys, monkeypatch, *arguments)
-    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("or join them by name (--join-by-name images)\n")
+    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("; join them by name (--join-by-name images)\n")
     code, out, err = command(capsys, monkeypatch, *arguments, "--join-by-name", "images,categories")
     assert (code, err) == (0, "")
     ids = apf.read_results(again).select("image_id", "category_id").unique().sort("image_id", "category_id")
@@ -78,14 +80,17 @@ def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, mon
     code, _, err = command(capsys, monkeypatch, "convert", found, str(tmp_path / "x"), "--to", "boxes", "--results-of", truth)
     assert code == 1 and err.endswith(f"{found} was read as coco\n")
     code, _, err = command(capsys, monkeypatch, "eval", truth, found, "--drop-unknown-images")
-    assert code == 0 and "warning: all detections (1) are of images that" in err
+    assert code == 0 and "warning: 1 of 1 detection has an unknown image_id" in err
 
 
 def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
     paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
     code, out, _ = command(capsys, monkeypatch, "check", *paths)
-    assert (code, out) == (1, f"{apf.check(*paths)}\n")
-    assert out.startswith("error: 1 of 1 detections: image_id is not among the images (9) [1]; give the ground truth of")
+    option = "apframe eval --drop-unknown-images"
+    assert (code, out) == (1, f"{apf.check(*paths)}\n".replace('unknown_images="drop"', option))
+    assert out.startswith("error: 1 of 1 detection: image_id is not among the images (9) [1]. Supply the ground truth of")
+    assert f"or drop them ({option}).\n" in out
+    assert option in json.loads(command(capsys, monkeypatch, "check", *paths, "--json")[1])[0]["remedy"]
 
 
 def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) -> None:

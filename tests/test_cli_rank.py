@@ -36,6 +36,12 @@ def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
     assert rows[3] == f"run_dense: 59 of 60 judged queries evaluated: {notes}"
 
 
+def test_measures_one_by_one_as_trec_eval_takes_them() -> None:
+    done = rank(QRELS, DENSE, "-m", "map", "-m", "P_5 ndcg_cut_10", "--json")
+    assert json.loads(done.stdout) == json.loads(rank(QRELS, DENSE, "-m", "map P_5 ndcg_cut_10", "--json").stdout)
+    assert [row["measure"] for row in json.loads(done.stdout)] == ["AP", "P@5", "nDCG@10"]
+
+
 def test_usual_measures_of_one_run() -> None:
     lines = rank(QRELS, DENSE).stdout.splitlines()
     assert [line.split()[0] for line in lines[1:-1]] == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
@@ -93,15 +99,15 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "-m", " "], 2, "measures: name at least one"),
         ([QRELS, "nowhere.txt"], 1, "nowhere.txt: there is no such file"),
         ([QRELS, QRELS], 1, "these look like judgements; the judgements come first"),
-        ([QRELS, DENSE, "--missing", "drop"], 2, "missing is one of 'skip', 'zero', 'error', not 'drop'"),
+        ([QRELS, DENSE, "--missing", "drop"], 2, "--missing is one of 'skip', 'zero', 'error', not 'drop'"),
         ([QRELS, DENSE, "--missing", "error"], 1, "1 of 60 judged queries: '318'"),
         ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
         ([QRELS, DENSE, "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
-        ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: cannot be read"),
+        ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "exclude each other"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "exclude each other"),
-        ([QRELS, DENSE, "--trec-eval", "8"], 2, "trec_eval is one of 9, 10, not 8"),
+        ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is one of 9, 10, not 8"),
         ([QRELS, DENSE, "--out", str(SEARCH)], 1, "holds something else"),
         ([QRELS, DENSE, DENSE], 2, "a file is given twice"),
     ],

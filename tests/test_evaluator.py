@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
+import copy
 import inspect
 import io
 import pickle
 import warnings
-from concurrent.futures import ProcessPoolExecutor
+from concurrent.futures import ProcessPoolExecutor, ThreadPoolExecutor
 from itertools import permutations
 from multiprocessing import get_context
 from pathlib import Path
+from threading import Barrier
 from typing import Any
 
 import numpy as np
@@ -76,7 +78,9 @@ def assert_same(one: apf.Evaluation, other: apf.Evaluation) -> None:
 # ---- divided, ordered and doubled in any way
 
 
-@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+@pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 @given(st.data(), st.sampled_from([apf.COCO, apf.VOC2007, apf.PROPOSALS]), st.booleans())
 def test_any_division_into_updates_and_shards_equals_one_evaluation(data: st.DataObject, protocol: Any, strings: bool) -> None:
     case = data.draw(cases(strings=strings))
@@ -165,7 +169,7 @@ def test_different_results_of_an_image_are_told_once_and_the_longer_are_kept() -
     longer = {name: values * 2 for name, values in found(1, 0.3).items()}
     for update in (found(1), longer, found(2), found(2)):
         evaluator.update(update)
-    with pytest.warns(RepeatedImageWarning, match=r"^1 images came more than once with different .* kept: 1; give") as told:
+    with pytest.warns(RepeatedImageWarning, match=r"^1 image came more than once with different .* kept: 1; give") as told:
         state = evaluator.state()
     assert told[0].filename == __file__
     assert state.select("image_id", "score").rows() == [(1, 0.3), (1, 0.3), (2, 0.9)]
@@ -395,6 +399,21 @@ BAD: dict[str, tuple[dict[str, Any], type[Exception], str]] = {
 }
 
 
+OUTPUT = {"boxes": np.array([[0.0, 0.0, 9.0, 9.0]]), "labels": np.array([1]), "scores": np.array([0.5])}
+OUTPUTS: dict[str, Any] = {"of an image": OUTPUT, "of a batch": [OUTPUT], "by image id": {1: OUTPUT}}
+
+
+@pytest.mark.parametrize("outputs", OUTPUTS.values(), ids=OUTPUTS)
+def test_outputs_of_torchvision_are_to_be_converted(outputs: Any) -> None:
+    message = (
+        r"^detections: labels and scores .*; convert these outputs first, with apf.from_torchvision\(outputs, image_ids\)$"
+    )
+    with pytest.raises(ColumnError, match=message):
+        Evaluator(dataset(1)).update(outputs)
+    with pytest.raises(ColumnError, match=message):
+        apf.evaluate(dataset(1), outputs)
+
+
 def bad(name: str) -> pl.DataFrame:
     """One row."""
     return pl.DataFrame({column: values for column, values in (found(3) | BAD[name][0]).items() if values is not None})
@@ -508,7 +527,7 @@ def test_unknown_images_may_be_dropped() -> None:
 def test_unknown_categories_are_told_by_compute() -> None:
     evaluator = Evaluator(dataset(1))
     evaluator.update(found(1, category_id=[7]))
-    with pytest.warns(UnknownCategoryWarning, match="1 detection of categories"):
+    with pytest.warns(UnknownCategoryWarning, match="1 of 1 detection has an unknown category_id"):
         evaluator.compute()
 
 
@@ -586,5 +605,32 @@ def test_bad_truth_and_options_are_told_at_the_start() -> None:
 def test_repr() -> None:
     evaluator = Evaluator(dataset(1, 2))
     evaluator.update({name: values * 2 for name, values in found(1).items()})
-    truth = "Dataset(2 images, 1 categories, 2 annotations)"
+    truth = "Dataset(2 images, 1 category, 2 annotations)"
     assert repr(evaluator) == f"Evaluator({truth}, 2 detections, protocol=COCO)"
+
+
+def test_threads_that_update_at_the_same_moment_lose_nothing() -> None:
+    rows = results(RESULTS)
+    parts = [part for _, part in sorted(rows.partition_by("image_id", as_dict=True).items())]
+    expected = apf.evaluate(TRUTH, rows)
+    for _ in range(3):
+        evaluator, start = Evaluator(TRUTH), Barrier(8)
+
+        def update(thread: int, evaluator: Evaluator = evaluator, start: Barrier = start) -> None:
+            start.wait()
+            for part in parts[thread::8]:
+                evaluator.update(part)
+
+        with ThreadPoolExecutor(8) as threads:
+            list(threads.map(update, range(8)))
+        assert evaluator.state().height == rows.height
+        assert_frame_equal(evaluator.compute().summary, expected.summary)
+
+
+def test_a_pickled_evaluator_goes_on() -> None:
+    evaluator = Evaluator(dataset(1, 2))
+    evaluator.update(found(1))
+    for other in (pickle.loads(pickle.dumps(evaluator)), copy.copy(evaluator), copy.deepcopy(evaluator)):
+        other.update(found(2))
+        assert other.compute().summary["value"][0] == 1
+        assert evaluator.state()["image_id"].to_list() == [1]

@@ -13,9 +13,9 @@ import apframe as apf
 
 PACKAGE = Path(__file__).parents[1] / "apframe"
 # every room with those that it may import
-LAYERS = ["exceptions", "schema", "io", "similarity", "matching", "ranking", "protocols", "analysis", "report", "sql",
-          "counting", "inputs", "pipeline", "evaluation", "checks", "evaluator", "adapters", "pycocotools",
-          "retrieval", "reidentification", "run_sets", "prompt", "cli",
+LAYERS = ["exceptions", "interruption", "paths", "columns", "schema", "io", "similarity", "matching", "ranking", "protocols",
+          "analysis", "report", "sql", "counting", "inputs", "pipeline", "evaluation", "checks", "evaluator", "adapters",
+          "pycocotools", "retrieval", "reidentification", "run_sets", "prompt", "cli",
           "__main__"]  # fmt: skip
 SIDE_BY_SIDE = [{"io", "similarity"}, {"analysis", "report", "sql"}]
 

@@ -138,13 +138,6 @@ def test_statement_that_was_not_ended_is_dropped_on_leaving(
     assert "t" not in sql.columns_of_tables(connection)
 
 
-def test_variables_of_python_are_no_tables(
-    connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]
-) -> None:
-    typed(connection, monkeypatch, tmp_path, ["FROM statement;"])
-    assert "Table with name statement does not exist" in capsys.readouterr().err
-
-
 def test_commands(connection: duckdb.DuckDBPyConnection, capsys: pytest.CaptureFixture[str]) -> None:
     assert piped(connection, "CREATE TABLE mine AS SELECT 1 AS a;\n.tables;\nhelp\n") == []
     tables, printed = ["items    q, relevant, score", "summary  metric, value", "mine     a"], capsys.readouterr().out

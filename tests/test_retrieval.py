@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from html.parser import HTMLParser
 from math import nan
 from pathlib import Path
@@ -22,12 +23,13 @@ from apframe.exceptions import (
     FormatError,
     IdTypeError,
     InputError,
+    NothingMatchesWarning,
     OutputError,
     ParameterError,
     QueryError,
     RowError,
 )
-from apframe.ranking.measures import KINDS
+from apframe.ranking.measures import KINDS, as_measures
 
 Nested = dict[str, dict[str, float]]
 
@@ -170,8 +172,47 @@ def test_unjudged_documents_removed() -> None:
 
 
 def test_no_document_is_judged() -> None:
-    evaluation = apf.evaluate_run({"q": {"a": 1}}, {"q": {"x": 1, "y": 2}}, "AP P SetP nDCG Judged", unjudged="remove")
+    message = (
+        "the run: none of its 2 documents for 1 judged query is judged, so no measure is above 0; for query 'q' the run has "
+        "document 'y', the judgements have 'a'; check that both use the same document ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
+        evaluation = apf.evaluate_run({"q": {"a": 1}}, {"q": {"x": 1, "y": 2}}, "AP P SetP nDCG Judged", unjudged="remove")
     assert values(evaluation) == [0, 0, 0, 0, 0]
+    assert caught[0].filename == __file__
+
+
+def test_next_to_no_document_is_judged() -> None:
+    judged = {f"q{number}": {f"d{k}": k % 2 for k in range(30)} for number in range(5)}
+    run = {query: {document.upper(): k for k, document in enumerate(found)} for query, found in judged.items()}
+    run["q0"]["d7"] = 99
+    message = (
+        "run 'b': only 1 of its 151 documents for 5 judged queries is judged, of 150 that could be; for query 'q0' the run has "
+        "document 'D29', the judgements have 'd0'; check that both use the same document ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
+        apf.evaluate_run(judged, {"a": judged, "b": run}, "AP")
+    assert len(caught) == 1
+    run["q1"]["d7"] = 99  # two of 150 are more than a hundredth
+    apf.evaluate_run(judged, run, "AP")
+
+
+def test_long_runs_and_short_ones_are_judged_in_part_without_a_warning() -> None:
+    few, many = {"d0": 1}, {f"d{k}": k for k in range(500)}
+    apf.evaluate_run({"q": few}, {"q": many}, "AP")
+    apf.evaluate_run({"q": many}, {"q": few}, "AP")
+    apf.evaluate_run({"q": {"d0": -1}}, {"q": {"x": 1}}, "AP")  # in the pool alone: there is nothing to be found
+    apf.evaluate_run({f"q{k}": few for k in range(500)}, {"q0": few}, "AP")
+
+
+def test_next_to_no_query_is_judged() -> None:
+    judged, run = ({f"{letter}{k}": {"d": 1} for k in range(150)} | {"q": {"d": 1}} for letter in "ab")
+    message = (
+        "the run has only 1 of 151 judged queries, among 151 of its own; for example, it has query 'b0', the judgements have "
+        "'a0'; check that both use the same query ids"
+    )
+    with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$"):
+        assert apf.evaluate_run(judged, run, "AP").coverage["n_evaluated"].item() == 1
 
 
 def test_ignored_documents_take_no_rank() -> None:
@@ -431,7 +472,7 @@ def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
     (tmp_path / "queries.csv").write_text("query_id,topic\n007,birds\n")
     evaluation = apf.evaluate_run({"007": {"a": 1}}, {"007": {"a": 1}}, "AP", queries=tmp_path / "queries.csv")
     assert evaluation.by("topic").rows() == [("birds", "AP", 1, 1)]
-    with pytest.raises(FormatError, match="cannot be read as CSV"):
+    with pytest.raises(FormatError, match="there is no such file"):
         apf.evaluate_run(QRELS, RUN, queries=tmp_path / "nowhere.csv")
 
 
@@ -504,7 +545,7 @@ def test_measures_are_read_as_they_are_printed(measure: apf.Measure, upper: bool
     text = str(measure)
     assert apf.as_measure(text) == measure
     assert hash(apf.as_measure(text)) == hash(measure)
-    in_case = measure.name.upper() if upper else measure.name.lower()
+    in_case = measure.name.upper() if upper or measure.name == "RBP" else measure.name.lower()
     assert apf.as_measure(f" {text.replace(measure.name, in_case, 1)} ") == measure
 
 
@@ -527,6 +568,15 @@ def test_defaults_are_not_printed() -> None:
 
 def test_measures_that_differ_late_are_not_mixed_up() -> None:
     assert apf.evaluate_run(QRELS, RUN, "IPrec@0.12345678 IPrec@0.12345679 AP@1000000 AP@1000001").summary.height == 4
+
+
+def test_rbp_in_lower_case_has_the_p_of_trec_eval() -> None:
+    names = "rbp RBP Rbp rbp(p=0.8) rbp(rel=2) rbp(p=0.5,rel=2)"
+    assert [str(measure) for measure in as_measures(names)] == [
+        "RBP(p=0.9)", "RBP", "RBP(p=0.9, rel=2)", "RBP(p=0.5, rel=2)",
+    ]  # fmt: skip
+    values = apf.evaluate_run({"q": {"a": 1}}, {"q": {"a": 2, "b": 1}}, "rbp RBP").per_query["value"].to_list()
+    assert values == pytest.approx([0.1, 0.2], abs=1e-15)
 
 
 def test_list_of_measures() -> None:
@@ -609,11 +659,12 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "integer queries": (
         QRELS, {1: {"a": 1}}, IdTypeError,
-        "the run: query_id holds integers, that of the judgements strings; cast one of them",
+        "the run: query_id holds integers, that of the judgements strings; cast query_id of the run to strings (as those of "
+        'text files are): pl.col("query_id").cast(pl.String)',
     ),
     "integer documents": (
         {"q": {1: 1}}, {"q": {"1": 1}}, IdTypeError,
-        "the run: document_id holds strings, that of the judgements integers; cast one of them",
+        "the run: document_id holds strings, that of the judgements integers; cast document_id of the judgements to strings",
     ),
     "NaN score": (
         QRELS, table({"q1": {"a": 1, "b": nan}}), RowError, "runs: score is not a finite number where row is 2;",
@@ -689,6 +740,7 @@ rows = st.lists(
 )  # fmt: skip
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(rows=rows, seed=st.integers(0, 99))
 def test_the_order_of_rows_does_not_matter(rows: list[tuple[str, str, float]], seed: int) -> None:
     run = pl.DataFrame(rows, schema=["query_id", "document_id", "score"], orient="row")

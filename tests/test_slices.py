@@ -500,7 +500,7 @@ def test_without_categories_there_is_nothing_to_average() -> None:
 
 def test_conditions_are_told(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     part = evaluation.where(pl.col("weather") == "rain").where([2])
-    assert part.conditions == (str(pl.col("weather") == "rain"), "1 images")
+    assert part.conditions == (str(pl.col("weather") == "rain"), "1 image")
     assert repr(part).endswith(f"where {' and '.join(part.conditions)})")
     part.write_parquet(tmp_path / "part")
     assert apf.read_evaluation(tmp_path / "part").conditions == part.conditions

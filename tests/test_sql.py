@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 import importlib.metadata
+import os
+import signal
+import threading
+import time
 from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
 from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
@@ -16,7 +21,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe import sql
+from apframe import interruption, sql
 from apframe.exceptions import OutputError, ParameterError, QueryError
 
 STREET = Path(__file__).resolve().parents[1] / "data" / "street"
@@ -183,6 +188,69 @@ def test_interruption_goes_by_its_name() -> None:
 
     with pytest.raises(KeyboardInterrupt):
         sql.answer(Interrupted(), "SELECT 1")  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def ctrl_c() -> Iterator[None]:
+    """Ctrl-C after a moment, whichever thread hears it."""
+    timer = threading.Timer(0.3, lambda: os.kill(os.getpid(), signal.SIGINT))
+    timer.start()
+    yield
+    timer.join()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_is_heard_while_tables_are_computed() -> None:
+    done = threading.Event()
+
+    def make() -> pl.LazyFrame:
+        done.wait(20)
+        return pl.LazyFrame({"a": [1]})
+
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sql.query({"t": sql.deferred(make, {"a": pl.Int64})}, "SELECT count(*) FROM t")
+    assert time.monotonic() - start < 1.3  # after 0.3 s, within one
+    assert interruption.unfinished()
+    threading.Timer(0.2, done.set).start()
+    assert sql.query({}, "SELECT 7").item() == 7  # which waits for the other to end
+    assert not interruption.unfinished()
+
+
+@pytest.mark.usefixtures("ctrl_c")
+@pytest.mark.parametrize("given", [{}, dict], ids=["tables", "a function"])
+def test_ctrl_c_is_heard_while_duckdb_computes(given: Any) -> None:
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sql.query(given, "SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b")
+    assert time.monotonic() - start < 1.3
+    interruption.settle()
+    assert time.monotonic() - start < 5
+
+
+@pytest.mark.usefixtures("ctrl_c")
+def test_ctrl_c_is_heard_while_tables_are_made() -> None:
+    start = time.monotonic()
+    with pytest.raises(KeyboardInterrupt):
+        sql.query(lambda: time.sleep(2) or {}, "SELECT 1 / 0 FROM range(1000000000000)")  # type: ignore[func-returns-value]
+    assert time.monotonic() - start < 1.3
+    interruption.settle()  # nothing of the query is run any more
+    assert time.monotonic() - start < 5
+
+
+def test_interruption_inside_a_table_is_no_error_of_the_query() -> None:
+    def make() -> pl.LazyFrame:
+        raise KeyboardInterrupt  # as Polars does in every thread
+
+    with pytest.raises(KeyboardInterrupt):
+        sql.query({"t": sql.deferred(make, {"a": pl.Int64})}, "SELECT count(*) FROM t")
+
+
+def test_query_in_another_thread() -> None:
+    with ThreadPoolExecutor(1) as pool:
+        assert pool.submit(sql.query, {"t": pl.LazyFrame({"a": [7]})}, "FROM t").result().item() == 7
+        with pytest.raises(QueryError, match="syntax error"):
+            pool.submit(sql.query, {}, "SELEC").result()
 
 
 def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError, RowError, listed
+from apframe.exceptions import ParameterError, RowError, counted, listed
 from apframe.schema import BOX, canonical
 from apframe.similarity.run_lengths import count_pixels, to_text
 
@@ -161,7 +161,7 @@ def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
     """
     ids = [as_array(each).item() if hasattr(each, "item") else each for each in image_ids]
     if len(ids) != n:
-        raise ParameterError(f"{source}: {n} items, but {len(ids)} image ids; give one for each")
+        raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}; give one for each")
     kinds = {type(each) for each in ids}
     if not (kinds <= {int} or kinds <= {str}):
         raise ParameterError(f"{source}: image ids are integers or strings, all of one kind; got {listed(ids)}")

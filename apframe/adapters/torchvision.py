@@ -116,7 +116,7 @@ def dataset_of(annotations: pl.DataFrame, image_ids: Sequence[int | str], catego
     """A data set of annotations, images without any included; a category for each label where none are named.
 
     >>> dataset_of(pl.DataFrame({"image_id": [1], "category_id": [7], "mask": [[[0, 1]]]}), [1, 2], None)
-    Dataset(2 images, 1 categories, 1 annotations)
+    Dataset(2 images, 1 category, 1 annotation)
     """
     images = pl.DataFrame([pl.Series("image_id", image_ids, dtype=None if image_ids else pl.Int64)])
     if "mask" in annotations.columns and isinstance(annotations["mask"].dtype, pl.Struct):

@@ -10,9 +10,11 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import as_array, canonical_batch, check_ids, mask_column, refuse_items, tabulate_detections
+from apframe.exceptions import RowError
 from apframe.schema import BOX
 from apframe.similarity.polygons import rasterise
 from apframe.similarity.run_lengths import count_runs, to_text
+from apframe.similarity.runs import Runs
 
 
 def from_ultralytics(
@@ -108,6 +110,9 @@ def _masks(results: Sequence[Any], items: Sequence[dict[str, Any]]) -> pl.Series
     n_points = np.array([len(each) for each in points], dtype=np.int64)
     coordinates = np.concatenate([np.zeros((0, 2)), *points]).ravel()
     masks = rasterise(coordinates, n_points, np.ones_like(n_points), *sizes.T)
+    if not isinstance(masks, Runs):
+        of_results = np.unique(np.repeat(np.arange(len(results)), n_masks)[masks[1]])
+        raise RowError("results", masks[0], "index", of_results.tolist(), "simplify the outlines")
     return mask_column(sizes, to_text(*count_runs(masks)))
 
 

@@ -14,6 +14,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ParameterError, did_you_mean, first_line, listed
 from apframe.schema import OUTSIDE
 
@@ -38,17 +39,24 @@ class Bins:
 class Key:
     """One key of slices: which rows have which of its values.
 
-    `table` is the table that it divides: images, categories, annotations (with the detections that carry it too) or detections.
+    `place` is its place among the keys. `table` is the table that it divides: images, categories, annotations (with the
+    detections that carry it too) or detections.
     `values` are what the result shows, in its order. `members` has a frame for each table that carries the key: `row` (a row
     number) and `code` (a place in `values`); named slices may share rows. `masks` are those of named slices; where these are
     about several tables, there are no members.
     """
 
+    place: int
     name: str
     table: str
     values: pl.Series
     members: Mapping[str, pl.DataFrame]
     masks: Mapping[str, Masks] = field(default_factory=dict)
+
+    @property
+    def code(self) -> str:
+        """What columns of its codes are called: `name` is from the data, and may be a pattern or that of another column."""
+        return f"code {self.place}"
 
 
 def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = None) -> Bins:
@@ -102,7 +110,7 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     return replace(made, of_quantiles=True)
 
 
-def _make_key(key: Any, tables: Tables) -> Key:
+def _make_key(place: int, key: Any, tables: Tables) -> Key:
     """The key of a column, or of bins of it."""
     word = key.column if isinstance(key, Bins) else key
     if not isinstance(word, str):
@@ -113,13 +121,13 @@ def _make_key(key: Any, tables: Tables) -> Key:
         )
     column, owners = _owners(word, tables)
     _refuse_ambiguous(word, column, owners)
-    found = {table: tables[table][column] for table in owners}
+    found = {table: tables[table][column].alias("value") for table in owners}
     if isinstance(key, Bins):
         values, codes = _binned(key, found)
     else:
         values, codes = _distinct(word, found)
     members = {table: code.to_frame("code").with_row_index("row") for table, code in codes.items()}
-    return Key(column, owners[0], values.alias(column), members)
+    return Key(place, column, owners[0], values, members)
 
 
 def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
@@ -141,7 +149,10 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     """
     if sum(isinstance(key, Mapping) for key in keys) > 1:
         raise ParameterError("by: give all named slices in one dict")
-    return [_named_slices(key, tables) if isinstance(key, Mapping) else _make_key(key, tables) for key in keys]
+    return [
+        _named_slices(place, key, tables) if isinstance(key, Mapping) else _make_key(place, key, tables)
+        for place, key in enumerate(keys)
+    ]
 
 
 def refuse_nothing(what: str, masks: Masks) -> None:
@@ -151,7 +162,7 @@ def refuse_nothing(what: str, masks: Masks) -> None:
             raise ParameterError(f"{what}: no {thing} meets the conditions")
 
 
-def _named_slices(slices: Mapping[str, Any], tables: Tables) -> Key:
+def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     """The key of named conditions, which may overlap; an error where there are none, or nothing to evaluate in one."""
     if not slices:
         raise ParameterError("by: the dict of slices is empty")
@@ -163,14 +174,14 @@ def _named_slices(slices: Mapping[str, Any], tables: Tables) -> Key:
     values = pl.Series("slice", list(masks), dtype=pl.Enum(list(masks)))
     about = {table for mask in masks.values() for table in mask}
     if len(about) > 1:
-        return Key("slice", SEVERAL, values, {}, masks)
+        return Key(place, "slice", SEVERAL, values, {}, masks)
     (table,) = about
     members = {}
     for owner in dict.fromkeys(owner for mask in masks.values() for owner in mask[table]):
         everything = pl.repeat(True, tables[owner].height, eager=True)
         rows = [mask[table].get(owner, everything).arg_true().to_frame("row") for mask in masks.values()]
         members[owner] = pl.concat(part.with_columns(code=pl.lit(code, pl.Int32)) for code, part in enumerate(rows))
-    return Key("slice", table, values, members, masks)
+    return Key(place, "slice", table, values, members, masks)
 
 
 def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
@@ -295,8 +306,10 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     """The rows that meet an expression, in the tables that have all its columns."""
     words = condition.meta.root_names()
     if not words:
+        is_pattern = condition.meta.has_multiple_outputs()
+        hint = '; Polars reads "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
         raise ParameterError(
-            f'a condition names the columns that it is about, as in pl.col("weather") == "fog"; got {condition}'
+            f'a condition names the columns that it is about, as in pl.col("weather") == "fog"; got {condition}{hint}'
         )
     deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
     owners_of = {word: _owners(word, tables) for word in deciding}
@@ -312,7 +325,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     masks = {}
     for table in owners:
         ids = [word for word in words if word not in deciding and word in tables[table].columns]
-        frame = tables[table].select(*ids, *(pl.col(column).alias(word) for word, (column, _) in owners_of.items()))
+        frame = tables[table].select(*ids, *(exact(column).alias(word) for word, (column, _) in owners_of.items()))
         try:
             mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
         except pl.exceptions.PolarsError as error:

@@ -7,6 +7,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
 from apframe.ranking.definitions import Definition
 from apframe.ranking.expressions import average_precision
@@ -77,7 +78,7 @@ def evaluate_patches(
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()
-        frame = frame.group_by(queries, maintain_order=True).agg(nearest)
+        frame = frame.group_by(map(exact, queries), maintain_order=True).agg(nearest)
     relevant = pl.col("relevant")
     n_positives = pl.len() if task == "matching" else (relevant > 0).sum()
     values = {
@@ -85,7 +86,7 @@ def evaluate_patches(
         "n_positives": n_positives.cast(pl.Int64),
         "n_items": pl.col("distance").count().cast(pl.Int64),
     }
-    return frame.group_by(lists, maintain_order=True).agg(**values) if lists else frame.select(**values)
+    return frame.group_by(map(exact, lists), maintain_order=True).agg(**values) if lists else frame.select(**values)
 
 
 def _checked(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:

@@ -7,7 +7,7 @@ some of the keys. A slice is a group of the images, one of the detections, one o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from itertools import combinations, product
 
 import numpy as np
@@ -24,7 +24,7 @@ MOST_GROUPS = 1_000  # of objects: each is matched anew
 class Groups:
     """The groups of a table's rows.
 
-    `codes` has a row for each group, and the code of each key (`ROLLED_UP`: all its values); `members` has `row` and `group`.
+    `codes` has a row for each group, and `Key.code` of each key (`ROLLED_UP`: all its values); `members` has `row` and `group`.
     """
 
     codes: pl.DataFrame
@@ -59,7 +59,7 @@ class ObjectGroups:
         """Whether each row of annotations or detections is in the group; None if they carry nothing that says so."""
         flags = self.within[table].to_numpy() if table in self.within else None
         for key in self.keys:
-            code = self.codes[key.name][group]
+            code = self.codes[key.code][group]
             if code != ROLLED_UP and table in key.members:
                 members = key.members[table]
                 own = np.zeros(self.heights[table], dtype=bool)
@@ -108,7 +108,7 @@ def make_slicings(
     if marginals:
         parts.append((ROLLED_UP, {}))
     others = [key for key in keys if key is not several]
-    return [_slicing(others, heights, marginals, each_category, masks, {several.name: code}) for code, masks in parts]
+    return [_slicing(others, heights, marginals, each_category, masks, {several.code: code}) for code, masks in parts]
 
 
 def tabulate(
@@ -140,17 +140,16 @@ def tabulate(
         columns = [pl.Series(name, array.ravel(), nan_to_null=True) for name, array in values.items()]
         tables.append(pl.DataFrame([*codes, *of_categories, *columns]))
     table = pl.concat(tables)
-    names = [key.name for key in keys]
     if not keys:
         return table.with_columns(rolled_up=pl.lit(""))
-    is_rolled = {name: pl.col(name) == ROLLED_UP for name in names}
-    order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *names]
-    words = [pl.when(flags).then(pl.lit(name)) for name, flags in is_rolled.items()]
+    is_rolled = {key.code: pl.col(key.code) == ROLLED_UP for key in keys}
+    order = [pl.sum_horizontal(is_rolled.values()), *is_rolled.values(), *is_rolled]
+    words = [pl.when(is_rolled[key.code]).then(pl.lit(key.name)) for key in keys]
     rolled = pl.concat_str(words, separator=", ", ignore_nulls=True)
     table = table.sort(order, maintain_order=True).with_columns(rolled_up=rolled)
-    shown = [key.values.gather(table[key.name].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
-    before = [*names, *(categories.columns if categories is not None else ()), "rolled_up"]
-    return table.with_columns(shown).select(*before, pl.exclude(before))
+    shown = [key.values.gather(table[key.code].replace(ROLLED_UP, None)).alias(key.name) for key in keys]
+    after = [*(categories.columns if categories is not None else ()), "rolled_up"]
+    return table.select(*shown, *after, pl.exclude(*is_rolled, *after))
 
 
 def walk(
@@ -160,7 +159,7 @@ def walk(
     for slicing in slicings:
         for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
             at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
-            values = [key.values.gather(_code(key, slicing, at)).alias(key.name) for key in keys]
+            values = {key.name: key.values.gather(_code(key, slicing, at)) for key in keys}
             masks = {}
             for (table, groups), place in zip(slicing.axes.items(), places, strict=True):
                 if isinstance(groups, Groups):
@@ -173,10 +172,10 @@ def walk(
 
 
 def _code(key: Key, slicing: Slicing, places: Mapping[str, np.ndarray]) -> pl.Series:
-    if key.name in slicing.fixed:
+    if key.code in slicing.fixed:
         n = len(places["images"])
-        return pl.repeat(slicing.fixed[key.name], n, dtype=pl.Int32, eager=True).alias(key.name)
-    return slicing.axes[key.table].codes[key.name].gather(places[key.table])
+        return pl.repeat(slicing.fixed[key.code], n, dtype=pl.Int32, eager=True).alias(key.code)
+    return slicing.axes[key.table].codes[key.code].gather(places[key.table])
 
 
 def _slicing(
@@ -192,8 +191,9 @@ def _slicing(
     rows |= {table: rows[table].filter(masks[table]) for table, masks in within.items() if table != "annotations"}
     images, detections = (_groups(of[table], table, rows[table], marginals) for table in ("images", "detections"))
     if each_category:
-        each = _groups([*of["categories"], _each(rows["categories"])], "categories", rows["categories"], False)
-        categories = Groups(each.codes.drop(""), each.members)
+        each = _each(rows["categories"])
+        groups_of_each = _groups([*of["categories"], each], "categories", rows["categories"], False)
+        categories = Groups(groups_of_each.codes.drop(each.code), groups_of_each.members)
     else:
         categories = _groups(of["categories"], "categories", rows["categories"], marginals)
     objects = ObjectGroups(
@@ -211,37 +211,36 @@ def _slicing(
 
 def _each(rows: pl.Series) -> Key:
     """A key that tells all rows apart."""
-    return Key("", "categories", rows, {"categories": pl.DataFrame({"row": rows, "code": rows.cast(pl.Int32)})})
+    return Key(-1, "", "categories", rows, {"categories": pl.DataFrame({"row": rows, "code": rows.cast(pl.Int32)})})
 
 
 def _groups(keys: Sequence[Key], table: str, rows: pl.Series, marginals: bool) -> Groups:
     """The groups of some rows of a table."""
     if not keys:
         return Groups(pl.DataFrame({"": [0]}), rows.to_frame().with_columns(group=pl.lit(0, pl.UInt32)))
-    numbered = [replace(key, name=str(place)) for place, key in enumerate(keys)]  # attributes may be called row and group
-    names = [key.name for key in numbered]
+    names = [key.code for key in keys]
     parts = []
-    for kept in _kept(numbered, marginals):
+    for kept in _kept(keys, marginals):
         part = rows.to_frame()
-        for key in numbered:
+        for key in keys:
             if key in kept:
-                part = part.join(key.members[table].rename({"code": key.name}), on="row")
+                part = part.join(key.members[table].rename({"code": key.code}), on="row")
             else:
-                part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.name))
+                part = part.with_columns(pl.lit(ROLLED_UP, pl.Int32).alias(key.code))
         parts.append(part)
     together = pl.concat(parts)
-    codes = pl.concat([together.select(names), *_always(numbered, marginals)]).unique().sort(names).with_row_index("group")
+    codes = pl.concat([together.select(names), *_always(keys, marginals)]).unique().sort(names).with_row_index("group")
     members = together.join(codes, on=names).select("row", "group")
-    return Groups(codes.select(pl.col(str(place)).alias(key.name) for place, key in enumerate(keys)), members)
+    return Groups(codes.select(names), members)
 
 
 def _always(keys: Sequence[Key], marginals: bool) -> list[pl.DataFrame]:
     """Codes that have a group even without rows: all named slices, where there is no other key; everything rolled up."""
     always = []
     if len(keys) == 1 and keys[0].masks:
-        always.append(pl.DataFrame({keys[0].name: range(len(keys[0].masks))}, schema={keys[0].name: pl.Int32}))
+        always.append(pl.DataFrame({keys[0].code: range(len(keys[0].masks))}, schema={keys[0].code: pl.Int32}))
     if marginals:
-        always.append(pl.DataFrame({key.name: [ROLLED_UP] for key in keys}, schema={key.name: pl.Int32 for key in keys}))
+        always.append(pl.DataFrame({key.code: [ROLLED_UP] for key in keys}, schema={key.code: pl.Int32 for key in keys}))
     return always
 
 
@@ -249,10 +248,10 @@ def _object_codes(keys: Sequence[Key], heights: Mapping[str, int], marginals: bo
     """The combinations that occur among the annotations, and among the detections where these carry all of the keys."""
     if not keys:
         return pl.DataFrame({"": [0]})
-    names = [key.name for key in keys]
+    names = [key.code for key in keys]
     parts = _always(keys, marginals)
     for kept in _kept(keys, marginals):
-        rolled = [pl.lit(ROLLED_UP, pl.Int32).alias(key.name) for key in keys if key not in kept]
+        rolled = [pl.lit(ROLLED_UP, pl.Int32).alias(key.code) for key in keys if key not in kept]
         for table in ("annotations", "detections"):
             if kept and all(table in key.members for key in kept):
                 rows = pl.Series("row", range(heights[table]), dtype=pl.UInt32)

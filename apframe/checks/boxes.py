@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
+from apframe.exceptions import counted
 from apframe.schema import BOX, TABLES
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.extents import with_image_sizes
@@ -37,7 +38,7 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     >>> boxes = pl.DataFrame({"detection_id": [1], "image_id": [1], "x": [90.0], "y": [0.0], "width": [20.0], "height": [9.0]})
     >>> images = pl.DataFrame({"image_id": [1], "image_width": [100], "image_height": [100]})
     >>> [(finding.check, finding.problem) for finding in check_boxes("detections", boxes, images)]
-    [('outside_image', '1 of 1 detections: the box is partly outside its image, by up to 10 pixels')]
+    [('outside_image', 'the box reaches up to 10 pixels outside its image')]
     """
     has_size = (pl.col("image_width") > 0) & (pl.col("image_height") > 0)
     frame = frame.select(TABLES[table][0].name, "image_id", *BOX).filter(pl.col("x").is_not_null())
@@ -61,21 +62,24 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         (pl.col("wholly") | pl.col("partly")).mean().fill_null(0),
     ).row(0)
     if share_fits >= _MOSTLY and share_out >= _OFTEN:
-        problem = "x + width or y + height is beyond the image again and again, as if boxes were left, top, right, bottom"
-        yield of_table("warning", "corners", table, boxes.height, problem, "give width = right - left, height = bottom - top")
+        problem = (
+            f"boxes of the {table} seem to be left, top, right, bottom: as x, y, width, height, {share_out:.0%} leave the image"
+        )
+        remedy = "Convert them: width = right - left, height = bottom - top."
+        yield of_table("warning", "corners", table, boxes.height, problem, remedy)
     elif boxes.height and flags["fraction"].all() and not flags["empty"].all():
-        problem = "all boxes are within 0 and 1, as if they were fractions of the image"
-        yield of_table("warning", "fractions", table, boxes.height, problem, "multiply them by the sizes of their images")
+        problem = f"all boxes of the {table} are between 0 and 1, so they seem to be fractions of the image"
+        yield of_table("warning", "fractions", table, boxes.height, problem, "Multiply them by the sizes of their images.")
     else:
-        remedy = "is it the right image, and are its width and height the right way round?"
-        problem = "the box is wholly outside its image"
+        remedy = "Check that these are the right images, and that their width and height are not swapped."
+        problem = "the box is entirely outside its image"
         yield from of_rows("warning", "outside_image", table, boxes, flags["wholly"], problem, remedy)
-        problem = f"the box is partly outside its image, by up to {furthest:,.0f} pixels"
-        remedy = "clip them if they are not meant so; IoU counts all of a box"
+        problem = f"the box reaches up to {counted(round(furthest), 'pixel')} outside its image"
+        remedy = "Clip the boxes unless that is intended: IoU counts the whole box."
         yield from of_rows("note", "outside_image", table, boxes, flags["partly"], problem, remedy)
-    problem = "width or height is 0, and such a box matches nothing"
+    remedy = "Remove them or supply their size. Only rules that count pixels inclusively, as VOC's do, can match such a box."
     severity = "warning" if table == "annotations" else "note"
-    yield from of_rows(severity, "empty_box", table, boxes, flags["empty"], problem, "remove them, or give their size")
+    yield from of_rows(severity, "empty_box", table, boxes, flags["empty"], "width or height is 0", remedy)
 
 
 def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
@@ -86,7 +90,7 @@ def check_image_sizes(images: pl.DataFrame) -> Iterable[Finding]:
     ['image_size']
     """
     wrong = images.select(((pl.col("image_width") < 1) | (pl.col("image_height") < 1)).fill_null(False)).to_series()
-    problem, remedy = "image_width or image_height is not positive", "give the size in pixels, or null where it is not known"
+    problem, remedy = "image_width or image_height is not positive", "Supply the size in pixels, or null if it is unknown."
     yield from of_rows("warning", "image_size", "images", images, wrong, problem, remedy)
 
 
@@ -102,7 +106,7 @@ def check_areas(annotations: pl.DataFrame) -> Iterable[Finding]:
     flags = ((annotations["area"] > 1.01 * of_box + 1) | ((annotations["area"] <= 0) & (of_box > 0))).fill_null(False)
     if "mask" in annotations.columns:
         flags &= ~has_mask(annotations["mask"])
-    problem, remedy = "area is 0, or larger than the box", "correct it: area ranges go by it"
+    problem, remedy = "area is 0 or larger than the box", "Correct it: area ranges are based on it."
     yield from of_rows("warning", "area_of_box", "annotations", annotations, flags, problem, remedy)
 
 
@@ -124,6 +128,6 @@ def check_near_duplicates(annotations: pl.DataFrame) -> Iterable[Finding]:
     pairs = pairs.filter(pl.col("place") > pl.col("place_right"))
     later = pairs.filter(box_iou() >= _NEAR).select("place").unique().collect(engine="streaming")["place"]
     flags = pl.int_range(annotations.height, dtype=pl.UInt32, eager=True).is_in(later.implode())
-    problem = f"nearly the box of an earlier one in the same image and category (IoU {_NEAR} or more)"
-    remedy = "keep one of each: a detection matches only one, the other is missed"
+    problem = f"the box is nearly that of an earlier annotation of the same image and category (IoU {_NEAR} or more)"
+    remedy = "Keep one of each: a detection matches only one of them, and the others are missed."
     yield from of_rows("warning", "near_duplicate", "annotations", annotations, flags, problem, remedy)

@@ -60,14 +60,15 @@ def check(
     - `check`: a short name of what was looked for
     - `table`, `n_rows`, `rows`: where it is, in how many rows, and the ids of the first five ("row 3": the third one, where
       ids are missing; none where it is about the table as a whole)
-    - `problem`, `remedy`: in words, with numbers, and what to do
+    - `problem`, `remedy`: in words, and what to do; "3 of 10 annotations" are 3 of all 10 that the source has, including those
+      that were left out
 
     The checks are
 
     - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
       NaN, negative, of another type), `invalid_shape` (corners, intervals)
-    - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `area_of_box`, `area_of_mask`,
+    - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `shifted_ids`, `no_overlap`, `corners`, `fractions`
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
@@ -86,14 +87,14 @@ def check(
     ...     {"id": 2, "image_id": 7, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
     >>> check(truth).select("severity", "check", "rows", "problem").rows()  # doctest: +NORMALIZE_WHITESPACE
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
-     ('note', 'unused_category', ['2'], '1 of 2 categories: no annotation is of it')]
+     ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
     with ThreadPoolExecutor(1) as other_thread:
         reading = other_thread.submit(read_truth, truth, format, split, image_sizes)
-        found, of_results = None, list[Finding]()
+        found, of_results, n_results = None, list[Finding](), dict[str, int]()
         if detections is not None:
-            found, of_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)
-        dataset, findings = reading.result()
+            found, of_results, n_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)
+        dataset, findings, n_given = reading.result()
     findings = findings + of_results
     refused = {finding.table for finding in findings}
     if dataset is not None:
@@ -103,7 +104,7 @@ def check(
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
-    return as_table(finding for finding in findings if empty.get(finding.check) not in refused)
+    return as_table((finding for finding in findings if empty.get(finding.check) not in refused), n_given | n_results)
 
 
 def worst(findings: pl.DataFrame) -> str | None:

@@ -2,14 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-from dataclasses import astuple, dataclass
-from typing import Any
+from collections.abc import Iterable, Mapping
+from dataclasses import dataclass
+from typing import Any, Literal
 
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.schema import TABLES
+from apframe.schema import TABLES, noun
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
 _SCHEMA: dict[str, Any] = {
@@ -19,9 +19,18 @@ _SCHEMA: dict[str, Any] = {
 _MOST = 5  # rows that are named
 
 
+# how a problem is worded: what some rows do ("have no annotations"), what is wrong in them ("area is 0"), or as a sentence
+Wording = Literal["predicate", "clause", "sentence"]
+_SINGULAR = {"have": "has", "are": "is", "share": "shares"}
+
+
 @dataclass(frozen=True)
 class Finding:
-    """One thing that was found; the fields are the columns of the table, see `apframe.checks.check.check`."""
+    """One thing that was found; the fields are columns of the table, see `apframe.checks.check.check`.
+
+    What `problem` says of some rows does not say how many: the table counts them among all rows that were given, whatever
+    was left out before this was found.
+    """
 
     severity: str
     check: str
@@ -30,6 +39,26 @@ class Finding:
     rows: tuple[str, ...]
     problem: str
     remedy: str
+    wording: Wording = "sentence"
+
+    def sentence(self, n_given: int | None) -> str:
+        """The problem with how many rows it is in, of how many that were given (None: not known).
+
+        >>> Finding("note", "dark", "images", 1, ("8",), "are dark", "Wait.", "predicate").sentence(300)
+        '1 of 300 images is dark'
+        >>> Finding("note", "dark", "images", 2, ("8", "9"), "light is missing", "Wait.", "clause").sentence(None)
+        '2 images: light is missing'
+        """
+        if self.wording == "sentence":
+            return self.problem
+        if self.table not in TABLES:  # an error of what is made of a table
+            return f"{self.table}: {self.problem}"
+        row = noun(self.table)
+        rows = counted(self.n_rows, row) if n_given is None else f"{self.n_rows:,} of {counted(n_given, row)}"
+        if self.wording == "clause":
+            return f"{rows}: {self.problem}"
+        verb, space, rest = self.problem.partition(" ")
+        return f"{rows} {_SINGULAR[verb] if self.n_rows == 1 else verb}{space}{rest}"
 
 
 def of_rows(
@@ -37,28 +66,23 @@ def of_rows(
 ) -> Iterable[Finding]:
     """A finding about the flagged rows, named by the key of their table; none where no row is flagged (null is not).
 
+    A problem that starts with a verb in the plural ("have", "are", "share") is a predicate, another one a clause.
+
     >>> frame = pl.DataFrame({"image_id": [7, 8]})
-    >>> for finding in of_rows("note", "dark", "images", frame, pl.Series([False, True]), "it is dark", "wait"):
-    ...     print(finding.rows, finding.problem)
-    ('8',) 1 of 2 images: it is dark
+    >>> for finding in of_rows("note", "dark", "images", frame, pl.Series([False, True]), "are dark", "Wait."):
+    ...     print(finding.rows, finding.wording)
+    ('8',) predicate
     """
     n_rows = int(flags.sum())
     if n_rows:
         rows = frame[TABLES[table][0].name].filter(flags)
-        yield Finding(
-            severity, check, table, n_rows, first_few(rows), f"{n_rows:,} of {frame.height:,} {table}: {problem}", remedy
-        )
+        wording: Wording = "predicate" if problem.split(" ")[0] in _SINGULAR else "clause"
+        yield Finding(severity, check, table, n_rows, first_few(rows), problem, remedy, wording)
 
 
-def of_table(
-    severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str, rows: Iterable[Any] = ()
-) -> Finding:
-    """A finding about a table as a whole, or about rows that are not counted among others.
-
-    >>> of_table("warning", "empty", "images", 0, "there are none", "add some").problem
-    'images: there are none'
-    """
-    return Finding(severity, check, table, n_rows, first_few(rows), f"{table}: {problem}", remedy)
+def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, remedy: str) -> Finding:
+    """A finding about a table as a whole, in a sentence."""
+    return Finding(severity, check, table, n_rows, (), problem, remedy)
 
 
 def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
@@ -84,16 +108,22 @@ class Findings(pl.DataFrame):
 
 def _line(finding: dict[str, Any]) -> str:
     named = ", ".join(finding["rows"]) + (", …" if finding["n_rows"] > len(finding["rows"]) else "")
-    return f"{finding['severity']}: {finding['problem']}{f' [{named}]' if finding['rows'] else ''}; {finding['remedy']}"
+    return f"{finding['severity']}: {finding['problem']}{f' [{named}]' if finding['rows'] else ''}. {finding['remedy']}"
 
 
-def as_table(findings: Iterable[Finding]) -> Findings:
-    """The table: the most severe first, then what concerns most rows.
+def as_table(findings: Iterable[Finding], n_given: Mapping[str, int]) -> Findings:
+    """The table: the most severe first, then what concerns most rows; `n_given` are the rows that each table came with.
 
-    >>> findings = [of_table("note", "a", "images", 9, "p", "r"), of_table("error", "b", "images", 1, "p", "r")]
-    >>> as_table(findings)["check"].to_list()
-    ['b', 'a']
+    >>> findings = [
+    ...     Finding("note", "a", "images", 9, (), "are dark", "Wait.", "predicate"),
+    ...     of_table("error", "b", "images", 1, "p", "r")]
+    >>> as_table(findings, {"images": 12})["problem"].to_list()
+    ['p', '9 of 12 images are dark']
     """
-    table = pl.DataFrame([astuple(finding) for finding in findings], schema=_SCHEMA, orient="row")
+    rows = [
+        (each.severity, each.check, each.table, each.n_rows, each.rows, each.sentence(n_given.get(each.table)), each.remedy)
+        for each in findings
+    ]
+    table = pl.DataFrame(rows, schema=_SCHEMA, orient="row")
     order = ("severity", "n_rows", "check", "table")
     return Findings(table.sort(order, descending=[False, True, False, False], maintain_order=True))

@@ -17,7 +17,7 @@ _SHARE, _PER_SIDE = 0.25, 0.5
 
 
 def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterable[Finding]:
-    """`missing_mask`, `invalid_mask`, and of annotations `area_of_mask`.
+    """`missing_mask`, `invalid_mask`, `mask_size`, and of annotations `area_of_mask`.
 
     An area is in doubt where it differs from the number of pixels by more than a quarter of these, and half the mask's width
     and height.
@@ -26,36 +26,46 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     >>> triangle = pl.DataFrame({
     ...     "annotation_id": [1], "image_id": [1], "area": [10000.0], "mask": ["[[0, 0, 100, 0, 0, 100]]"]})
     >>> [finding.problem for finding in check_masks("annotations", triangle, images)]
-    ['1 of 1 annotations: area is not that of the mask, of 1 that of a box around it']
+    ['area is not that of the mask (1 has the area of a box around the mask)']
     """
     if "mask" not in frame.columns:
         return
-    from apframe.similarity.mask_columns import mask_extents, read_masks  # which brings in NumPy
+    from apframe.similarity.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
 
     given = frame.filter(has_mask(frame["mask"]))
     if given.is_empty():
         return
     missing = ~has_mask(frame["mask"])
-    problem, remedy = "there is no mask, while others have one", "give it where masks are compared; boxes do without"
+    problem, remedy = "have no mask, while others do", "Supply their masks if masks are compared. Boxes do not need them."
     yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
     decoded, findings = accept(
         {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
-        lambda **frames: (frames[table], mask_extents(read_masks(table, frames[table]))),
+        lambda **frames: (frames[table], read_masks(table, frames[table])),
         "invalid_mask",
     )
     if "x" in given.columns and not given["x"].null_count():  # evaluating the boxes goes well
         findings = [replace(finding, severity="warning") for finding in findings]
     yield from findings
-    if decoded is None or table != "annotations":
+    if decoded is None:
         return
-    rows, extents = decoded
+    rows, masks = decoded
+    problem, remedy = (
+        "size of the run lengths is not that of the image",
+        "Masks are compared as they are. Check that no image was resized.",
+    )
+    yield from of_rows("warning", "mask_size", table, rows, of_other_size(rows, masks), problem, remedy)
+    if table != "annotations":
+        return
+    extents = mask_extents(masks)
     area, pixels = rows["area"], extents["area"]
     slack = _SHARE * pixels + _PER_SIDE * (extents["width"] + extents["height"])
     wrong = (area - pixels).abs() > slack
     around = extents["width"] * extents["height"]
     n_boxes = int((wrong & ((area - around).abs() <= _PER_SIDE * 2 * (extents["width"] + extents["height"]) + 1)).sum())
-    problem = f"area is not that of the mask, of {n_boxes:,} that of a box around it"
-    remedy = "give the number of its pixels: area ranges go by it"
+    problem = "area is not that of the mask"
+    if n_boxes:
+        problem += f" ({n_boxes:,} {'has' if n_boxes == 1 else 'have'} the area of a box around the mask)"
+    remedy = "Use the number of pixels of the mask: area ranges are based on it."
     yield from of_rows("warning", "area_of_mask", table, rows, wrong, problem, remedy)
 
 

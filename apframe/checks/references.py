@@ -23,33 +23,28 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
         names = dataset.core(table)[name]
         doubled = names.is_duplicated() & names.is_not_null()
         which = listed(names.filter(doubled).unique(maintain_order=True).to_list())
-        remedy = "rename them, or make one of each; until then nothing can be joined by name"
+        remedy = "Rename or merge them. Until then, nothing can be joined by name."
         yield from of_rows(
             "warning", "duplicate_name", table, dataset.core(table), doubled, f"{name} is not unique ({which})", remedy
         )
     if annotations.is_empty():
-        yield of_table(
-            "warning",
-            "no_annotations",
-            "annotations",
-            0,
-            "there are none, so that no metric is defined",
-            "is it the right file?",
-        )
+        problem = "there are no annotations, so no metric is defined"
+        yield of_table("warning", "no_annotations", "annotations", 0, problem, "Check that this is the right file.")
         return
     ids = annotations["annotation_id"]
     problem, remedy = (
-        "the id is 0, and pycocotools counts what matches it as missed",
-        "number annotations from 1 (apframe takes 0 too)",
+        "annotation_id is 0, and pycocotools counts whatever matches it as missed",
+        "Number annotations from 1 (apframe accepts 0 too).",
     )
     if ids.dtype == pl.Int64:
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
-    for table, check, problem, remedy in (
-        ("categories", "unused_category", "no annotation is of it", "nothing, if that is meant: no mean counts it"),
-        ("images", "image_without_annotations", "it has no annotation", "nothing, if it shows no object"),
+    for table, check, remedy in (
+        ("categories", "unused_category", "Nothing to do if that is intended: no mean includes them."),
+        ("images", "image_without_annotations", "Nothing to do if they really are empty."),
     ):
         frame, key = dataset.core(table), KEYS[table]
-        yield from of_rows("note", check, table, frame, ~is_known(frame[key], annotations[key].unique()), problem, remedy)
+        unused = ~is_known(frame[key], annotations[key].unique())
+        yield from of_rows("note", check, table, frame, unused, "have no annotations", remedy)
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
@@ -61,8 +56,13 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
     [('error', 'unknown_image', ('2',)), ('warning', 'unknown_category', ('1',))]
     """
     for severity, table, check, remedy in (
-        ("error", "images", "unknown_image", 'give the ground truth of these results, or drop them (unknown_images="drop")'),
-        ("warning", "categories", "unknown_category", "evaluation drops them: correct the ids if they are meant for others"),
+        (
+            "error",
+            "images",
+            "unknown_image",
+            'Supply the ground truth of these results, or drop them (unknown_images="drop").',
+        ),
+        ("warning", "categories", "unknown_category", "Evaluation drops them. Correct the ids if others are meant."),
     ):
         key = KEYS[table]
         unknown = ~is_known(detections[key], dataset.core(table)[key])

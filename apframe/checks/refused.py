@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Callable, Mapping, Sequence
+from dataclasses import replace
 from typing import TypeVar
 
 import polars as pl
@@ -28,7 +29,7 @@ def accept_truth(frames: Mapping[str, pl.DataFrame]) -> tuple[Dataset | None, li
     ...     "images": pl.DataFrame({"image_id": [1, 1]}), "categories": pl.DataFrame({"category_id": [1]}),
     ...     "annotations": pl.DataFrame({"image_id": [1, 2], "category_id": 1, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2})})
     >>> dataset, [(finding.check, finding.rows) for finding in findings]
-    (Dataset(1 images, 1 categories, 1 annotations), [('duplicate_id', ('1',)), ('unknown_reference', ('2',))])
+    (Dataset(1 image, 1 category, 1 annotation), [('duplicate_id', ('1',)), ('unknown_reference', ('2',))])
     """
     tables, findings = {}, []
     for table, frame in frames.items():
@@ -101,21 +102,26 @@ def accept(
 def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Finding:
     """An error as a finding; `frames` are the tables that may be meant, `name` that of a finding of rows.
 
-    >>> of_error(ColumnError("images: no column image_id; there are a, b")).problem
-    'images: no column image_id'
+    >>> of_error(ColumnError("images: no column image_id; there are a, b"))  # doctest: +NORMALIZE_WHITESPACE
+    Finding(severity='error', check='column', table='images', n_rows=0, rows=(), problem='images: no column image_id',
+        remedy='There are a, b.', wording='sentence')
     """
     check = next((given for kind, given in _NAMES.items() if isinstance(error, kind)), name)
     if not isinstance(error, RowError):
         problem, _, remedy = str(error).partition("; ")
         table = re.split(r"[.:]", problem)[0]
         n_rows = (frames or {}).get(table, pl.DataFrame()).height
-        return Finding("error", check, table, n_rows, (), problem, remedy or "correct the column")
+        return Finding("error", check, table, n_rows, (), problem, _as_sentence(remedy or "correct the column"))
     frame, n_rows, rows = (frames or {}).get(error.table), len(error.rows), first_few(error.rows)
-    of_all = f"{n_rows:,} {error.table}" if frame is None else f"{n_rows:,} of {frame.height:,} {error.table}"
     if error.key == "row":
         places = error.rows if frame is None else frame[PLACE].gather([row - 1 for row in error.rows])
         rows = tuple(f"row {place}" for place in first_few(places))
-    return Finding("error", check, error.table, n_rows, rows, f"{of_all}: {error.problem}", error.remedy)
+    return Finding("error", check, error.table, n_rows, rows, error.problem, _as_sentence(error.remedy), "clause")
+
+
+def _as_sentence(remedy: str) -> str:
+    """What an error ends with, as a sentence of its own."""
+    return f"{remedy[0].upper()}{remedy[1:].rstrip('.')}."
 
 
 def _accept_table(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Finding]]:
@@ -154,9 +160,9 @@ def _duplicates(table: str, frame: pl.DataFrame) -> list[Finding]:
     doubled = key.is_duplicated() & key.is_not_null()
     ids = key.filter(doubled).unique(maintain_order=True)
     ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
-    problem = f"{name} is not unique, {counted(len(ids), 'id')} in several rows"
-    found = of_rows("error", "duplicate_id", table, frame, doubled, problem, "make the ids unique")
-    return [Finding(**{**vars(finding), "rows": first_few(ids)}) for finding in found]
+    problem = f"{name} is not unique ({counted(len(ids), 'id')} in several rows)"
+    found = of_rows("error", "duplicate_id", table, frame, doubled, problem, "Make the ids unique.")
+    return [replace(finding, rows=first_few(ids)) for finding in found]
 
 
 def _refused(frame: pl.DataFrame, error: RowError) -> pl.Series:

@@ -6,7 +6,7 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.checks.findings import Finding, first_few, of_rows, of_table
 from apframe.exceptions import counted
 
 _MOST = 100  # detections of an image and category that COCO counts
@@ -21,20 +21,18 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
     """
     scores = detections["score"]
     if scores.is_empty():
-        yield of_table(
-            "warning", "no_detections", "detections", 0, "there are none: everything is missed", "is it the right file?"
-        )
+        problem = "there are no detections, so everything is missed"
+        yield of_table("warning", "no_detections", "detections", 0, problem, "Check that this is the right file.")
         return
     low, high = (float(edge) for edge in (scores.min(), scores.max()))  # type: ignore[arg-type]
     outside = (scores < 0) | (scores > 1)
-    problem = f"score is outside 0 and 1, from {low:g} to {high:g} in all"
-    remedy = "only the order counts, so nothing, if they are no probabilities; else bring all results to one scale"
+    problem = f"score is not between 0 and 1 (all scores are from {low:g} to {high:g})"
+    remedy = "Nothing to do if scores are not probabilities: only their order counts. Otherwise bring them all to one scale."
     yield from of_rows("warning", "score_outside_0_1", "detections", detections, outside, problem, remedy)
     if low == high and len(scores) > 1:
-        problem = f"all {len(scores):,} scores are {low:g}: ties are ranked in the order of the input"
-        yield of_table(
-            "warning", "equal_scores", "detections", len(scores), problem, "give the confidence of each as its score"
-        )
+        problem = f"all detections have score {low:g}, so they are ranked in the order of the input"
+        remedy = "Use the confidence of each detection as its score."
+        yield of_table("warning", "equal_scores", "detections", len(scores), problem, remedy)
 
 
 def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
@@ -44,7 +42,7 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
 
     >>> found = pl.DataFrame({"detection_id": [1, 2, 3], "image_id": [5, 5, 6], "score": [0.5, 0.5, 0.5]})
     >>> [(finding.rows, finding.problem) for finding in check_repeats(found)]
-    [(('5',), 'images: all results of 1 of 2 are there 2 times or more, 1 detection too many')]
+    [(('5',), 'have all of their detections 2 times or more (1 detection too many)')]
     """
     hashes = detections.drop("detection_id").hash_rows()
     if hashes.n_unique() == len(hashes):
@@ -59,12 +57,18 @@ def check_repeats(detections: pl.DataFrame) -> Iterable[Finding]:
     repeated = images.filter(pl.col("n_times") > 1).sort("image_id")
     if repeated.height:
         too_many, at_least = repeated.select(pl.sum("n_rows") - pl.sum("n"), pl.min("n_times")).row(0)
-        problem = (
-            f"all results of {repeated.height:,} of {images.height:,} are there {at_least} times or more, "
-            f"{counted(too_many, 'detection')} too many"
+        problem = f"have all of their detections {at_least} times or more ({counted(too_many, 'detection')} too many)"
+        remedy = "Keep one of each. A distributed sampler that pads its shares evaluates some images twice."
+        yield Finding(
+            "warning",
+            "repeated_image",
+            "images",
+            repeated.height,
+            first_few(repeated["image_id"]),
+            problem,
+            remedy,
+            "predicate",
         )
-        remedy = "keep one of each: a distributed sampler that pads its shares evaluates some images twice"
-        yield of_table("warning", "repeated_image", "images", repeated.height, problem, remedy, repeated["image_id"])
 
 
 def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
@@ -72,7 +76,7 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
 
     >>> found = pl.DataFrame({"image_id": [5] * 150, "category_id": [1] * 90 + [2] * 60})
     >>> [finding.problem for finding in check_numbers(found)]
-    ['images: more than 100 detections on 1 image (150 at most)']
+    ['have more than 100 detections (150 at most)']
     """
     cells = detections.group_by("image_id", "category_id").len()
     crowded = cells.filter(pl.col("len") > _MOST)
@@ -82,11 +86,16 @@ def check_numbers(detections: pl.DataFrame) -> Iterable[Finding]:
             crowded,
             "many_of_category",
             " of a category",
-            f"COCO counts the {_MOST} of the highest scores of these; see max_detections",
+            f"COCO counts only the {_MOST} with the highest scores of an image and category; see max_detections.",
         ),
-        (images, "many_detections", "", f"COCO counts {_MOST} of each category, some other rules {_MOST} of each image"),
+        (
+            images,
+            "many_detections",
+            "",
+            f"COCO counts {_MOST} of each category on an image, some other protocols {_MOST} on an image in all.",
+        ),
     ):
         if found.height:
             ids, most = found["image_id"].unique().sort(), found.select(pl.max("len")).item()
-            problem = f"more than {_MOST} detections{of} on {counted(len(ids), 'image')} ({most:,} at most)"
-            yield of_table("note", what, "images", len(ids), problem, remedy, ids)
+            problem = f"have more than {_MOST} detections{of} ({most:,} at most)"
+            yield Finding("note", what, "images", len(ids), first_few(ids), problem, remedy, "predicate")

@@ -15,7 +15,7 @@ def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
 
     >>> interval = pl.DataFrame({"annotation_id": [1], "start_time": [9.0], "end_time": [6.0]})
     >>> [finding.problem for finding in check_shapes("annotations", interval)]
-    ['1 of 1 annotations: end_time is before start_time']
+    ['end_time is before start_time']
     """
     from apframe.similarity.interval_iou import interval_extents  # these bring in NumPy
     from apframe.similarity.rotated_iou import corner_extents

@@ -2,23 +2,28 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
+from apframe.analysis.overlaps import n_overlapping, spread
 from apframe.checks.findings import Finding, of_table
-from apframe.checks.overlaps import n_overlapping, spread
 from apframe.schema import KEYS, Dataset, is_known
 
-_LEAST, _TIMES = 10, 4  # so many, and so many times as many, must overlap by another numbering to be believed
+# what it takes to believe another numbering: of all detections nearly all fit by their ids, and this share by their boxes, and
+# so many times as many as with the ids as they are
+_KNOWN, _SHARE, _TIMES = 0.99, 0.2, 4
+_LEAST = 10  # detections that overlap by it, if all ids are known as they are
 
 
 def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
     """`shifted_ids`: image or category ids that look as if another numbering was meant.
 
-    Other numberings are one less, one more, and places in the sorted list of ids, from 0 or 1. One is believed if not all ids
-    are known as they are, but all by it, and no fewer detections overlap (IoU .5) an annotation of their image and category
-    by it; or if many more do: at least 10, and more than four times as many.
+    Other numberings are one less, one more, and places in the sorted list of ids, from 0 or 1. One is believed if 99 % of
+    the detections have ids of the ground truth by it, and a fifth of them or more overlap (IoU .5) an annotation of their image
+    (and category, where that is in question), more than four times as many as do with the ids as they are; at least 10, if all
+    ids are known as they are.
+    Where there are no boxes on one side, known ids count instead.
 
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1, 2]}, {
     ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
@@ -26,35 +31,39 @@ def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding
     ...     "image_id": [1, 1], "category_id": [0, 1], "x": [0.0, 50.0], "y": [0.0, 0.0], "width": [9.0, 9.0],
     ...     "height": [9.0, 9.0]})
     >>> print(*(finding.problem for finding in check_shifts(found, dataset)))  # doctest: +NORMALIZE_WHITESPACE
-    detections: category_id looks 1 too small: 1 of 2 ids are unknown, 0 by that; 1 of 2 detections overlap an annotation so,
-    0 as they are
+    category_id of the detections looks 1 too small: by that numbering 50% of them fit an annotation of their image and
+    category, with the ids as they are 0%
     """
     if detections.is_empty():
         return
     sample, annotations = spread(detections), dataset.core("annotations")
-    n_own = n_overlapping(sample, annotations, tuple(KEYS.values()), 0.5)
+    has_boxes = bool(sample["x"].count() and annotations["x"].count())
+
+    def n_fitting(rows: pl.DataFrame, on: Sequence[str]) -> int:
+        return n_overlapping(rows, annotations, on, 0.5) if has_boxes else rows.height
+
     for owner, key in KEYS.items():
+        on = ("image_id",) if key == "image_id" else ("image_id", key)  # images first: categories may be shifted as well
         known, given = dataset.core(owner)[key].unique().sort(), detections[key].unique().sort()
         if known.is_empty() or known.dtype != pl.Int64 or given.dtype != pl.Int64:
             continue
-        n_unknown = int((~is_known(given, known)).sum())
-        if not n_unknown and sample.height <= _TIMES * n_own:
-            continue
+        all_known = bool(is_known(given, known).all())
+        n_own = n_fitting(sample.filter(is_known(sample[key], known)), on)
         believed = []
-        for words, meant in _numberings(known, given):
-            n_left = int((~is_known(meant, known)).sum())
-            ids = pl.DataFrame({key: given, "meant": meant}).filter(pl.col("meant").is_not_null())
+        for words, meant in _numberings(known, given) if _TIMES * n_own < sample.height else ():
+            ids = pl.DataFrame({key: given, "meant": meant}).filter(is_known(meant, known))
             renumbered = sample.join(ids, on=key).with_columns(pl.col("meant").alias(key))
-            n_meant = n_overlapping(renumbered, annotations, tuple(KEYS.values()), 0.5)
-            if (n_unknown and not n_left and n_meant >= n_own) or n_meant >= max(_LEAST, _TIMES * n_own + 1):
-                believed.append((n_meant, n_left, words))
+            n_meant = n_fitting(renumbered, on) if renumbered.height >= _KNOWN * sample.height else 0
+            if n_meant >= max(_SHARE * sample.height, _TIMES * n_own + 1, _LEAST if all_known else 1):
+                believed.append((n_meant, words))
         if believed:
-            n_meant, n_left, words = max(believed, key=lambda numbering: numbering[0])
+            n_meant, words = max(believed, key=lambda numbering: numbering[0])
+            of = " and ".join(column.removesuffix("_id") for column in on)
             problem = (
-                f"{key} looks {words}: {n_unknown:,} of {len(given):,} ids are unknown, {n_left:,} by that; {n_meant:,} of "
-                f"{sample.height:,} detections overlap an annotation so, {n_own:,} as they are"
+                f"{key} of the detections looks {words}: by that numbering {n_meant / sample.height:.0%} of them fit an "
+                f"annotation of their {of}, with the ids as they are {n_own / sample.height:.0%}"
             )
-            remedy = f"give the ids of the ground truth's {owner}"
+            remedy = f"Use the ids of the {owner} of the ground truth."
             yield of_table("warning", "shifted_ids", "detections", detections.height, problem, remedy)
 
 

@@ -13,15 +13,21 @@ from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_er
 from apframe.exceptions import ColumnError, RowError
 from apframe.io.coco import Coco, read_result_columns, tables_of_json
 from apframe.io.documents import read_json
-from apframe.io.files import reading
+from apframe.io.files import reading_from
 from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
 Frames = dict[str, pl.DataFrame]
+Heights = dict[str, int]  # rows of each table that a source has
 
 
-def read_truth(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Dataset | None, list[Finding]]:
+def read_truth(
+    source: Any, format: str | None, split: str | None, image_sizes: Any
+) -> tuple[Dataset | None, list[Finding], Heights]:
     """The data set of what is right in a source, masks included, and what is not; no data set where these cannot be parted.
+
+    With the number of rows that each table of the source has, as far as it could be read.
 
     Raises
     ------
@@ -31,31 +37,33 @@ def read_truth(source: Any, format: str | None, split: str | None, image_sizes: 
         options of files with what is in memory, or that the format does not take
 
     >>> read_truth({"images": [{"id": 1}], "categories": [], "annotations": []}, None, None, None)
-    (Dataset(1 images, 0 categories, 0 annotations), [])
+    (Dataset(1 image, 0 categories, 0 annotations), [], {'images': 1, 'categories': 0, 'annotations': 0})
     """
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
     if isinstance(source, Dataset):
         source.read_masks()
-        return source, []
+        return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
+    heights: Heights = {}
     try:
-        tables, findings = _raw_tables(source, format, split, image_sizes)
+        tables, findings, heights = _raw_tables(source, format, split, image_sizes)
         dataset, further = accept_truth(tables)
     except (RowError, ColumnError) as error:
-        return None, [of_error(error)]
-    return dataset, findings + further
+        return None, [of_error(error)], heights
+    return dataset, findings + further, heights
 
 
 def read_found(
     source: Any, format: str | None, truth: Callable[[], Dataset | None], join_by_name: str | Sequence[str]
-) -> tuple[pl.DataFrame | None, list[Finding]]:
-    """Canonical detections of what is right in a source, and what is not; none where these cannot be parted.
+) -> tuple[pl.DataFrame | None, list[Finding], Heights]:
+    """Canonical detections of what is right in a source, and what is not; none where these cannot be parted. And all rows.
 
     `truth` is asked for the data set that they are of; where there is none, they are looked at alone, if they can be read so.
 
-    >>> found, findings = read_found([{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}], None, lambda: None, ())
-    >>> found.height, findings[0].problem
-    (0, '1 of 1 detections: score is missing')
+    >>> found, findings, heights = read_found(
+    ...     [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}], None, lambda: None, ())
+    >>> found.height, findings[0].problem, heights
+    (0, 'score is missing', {'detections': 1})
     """
 
     def dataset() -> Dataset:
@@ -64,52 +72,64 @@ def read_found(
             raise ColumnError("detections: cannot be read without their ground truth; correct that first")
         return known
 
+    heights: Heights = {}
     try:
-        frame, findings = _raw_detections(source, format, dataset)
+        frame, findings, heights = _raw_detections(source, format, dataset)
         found, further = accept_detections(frame, dataset() if join_by_name else truth(), join_by_name)
     except (RowError, ColumnError) as error:
-        return None, [of_error(error)]
-    return found, findings + further
+        return None, [of_error(error)], heights
+    return found, findings + further, heights
 
 
-def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding]]:
+def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding], Heights]:
     if isinstance(source, (str, Path)):
-        path, chosen = Path(source), choose_format(source, format, "dataset")
-        try:
-            with reading(path):
-                return chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)), []
-        except RowError:
-            if not isinstance(chosen, Coco):
-                raise
-            source = read_json(path)
+        path = Path(source)
+        with reading_once(path), reading_from(path):
+            chosen = choose_format(source, format, "dataset")
+            try:
+                return _whole(chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)))
+            except RowError:
+                if not isinstance(chosen, Coco):
+                    raise
+                source = read_json(path)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
     if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
         given = {table: source[table] for table in GROUND_TRUTH}
         if not any(isinstance(columns, list) for columns in given.values()):
-            return {table: to_polars(columns, table) for table, columns in given.items()}, []
+            return _whole({table: to_polars(columns, table) for table, columns in given.items()})
     return _accept_rows(source, lambda data: tables_of_json(data, "ground truth", None)[0])
 
 
-def _raw_detections(source: Any, format: str | None, dataset: Callable[[], Dataset]) -> tuple[pl.DataFrame, list[Finding]]:
-    try:
-        return to_polars(read_raw_results(source, format, dataset), "detections"), []
-    except RowError:
-        if isinstance(source, (str, Path)):
-            if not isinstance(choose_format(source, format, "results"), Coco):
+def _raw_detections(
+    source: Any, format: str | None, dataset: Callable[[], Dataset]
+) -> tuple[pl.DataFrame, list[Finding], Heights]:
+    with reading_once(source):
+        try:
+            frame = to_polars(read_raw_results(source, format, dataset), "detections")
+            return frame, [], {"detections": frame.height}
+        except RowError:
+            if isinstance(source, (str, Path)):
+                if not isinstance(choose_format(source, format, "results"), Coco):
+                    raise
+                source = read_json(Path(source))
+            if not isinstance(source, list):
                 raise
-            source = read_json(Path(source))
-        if not isinstance(source, list):
-            raise
-    frames, findings = _accept_rows(
+    frames, findings, heights = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )
-    return frames["detections"], findings
+    return frames["detections"], findings, heights
 
 
-def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list[Finding]]:
-    """What is read of lists of JSON objects without those that the reader refuses, with their places; and why."""
+def _whole(frames: Frames) -> tuple[Frames, list[Finding], Heights]:
+    """Tables that were read without a complaint."""
+    return frames, [], {table: frame.height for table, frame in frames.items()}
+
+
+def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list[Finding], Heights]:
+    """What is read of lists of JSON objects without those that the reader refuses, with their places; why; and all rows."""
     findings: list[Finding] = []
     places: dict[str, list[int]] = {}
+    heights: Heights = {}
     while True:
         try:
             frames = read(data)
@@ -118,6 +138,7 @@ def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list
             numbers = places.get(error.table, range(1, len(rows) + 1))
             names = range(1, len(rows) + 1) if error.key == "row" else [row.get("id") for row in rows]
             refused, n_rows = set(error.rows), len(rows)
+            heights.setdefault(error.table, n_rows)
             kept = [(row, number) for row, number, name in zip(rows, numbers, names, strict=True) if name not in refused]
             if len(kept) == n_rows:
                 raise
@@ -125,4 +146,9 @@ def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list
             data = data | {error.table: [row for row, _ in kept]}
             places[error.table] = [number for _, number in kept]
         else:
-            return frames | {table: frames[table].with_columns(pl.Series(PLACE, of)) for table, of in places.items()}, findings
+            heights = {table: frame.height for table, frame in frames.items()} | heights
+            return (
+                frames | {table: frames[table].with_columns(pl.Series(PLACE, of)) for table, of in places.items()},
+                findings,
+                heights,
+            )

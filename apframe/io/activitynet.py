@@ -15,7 +15,7 @@ from apframe.io.documents import read_json
 from apframe.io.files import read_head, write_text
 from apframe.io.format import Format
 from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
-from apframe.schema import TABLES, Dataset, refuse_rows
+from apframe.schema import TABLES, Dataset, kind_of, refuse_rows
 
 _EVALUATED, _ALL = "validation", "all"
 _INTERVAL = ("start_time", "end_time")
@@ -123,7 +123,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
     data = read_json(path, object_pairs_hook=without_duplicates)
     if not isinstance(data, dict):
-        raise FormatError(f"{path}: holds a {type(data).__name__}, not an object with videos; is it COCO's results?")
+        raise FormatError(f"{path}: holds {kind_of(data)}, not an object with videos; is it COCO's results?")
     return data
 
 
@@ -233,7 +233,7 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
     known = {column.name for column in TABLES[table]} | _taken(table)
     attributes = [name for name in frame.columns if name not in known]
     as_json = {name for owner, name in json_columns if owner == table}
-    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame.select(*names, *attributes), as_json))
+    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame[[*names, *attributes]], as_json))
     return rows
 
 

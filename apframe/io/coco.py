@@ -20,7 +20,8 @@ from apframe.io.files import read_head, read_unpacked, stamp, write_text, write_
 from apframe.io.format import NUMBER, Format
 from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.io.json_scan import FLAGS, scan_masks, scan_results, scan_truth
-from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical
+from apframe.paths import kind_at
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
 
 
 @dataclass(frozen=True)
@@ -58,7 +59,8 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     Fields that COCO does not know become attribute columns of their table. Those of a file's annotations are read when the
     table is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
     text; with `masks` it is read at once, else when masks are first compared or the table is looked at. A field with the name
-    of another canonical column (an annotation's own `width`) is kept as `width_attribute`.
+    of another canonical column (an annotation's own `width`) is kept as `width_attribute`. Text in the place of a number is
+    an error; true and false are 1 and 0, but no ids.
 
     Raises
     ------
@@ -84,6 +86,8 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
     """What `read_coco` reads of a file, before it is checked; or of its unpacked bytes, if somebody has kept these."""
     text = read_unpacked(path) if kept is None else kept
+    if kind_at(path) != "file":  # a pipe is empty by now
+        kept = text
     scanned = scan_truth(text, masks=masks)
     if scanned is None:
         return _of_json(parse_json(path, text), str(path))
@@ -106,7 +110,8 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return scan_masks(memoryview(read_again())[place])
 
     truth = _of_json(rest, str(path), annotations)
-    return replace(truth, attributes=attributes, masks=None if masks else read_masks)
+    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
+    return replace(truth, attributes=attributes, masks=None if are_read else read_masks)
 
 
 class Coco(Format):
@@ -242,7 +247,7 @@ def tables_of_json(
         raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
     if not isinstance(data, dict):
         raise FormatError(
-            f"{source}: a {type(data).__name__} is no ground truth; give a path, a dict as json.load returns it, or an "
+            f"{source}: {kind_of(data)} is no ground truth; give a path, a dict as json.load returns it, or an "
             "apframe.Dataset of three frames"
         )
     missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]

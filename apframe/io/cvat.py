@@ -32,7 +32,7 @@ from apframe.io.format import NUMBER, Format
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.io.row_runs import Crop, to_columns
 from apframe.io.xml_text import escaped, refuse_illegal
-from apframe.schema import BOX, Dataset
+from apframe.schema import BOX, MOST_PIXELS, MOST_RUNS, MOST_SIDE, Dataset
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")
@@ -227,15 +227,23 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     inside = (left >= 0) & (top >= 0) & (left + width <= rows["image_width"]) & (top + height <= rows["image_height"])
     problem = "left, top, width and height of a mask are not whole numbers inside an image of known size"
     _refuse(path, rows, ~inside.fill_null(False), problem)
+    sides = rows.select(pl.col("image_width", "image_height").cast(pl.Float64))
+    pixels = sides["image_width"] * sides["image_height"]
+    is_large = (pixels > MOST_PIXELS) | (sides["image_width"] > MOST_SIDE) | (sides["image_height"] > MOST_SIDE)
+    _refuse(path, rows, is_large, f"a mask is on an image of more than {MOST_PIXELS:,} pixels, or {MOST_SIDE:,} a side")
     number = pl.element().str.strip_chars().cast(pl.Int64, strict=False)
     counts = rows["rle"].fill_null("").str.split(",").list.eval(number)
-    are_counts = counts.list.eval(pl.element().fill_null(-1) >= 0).list.all() & (counts.list.sum() == width * height)
+    are_counts = counts.list.eval(pl.element().is_between(0, MOST_PIXELS).fill_null(False)).list.all()
+    are_counts &= counts.list.sum() == width * height
     _refuse(path, rows, ~are_counts, "rle of a mask is not run lengths that add up to width × height")
     sizes = rows.select("image_height", "image_width").rows()
-    masks = [
-        json.dumps({"size": size, "counts": to_columns(Crop(runs, *crop), *size)}, separators=(",", ":"))
-        for runs, crop, size in zip(counts.to_list(), place.rows(), sizes, strict=True)
-    ]
+    masks = []
+    for row, (runs, crop, size) in enumerate(zip(counts.to_list(), place.rows(), sizes, strict=True)):
+        try:
+            masks.append(json.dumps({"size": size, "counts": to_columns(Crop(runs, *crop), *size)}, separators=(",", ":")))
+        except ValueError:
+            wrong = pl.int_range(rows.height, eager=True) == row
+            _refuse(path, rows, wrong, f"a mask has more than {MOST_RUNS:,} run lengths down its columns")
     box = place.select(pl.col(_PLACE).cast(pl.Float64)).rename({"left": "x", "top": "y"})
     area = counts.list.gather_every(2, 1).list.sum().cast(pl.Float64)
     return box.with_columns(rows["row"], mask=pl.Series(masks), area=area)
@@ -259,7 +267,7 @@ def _attributes(
     columns = {column.name: column for column in fields}
     columns |= {name: pl.Series(texts, dtype=pl.String) for name, texts in values.items()}
     renamed = clashes(table)
-    return pl.DataFrame([typed(column).alias(renamed.get(name, name)) for name, column in columns.items()])
+    return pl.DataFrame({renamed.get(name, name): typed(column.alias("value")) for name, column in columns.items()})
 
 
 def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Series, problem: str) -> None:

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.io.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.io.row_runs import Crop, to_crop
 from apframe.io.xml_text import escaped
@@ -37,11 +38,11 @@ def shape_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, 
 
 
 def attribute_losses(frame: pl.DataFrame, names: Iterable[str]) -> list[tuple[str, pl.Series, str]]:
-    """What becomes of attributes that are no text, numbers, or true and false, or that look like another of these."""
+    """What becomes of attributes without a name, of no text, numbers, or true and false, or that look like another of these."""
     lost = []
     for name in names:
-        values = frame[name]
-        if not is_plain(values.dtype):
+        values = frame[name].alias("value")
+        if not name or not is_plain(values.dtype):
             lost.append((name, values.is_not_null(), "left out"))
         elif _kind(typed(values.cast(pl.String)).dtype) != _kind(values.dtype):
             lost.append((name, values.is_not_null(), "comes back as another type"))
@@ -74,8 +75,8 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
     for name in dict.fromkeys([*attribute_names(table, frame), *(name for name in frame.columns if name in (*FLAGS, "score"))]):
         if _is_field(name, frame[name]):
             fields.append(field(name, pl.col(name).cast(pl.Int8) if name == "occluded" else pl.col(name)))
-        elif is_plain(frame.schema[name]):
-            value = pl.when(pl.col(name)).then(pl.lit("true")) if name in FLAGS else escaped(pl.col(name))
+        elif name and is_plain(frame.schema[name]):
+            value = pl.when(pl.col(name)).then(pl.lit("true")) if name in FLAGS else escaped(exact(name))
             opening = [pl.lit("<attribute"), field("name", pl.lit(own_names.get(name, name))), pl.lit(">")]
             attributes.append(pl.concat_str(*opening, value, pl.lit("</attribute>")))
     if "occluded" not in frame.columns or not _is_field("occluded", frame["occluded"]):

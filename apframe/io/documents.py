@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import gc
 import json
-from collections.abc import Iterator
+import re
+from collections.abc import Collection, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
@@ -14,6 +15,10 @@ import polars as pl
 
 from apframe.exceptions import FormatError, first_line
 from apframe.io.files import decoded, read_unpacked
+
+_HALF = re.compile(r"\\u[dD][89a-fA-F]")
+# any escape: the halves of a character one after the other, one of them alone, or another
+_ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA-F][0-9a-fA-F]{2})|.)", re.DOTALL)
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
@@ -27,7 +32,7 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     Raises
     ------
     FormatError
-        a file that is missing, empty, no text, no JSON, cut off, or nested too deep
+        a file that is missing, empty, no text, no JSON, cut off, or nested deeper than some 900 levels; half of a character
 
     >>> parse_json(Path("a.json"), b'{"images": [1, 2')
     Traceback (most recent call last):
@@ -35,10 +40,12 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     """
     _refuse_empty(path, content)
     try:
+        text = content.decode(json.detect_encoding(content))
+        _refuse_halves(path, text)
         with _uncollected():
-            return json.loads(content, **hooks)
+            return json.loads(text, **hooks)
     except FormatError:
-        raise  # of a hook
+        raise  # of a hook, or half of a character
     except RecursionError:
         raise FormatError(f"{path}: not JSON that can be read: it is nested too deep") from None
     except ValueError as error:
@@ -63,8 +70,10 @@ def read_xml(path: Path) -> ElementTree.Element:
         raise FormatError(f"{path}: not XML, cut off, or in another encoding than it says ({error})") from None
 
 
-def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
-    """A CSV file, plain or gzip, all columns as text; empty fields are null, `""` is not.
+def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | None = None) -> pl.DataFrame:
+    """A CSV file, plain or gzip; empty fields are null, `""` is not.
+
+    All columns are text; if `texts` names some, the others are what their values look like.
 
     Raises
     ------
@@ -73,7 +82,9 @@ def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
     """
     content = read_unpacked(path)
     try:
-        return pl.read_csv(content, has_header=has_header, infer_schema=False)
+        as_text = dict.fromkeys(texts or (), pl.String)
+        frame = pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
+        return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
     except pl.exceptions.NoDataError:
         raise FormatError(f"{path}: the file is empty") from None
     except pl.exceptions.PolarsError as error:
@@ -84,6 +95,16 @@ def read_csv(path: Path, *, has_header: bool = True) -> pl.DataFrame:
 def _refuse_empty(path: Path, content: bytes) -> None:
     if not content or content.isspace():
         raise FormatError(f"{path}: the file is empty")
+
+
+def _refuse_halves(path: Path, text: str) -> None:
+    """An error for half of a character beyond `\\uffff`, which JSON writes as a pair: no table can hold it alone."""
+    if not _HALF.search(text):
+        return  # nearly all files
+    for escape in _ESCAPE.finditer(text):
+        if escape["half"]:
+            line = text.count("\n", 0, escape.start()) + 1
+            raise FormatError(f"{path}: \\{escape['half']} in line {line} is half of a character; correct it")
 
 
 @contextmanager

@@ -11,10 +11,12 @@ import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
 from pathlib import Path
+from typing import BinaryIO
 
 import polars as pl
 
 from apframe.exceptions import ApframeError, FormatError, OutputError, reason
+from apframe.paths import opened
 
 _GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 _PART = ".part"
@@ -22,24 +24,24 @@ _PART = ".part"
 
 def read_unpacked(path: Path) -> bytes:
     """The file's bytes, unpacked when it is gzip (told by its content, not its name)."""
-    with reading(path):
-        content = path.read_bytes()
+    with reading(path) as file:
+        content = file.read()
         return gzip.decompress(content) if content.startswith(_GZIP) else content
 
 
 def is_packed(path: Path) -> bool:
     """Whether the file is gzip."""
-    with reading(path), path.open("rb") as file:
+    with reading(path) as file:
         return file.read(len(_GZIP)) == _GZIP
 
 
 def read_head(path: Path, size: int = 1 << 16) -> bytes:
     """The first bytes of a file, unpacked when it is gzip, without a byte order mark; none where it cannot be read."""
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
-        with gzip.open(path) if is_packed else path.open("rb") as file:
-            return file.read(size).removeprefix(_BOM)
+            file.seek(0)
+            return (gzip.GzipFile(fileobj=file) if is_packed else file).read(size).removeprefix(_BOM)
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -60,7 +62,7 @@ def decoded(path: Path, content: bytes) -> str:
 
 
 @contextmanager
-def reading(path: str | Path) -> Iterator[None]:
+def reading_from(path: str | Path) -> Iterator[None]:
     """Turn errors of the operating system in the block into a FormatError that names the path and what is wrong with it."""
     try:
         yield
@@ -74,6 +76,13 @@ def reading(path: str | Path) -> Iterator[None]:
         raise FormatError(f"{path}: the gzip file is damaged or cut off ({error})") from error
     except OSError as error:
         raise FormatError(f"{error.filename or path}: cannot be read ({reason(error)})") from error
+
+
+@contextmanager
+def reading(path: Path) -> Iterator[BinaryIO]:
+    """The open file; what goes wrong while it is opened or read is a `FormatError`. A pipe is read to its end first."""
+    with reading_from(path), opened(path) as file:
+        yield file
 
 
 @contextmanager

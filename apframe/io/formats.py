@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -9,14 +10,14 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
+from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
 from apframe.io.activitynet import ActivityNet
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import finish_replacing, read_head, reading, replacing, writing
+from apframe.io.files import finish_replacing, read_head, reading, reading_from, replacing
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -27,6 +28,7 @@ from apframe.io.open_images import OpenImages
 from apframe.io.tables import Arrow, Parquet
 from apframe.io.voc import Voc
 from apframe.io.yolo import Yolo
+from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
 from apframe.schema import Dataset, canonical, refuse_rows, to_polars
 
 _ALL: tuple[Format, ...] = (
@@ -90,13 +92,13 @@ def read_dataset(
         rows that cannot be right
 
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
-    Dataset(1 images, 0 categories, 0 annotations)
+    Dataset(1 image, 0 categories, 0 annotations)
     """
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
         return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
-    chosen = choose_format(source, format, "dataset")
-    with reading(source):
+    with reading_once(source), reading_from(source):
+        chosen = choose_format(source, format, "dataset")
         return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
 
@@ -141,14 +143,14 @@ def read_raw_results(
     `option` is what the caller's own parameter `format` is called, for errors.
     """
     if isinstance(source, (str, Path)):
-        chosen = choose_format(source, format, "results", option)
-        known = dataset() if chosen.fractions else None
-        with reading(source):
-            found: Any = chosen.read_results(Path(source), known)
+        with reading_once(source), reading_from(source):
+            chosen = choose_format(source, format, "results", option)
+            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
         refuse_options(**{option: format})
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
             raise FormatError("results: this has images and annotations, and is no list of results; is it ground truth?")
+        _refuse_outputs(source)
         found = read_result_columns(source) if isinstance(source, list) else source
     if not join_by_name:
         return found
@@ -159,13 +161,26 @@ def read_raw_results(
         return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
 
 
+def _refuse_outputs(source: Any) -> None:
+    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
+    if isinstance(source, list) and source:
+        source = source[0]
+    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
+        source = first
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
+        raise ColumnError(
+            "detections: labels and scores are what torchvision's detectors return; convert these outputs first, with "
+            "apf.from_torchvision(outputs, image_ids)"
+        )
+
+
 @contextmanager
 def naming_format(source: Any, format: str | None) -> Iterator[None]:
     """An error that no image or category of a file's results is known also says which format they were read as."""
     try:
         yield
     except UnknownIdError as error:
-        if error.of_all_rows and isinstance(source, (str, Path)):
+        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) != "pipe":  # which is empty by now
             as_what = choose_format(source, format, "results").name
             remedy = f"{error.remedy}; {source} was read as {as_what}"
             raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None
@@ -256,14 +271,14 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     path = Path(source)
     if not str(source):
         raise FormatError("the path is empty; name a file or folder")
-    with reading(path):
-        return _choose_format(path, name, role, option)
-
-
-def _choose_format(path: Path, name: str | None, role: str, option: str) -> Format:
-    if not finish_replacing(path.resolve()):
+    there = kind_at(path)
+    if there is None and finish_replacing(Path(to_write(path))):
+        there = kind_at(path)
+    if there is None:
         raise FormatError(f"{path}: there is no such file or folder")
-    kind = "folder" if path.is_dir() else "file"
+    if there == "device":
+        raise FormatError(f"{path}: this is a device or a socket; name a file, a folder or a pipe")
+    kind = "folder" if there == "folder" else "file"
     if name is not None:
         chosen = as_format(name)
         if kind not in _from(chosen, role):
@@ -291,16 +306,28 @@ def _likely(path: Path, kind: str, role: str) -> list[Format]:
 
 def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     """An error where it shows what a path is, though of no format in this role."""
-    if not (any(path.iterdir()) if kind == "folder" else path.stat().st_size):
+    if _is_empty(path, kind):
         raise FormatError(f"{path}: the {kind} is empty")
     others = _likely(path, kind, "results" if role == "dataset" else "dataset")
     if others:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
         raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
-    documents = sorted(path.glob("*.json")) if kind == "folder" else []
+    is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
+    around = _likely(path.parent, "folder", role) if is_one_of_many else []
+    if around:
+        names = " or ".join(each.name for each in around)
+        raise FormatError(f"{path}: this is one file of results of {names}, which are folders; name the folder: {path.parent}")
+    documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")
+
+
+def _is_empty(path: Path, kind: str) -> bool:
+    if kind == "folder":
+        return not any(path.iterdir())
+    with reading(path) as file:
+        return not file.read(1)
 
 
 def _is_json(path: Path, kind: str) -> bool:
@@ -333,17 +360,17 @@ def refuse_options(**options: Any) -> None:
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
-    with writing(path):
-        _refuse_existing(path, kind)
-    with replacing(path.resolve()) as part:  # a link to an empty folder stays one
+    target = to_write(path)  # a link to an empty folder stays one
+    _refuse_existing(path, kind)
+    with replacing(target) as part:
         write(part)
         _refuse_existing(path, kind)  # what came there since
 
 
 def _refuse_existing(path: Path, kind: str) -> None:
-    if path.is_dir() and kind == "file":
+    if is_folder(path) and kind == "file":
         raise OutputError(f"{path}: this is a folder; name a file")
-    if path.is_dir() and any(path.iterdir()):
+    if is_folder(path) and any(path.iterdir()):
         raise OutputError(f"{path}: is not empty; name a new folder")
-    if not path.is_dir() and (path.exists() or path.is_symlink()):
+    if not is_folder(path) and os.path.lexists(path):
         raise OutputError(f"{path}: there is a file already; remove it or name another")

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Collection
+from collections.abc import Callable, Collection, Sequence
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.io.format import ANY, INDEX, NAME, NUMBER, Format
 from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, is_known, unknown_ids, with_id_types
+
+Form = Callable[[pl.Expr], pl.Expr]
 
 _STEM = r"\.[^./\\]*$"
 
@@ -19,11 +21,25 @@ def stems(files: pl.Expr) -> pl.Expr:
     >>> pl.DataFrame({"a": ["train\\1.jpg", "x/000007.b.png", "9"]}).select(stems(pl.col("a")))["a"].to_list()
     ['1', '000007.b', '9']
     """
-    return _bare(files).str.replace(_STEM, "")
+    return bare(files).str.replace(_STEM, "")
 
 
-def _bare(files: pl.Expr) -> pl.Expr:
+def bare(files: pl.Expr) -> pl.Expr:
+    """The names of files without folders."""
     return files.str.replace(r"^.*[/\\]", "")
+
+
+def _as_is(files: pl.Expr) -> pl.Expr:
+    return files
+
+
+# By what the names of images in results, and those in their data set, may be equal, in this order. Each may lack its ending,
+# and a dot need not begin one: `frame_jpg.rf.8d3` is the name of frame_jpg.rf.8d3.jpg.
+_FORMS: tuple[tuple[tuple[Form, Form], ...], ...] = (
+    ((_as_is, _as_is),),
+    ((bare, bare),),
+    ((bare, bare), (bare, stems), (stems, bare), (stems, stems)),
+)
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
@@ -135,8 +151,8 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
         with a name for each image or category: the column `file_name`, or `image_id` where there is none; the column `name`, or
         `category_id`. A number names what is called as it is written: 7, also where it was read as 7.0.
     dataset
-        its images are known by `file_name`: as it is, without folders, or without folders and ending, whichever is the first
-        that all names are among; where that is null by `image_id`. Its categories by `name`.
+        its images are known by `file_name`: as it is, without folders, or without folders with or without ending, whichever
+        is the first that all names are among; where that is null by `image_id`. Its categories by `name`.
     tables
         "images", "categories", or both
 
@@ -175,26 +191,30 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
 def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]
-    own = owner.select(key, called=pl.coalesce(NAMES[table], pl.col(key).cast(pl.String)))
-    forms = [pl.col("called"), _bare(pl.col("called")), stems(pl.col("called"))] if table == "images" else [pl.col("called")]
-    asked = names.alias("called").to_frame()
-    for form in forms:
-        called, wanted = own.with_columns(form), asked.select(form).to_series()
-        known = is_known(wanted, called["called"])
-        if known.all():
+    called = owner.select(pl.coalesce(NAMES[table], pl.col(key).cast(pl.String))).to_series()
+    asked = names.drop_nulls().unique(maintain_order=True)
+    for forms in _FORMS if table == "images" else _FORMS[:1]:
+        places = _places(asked, called, forms)
+        is_there = places.list.len() > 0
+        if is_there.all():
             break
-    if not known.all():
+    if not is_there.all():
         shown = detections.with_columns(names.alias(key))
+        known = is_known(names, asked.filter(is_there))
         raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {NAMES[table]} of the {table}")
-    doubled = called["called"].is_duplicated() & is_known(called["called"], wanted.unique())
+    doubled = places.list.len() > 1
     if doubled.any():
-        which = listed(called["called"].filter(doubled).unique(maintain_order=True).to_list())
-        raise RowError(
-            table,
-            f"{NAMES[table]} is not unique ({which})",
-            key,
-            own[key].filter(doubled).to_list(),
-            "results cannot be joined by it",
-        )
-    called = called.filter(~called["called"].is_duplicated())
-    return _replaced(wanted, called["called"], called[key])
+        which = listed(asked.filter(doubled).to_list())
+        ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
+        raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "results cannot be joined by it")
+    return _replaced(names, asked, owner[key].gather(places.list.first()))
+
+
+def _places(asked: pl.Series, called: pl.Series, forms: Sequence[tuple[Form, Form]]) -> pl.Series:
+    """The rows in which names stand, a list for each that is asked for: those of the first pair of forms that are equal."""
+    found = asked.alias("asked").to_frame()
+    for number, (of_asked, of_called) in enumerate(forms):
+        rows = called.alias("called").to_frame().with_row_index(str(number))
+        rows = rows.group_by(form=of_called(pl.col("called"))).agg(str(number))
+        found = found.with_columns(form=of_asked(pl.col("asked"))).join(rows, on="form", how="left", maintain_order="left")
+    return found.select(pl.coalesce(map(str, range(len(forms)))).fill_null([])).to_series()

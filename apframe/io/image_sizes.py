@@ -9,10 +9,11 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, listed, reason
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
-from apframe.io.ids import stems
+from apframe.io.ids import bare, stems
+from apframe.paths import is_file
 from apframe.schema import ID, SIZE, Dataset, is_known, refuse_rows, to_polars
 
 IMAGE_SIZES = "image_sizes.csv"
@@ -69,7 +70,7 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
 def find_image_sizes(given: Any, folder: Path) -> pl.DataFrame | None:
     """The sizes that are given, else those of `IMAGE_SIZES` in a folder; None where there are none."""
     own = folder / IMAGE_SIZES
-    source = own if given is None and own.is_file() else given
+    source = own if given is None and is_file(own) else given
     return None if source is None else read_image_sizes(source)
 
 
@@ -85,17 +86,14 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
     FormatError
         a file that is no image
     """
-    try:
-        from PIL import Image
-    except ImportError as error:
-        raise ParameterError('image files are read by Pillow: pip install "apframe[yolo]"; or give image_sizes') from error
+    pillow = import_optional("PIL.Image", "without image_sizes, image files are read by Pillow", '"apframe[yolo]"')
     sizes = []
     for path in paths:
         try:
-            with Image.open(path) as image:
+            with pillow.open(path) as image:
                 width, height = image.size
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
-        except (OSError, Image.DecompressionBombError) as error:
+        except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
                 f"{path}: cannot be read as an image ({reason(error)}); replace it, or give image_sizes"
             ) from error
@@ -130,6 +128,11 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
             stacklevel=5,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
+    # a name may lack its ending: what follows the last dot is then a part of it
+    without_ending = bare(pl.col("file_name"))
+    sizes = sizes.with_columns(
+        image_id=pl.when(without_ending.is_in(images["image_id"].implode())).then(without_ending).otherwise("image_id")
+    )
     found = []
     for key in ("file_name", "image_id"):
         known = sizes.filter(pl.col(key).is_not_null()).select(key, *SIZE).unique()
@@ -174,8 +177,10 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     if dataset is None:
         raise ParameterError(f"{path}: boxes are fractions of their images; give the data set that these are results of")
     images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
-    by_name = pl.coalesce(stems(pl.col("file_name")), pl.col("image_id").cast(pl.String)).alias("image_id")
-    ways = [by_name] if images["image_id"].dtype == ID else [pl.col("image_id"), by_name]
+    names = (pl.coalesce(form(pl.col("file_name")), pl.col("image_id").cast(pl.String)) for form in (stems, bare))
+    ways = [name.alias("image_id") for name in names]
+    if images["image_id"].dtype != ID:
+        ways = [pl.col("image_id"), *ways]
     called = [images.select(way, *SIZE).unique(maintain_order=True) for way in ways]
     asked_for = [each.filter(is_known(each["image_id"], asked)) for each in called]
     known = max(asked_for, key=lambda each: each["image_id"].n_unique())

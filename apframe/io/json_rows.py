@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
+from collections.abc import Callable, Iterable
 from itertools import chain, compress, count
 from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
-from apframe.schema import BOX, FLAT_LISTS, TABLES, split_boxes
+from apframe.schema import BOX, FLAT_LISTS, TABLES, kind_of, split_boxes
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
@@ -41,6 +42,7 @@ _NAMES = {
     "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", "segmentation": "mask"},
     "detections": {"segmentation": "mask"},
 }
+_LONGEST_NAME = 10_000  # characters of a field's name; parsers of SQL and of tables read names many times
 _CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
 
 
@@ -54,29 +56,45 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
         _refuse(table, rows, wrong, problem, remedy)
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
-    columns, as_json = [], set()
-    for name in dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows))):
+    columns: dict[str, pl.Series] = {}
+    as_json = set()
+    names = dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows)))
+    refuse_long_names(table, names)
+    for name in names:
         kind = FIELDS[table].get(name)
         if attributes_only and kind not in (None, "json"):
             continue
         values = [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
-            columns.append(_known(refuse, name, kind, values))
+            columns[name] = _known(refuse, name, kind, values)
         elif kind == "text":
-            columns.append(pl.Series(name, [None if v is None else str(v) for v in values], pl.String))
+            columns[name] = pl.Series([None if v is None else str(v) for v in values], dtype=pl.String)
         elif kind is None and types <= {int, float} and all(v is None or abs(v) < 2**63 for v in values):
-            columns.append(pl.Series(name, values, (pl.Float64 if float in types else pl.Int64) if types else pl.Null))
+            columns[name] = pl.Series(values, dtype=(pl.Float64 if float in types else pl.Int64) if types else pl.Null)
         elif kind is None and types in ({bool}, {str}):
-            columns.append(pl.Series(name, values))
+            columns[name] = pl.Series(values)
         else:
             separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
             texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
-            columns.append(pl.Series(name, texts, pl.String))
+            columns[name] = pl.Series(texts, dtype=pl.String)
             if kind is None:
                 as_json.add(name)
     frame = pl.DataFrame(columns)
     return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
+
+
+def refuse_long_names(table: str, names: Iterable[str]) -> None:
+    """An error if the name of a field is longer than 10,000 characters.
+
+    >>> refuse_long_names("images", ["id", "x" * 20_000])
+    Traceback (most recent call last):
+    apframe.exceptions.ColumnError: images: the name of a field has 20,000 characters, at most 10,000 are read; shorten it
+    """
+    longest = max(map(len, map(str, names)), default=0)
+    if longest > _LONGEST_NAME:
+        most = f"at most {_LONGEST_NAME:,} are read"
+        raise ColumnError(f"{table}: the name of a field has {longest:,} characters, {most}; shorten it")
 
 
 def lacks_box(first: dict[str, Any]) -> bool:
@@ -90,7 +108,7 @@ def _plain(value: Any) -> Any:
         return value.decode("ascii")
     if hasattr(value, "tolist"):
         return value.tolist()
-    raise TypeError(f"a {type(value).__name__} cannot be kept as JSON")
+    raise TypeError(f"{kind_of(value)} cannot be kept as JSON")
 
 
 def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any]) -> pl.Series:
@@ -114,7 +132,8 @@ def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any])
         if not set(map(type, values)) <= {int, float, type(None)}:
             refuse([v is not None and not isinstance(v, number) for v in values], f"{name} is not a number")
         return pl.Series(name, values, pl.Float64)
-    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number) for n in v)) for v in values]
+    number_or_none = (int, float, type(None))  # one that is missing is found where the list is looked into
+    is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number_or_none) for n in v)) for v in values]
     refuse([not ok for ok in is_list], f"{name} is not a list of numbers", FLAT_LISTS.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
 
@@ -163,11 +182,11 @@ def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_a
     frame = frame.rename({name: clashes.get(name, names.get(name, name)) for name in frame.columns})
     fields = []
     for name in frame.columns:
-        encoded = pl.struct(name).struct.json_encode().str.slice(1).str.head(-1)
-        text = pl.lit(json.dumps(name) + ":") + pl.col(name) if name in raw else encoded
+        encoded = pl.struct(exact(name)).struct.json_encode().str.slice(1).str.head(-1)
+        text = pl.lit(json.dumps(name) + ":") + exact(name) if name in raw else encoded
         is_wanted = first_has_all and bool(frame[name].count())
         null = pl.when(is_wanted & (pl.int_range(pl.len()) == 0)).then(pl.lit(f"{json.dumps(name)}:null"))
-        fields.append(pl.when(pl.col(name).is_not_null()).then(text).otherwise(null))
+        fields.append(pl.when(exact(name).is_not_null()).then(text).otherwise(null))
     rows = frame.select(row=pl.concat_str(fields, separator=",", ignore_nulls=True))["row"]
     return "[" + ",\n".join("{" + row + "}" for row in rows) + "]"
 

@@ -7,6 +7,7 @@ import json
 import os
 import re
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -16,7 +17,9 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
 from apframe.io.files import new_folder
-from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box
+from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
+from apframe.io.json_types import has_other_types
+from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
 
 if TYPE_CHECKING:
@@ -28,7 +31,7 @@ FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column
 _LARGEST_ID = 2.0**53
 _DUCKDB = {
     "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
-    "rle": "STRUCT(size BIGINT[], counts VARCHAR)",
+    "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
 }  # fmt: skip
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
@@ -103,6 +106,7 @@ def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
         there is no first row, or none that is a JSON object
     """
     first = _first_row(path, text)
+    refuse_long_names("detections", first)
     fields = FIELDS["detections"]
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
     kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
@@ -113,38 +117,60 @@ def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
     if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
         kinds["segmentation"] = "rle"
     frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
-    if frame is None or (kinds.get("segmentation") == "rle" and _has_lists(frame["segmentation"].struct.field("counts"))):
+    if frame is not None and kinds.get("segmentation") == "rle":
+        frame = _with_whole_sizes(frame)
+    if frame is None:
         return None
     whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
     whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
     return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
 
 
-def _has_lists(counts: pl.Series) -> bool:
-    """Whether run lengths that are numbers became text: no text of COCO's ends like a list."""
-    return bool(counts.str.ends_with("]").any())
+def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
+    """The sizes of masks as whole numbers; None where they are none."""
+    size, counts = (pl.col("segmentation").struct.field(name) for name in ("size", "counts"))
+    numbers = frame.select(size.explode(empty_as_null=False)).to_series()
+    if not (numbers == numbers.floor()).all():
+        return None
+    mask = pl.struct(size.cast(pl.List(pl.Int64)), counts)
+    return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
 
 
 def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
     """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
 
-    DuckDB takes a number written as text for a number. So the types of the first row decide: text ids make a text column,
-    and text in the place of a number makes the whole list one for the thorough reader.
+    DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
+    make a text column, and a value of another type makes the whole list one for the thorough reader.
     """
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
         return None
     import duckdb  # reading JSON needs it, `import apframe` does not
 
-    types = {name: _DUCKDB["text" if kind == "id" and name in is_text else kind] for name, kind in kinds.items()}
-    try:
-        with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
-            paths = _write_parts(text, folder)
-            frame = from_arrow_stream(_duckdb().cursor().read_json(paths, format="array", columns=types))  # type: ignore[arg-type]
-    # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
-    except (duckdb.Error, pl.exceptions.PolarsError, OSError):
-        return None
+    kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
+    types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
+    with ThreadPoolExecutor(1) as other_thread:
+        checking = other_thread.submit(_has_other_types, text, kinds)
+        try:
+            with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
+                paths = _write_parts(text, folder)
+                reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+                frame = from_arrow_stream(reader)
+        # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+        except (duckdb.Error, pl.exceptions.PolarsError, OSError):
+            return None
+        if checking.result():
+            return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
+
+
+def _has_other_types(text: memoryview, kinds: dict[str, str]) -> bool:
+    """Whether DuckDB cast values that are of another type than their fields."""
+    numbers = {name for name, kind in kinds.items() if kind in ("id", "number", "box", "numbers")}
+    texts = {name for name, kind in kinds.items() if kind == "text"}
+    if "rle" in kinds.values():
+        numbers, texts = numbers | {"size"}, texts | {"counts"}
+    return has_other_types(text, numbers=numbers, ids={name for name in numbers if kinds.get(name) == "id"}, texts=texts)
 
 
 @cache
@@ -176,7 +202,7 @@ def _write_parts(text: memoryview, folder: Path) -> list[str]:
             file.write(b"[" if begin else b"")
             file.write(text[begin:end])
             file.write(b"]" if end < len(text) else b"")
-        paths.append(str(path))
+        paths.append(duckdb_literal(path))
     return paths
 
 
@@ -188,6 +214,9 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
         if not head:
             raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
         if head.startswith("{"):
+            if re.match(r"\{[^\n]*\}[ \r]*\n\s*\{", head):
+                remedy = "results are one JSON list; convert it with `jq -s .`"
+                raise FormatError(f"{path}: holds JSON lines, an object in each line; {remedy}")
             raise FormatError(f"{path}: holds an object, not a list of results; is it ground truth?")
         if not head.startswith("["):
             raise FormatError(f"{path}: not a JSON list of results, it begins with {head[:20]!r}")

@@ -116,7 +116,7 @@ class LabelStudio(Format):
             bare = pl.Series([None if name is None else _file_name(name) for name in names], dtype=pl.String)
             lost.append(("file_name", names != bare, "without folders and address"))
             for name in _image_attributes(frame):
-                values = frame[name]
+                values = frame[name].alias("value")
                 if name == "image":
                     lost.append((name, values.is_not_null(), "left out: the name of the file is called so"))
                 elif values.dtype.is_float():

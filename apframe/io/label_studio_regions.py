@@ -11,6 +11,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import FormatError, listed
 from apframe.io.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
 from apframe.schema import BOX, SIZE, refuse_rows
@@ -213,8 +214,8 @@ def region_texts(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Da
 
 def encoded(name: str, key: str | None = None) -> pl.Expr:
     """`"key":value` of JSON; null where the value is."""
-    value = pl.struct(pl.col(name).alias(key or name)).struct.json_encode()
-    return pl.when(pl.col(name).is_not_null()).then(value.str.slice(1).str.head(-1))
+    value = pl.struct(exact(name).alias(key or name)).struct.json_encode()
+    return pl.when(exact(name).is_not_null()).then(value.str.slice(1).str.head(-1))
 
 
 def _turned_about_centre() -> list[pl.Expr]:

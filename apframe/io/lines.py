@@ -9,7 +9,8 @@ from pathlib import Path
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
-from apframe.io.files import read_text, write_text
+from apframe.io.files import read_text, reading, write_text
+from apframe.paths import files_in
 
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
 
@@ -99,7 +100,7 @@ def refuse_lines(
 def first_fields(paths: Iterable[Path]) -> list[str]:
     """The fields of the first line that is not blank, in the first of the files that has one; none if there is none."""
     for path in paths:
-        with path.open("rb") as file:
+        with reading(path) as file:
             for line in file:
                 if fields := line.decode("utf-8-sig", "replace").split():
                     return fields
@@ -129,13 +130,8 @@ def is_name_and_numbers(fields: Sequence[str], n_fields: int) -> bool:
 
 
 def text_files(folder: Path, ending: str = ".txt") -> list[Path]:
-    """The files of a folder with this ending, in upper or lower case, by name; none where it is no folder.
-
-    Hidden files are passed over, such as the `._name` that macOS leaves beside each file.
-    """
-    if not folder.is_dir():
-        return []
-    return sorted(file for file in folder.iterdir() if file.suffix.lower() == ending and not file.name.startswith("."))
+    """The files of a folder with this ending: see `files_in`."""
+    return files_in(folder, ending)
 
 
 def some_text_files(folder: Path) -> list[Path]:

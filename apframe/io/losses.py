@@ -57,7 +57,7 @@ def tables_of(dataset: Dataset | None, detections: pl.DataFrame | None) -> dict[
 
 def _is_said(table: str, frame: pl.DataFrame, name: str) -> pl.Series:
     """Flags of the rows that say something which would not be there anyway."""
-    values = frame[name]
+    values = frame[name].alias("value")
     if name in _IDS:
         return values.cast(pl.String) != pl.int_range(1, frame.height + 1, eager=True).cast(pl.String)
     if name == "area" and "width" in frame.columns:

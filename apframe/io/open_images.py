@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, UnknownCategoryWarning, listed
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed
 from apframe.io.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.io.files import write_text
 from apframe.io.format import ANY, Format
@@ -33,6 +33,7 @@ from apframe.io.open_images_tables import (
     read_labels,
     read_scored_boxes,
 )
+from apframe.paths import files_in, is_folder
 from apframe.schema import BOX, SIZE, Dataset
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
@@ -84,7 +85,7 @@ class OpenImages(Format):
 
     def is_dataset(self, path: Path) -> bool:
         """A CSV with the columns of boxes and no score; or a folder with one."""
-        return any(kind_of(file) == "boxes" for file in (path.iterdir() if path.is_dir() else [path]))
+        return any(kind_of(file) == "boxes" for file in (files_in(path, ".csv", ".csv.gz") if is_folder(path) else [path]))
 
     def is_results(self, path: Path) -> bool:
         """A CSV with the columns of boxes and a score, or of predictions."""
@@ -94,9 +95,9 @@ class OpenImages(Format):
         self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any
     ) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
-        if path.is_file() and split is not None:
+        if split is not None and not is_folder(path):
             raise ParameterError(f"{path}: this is one file already; leave out split={split!r}")
-        files = {"boxes": path} if path.is_file() else find_files(path, split)
+        files = find_files(path, split) if is_folder(path) else {"boxes": path}
         boxes = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None
         labels = _of_classes(files, read_labels(files["labels"]), classes) if "labels" in files else None
@@ -174,9 +175,9 @@ def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFr
     is_described = labels["category_id"].is_in(classes["category_id"].implode())
     if not is_described.all():
         which = listed(labels["category_id"].filter(~is_described).unique(maintain_order=True).to_list())
+        dropped = counted(int((~is_described).sum()), "label")
         warnings.warn(
-            f"{files['labels']}: {(~is_described).sum():,} labels of classes that {files['classes'].name} does not describe "
-            f"were dropped: {which}",
+            f"{files['labels']}: dropped {dropped} of classes that {files['classes'].name} does not describe: {which}",
             UnknownCategoryWarning,
             stacklevel=5,
         )

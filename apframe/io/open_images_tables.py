@@ -14,6 +14,7 @@ from apframe.io.edges import refuse_reversed
 from apframe.io.files import read_head, read_text
 from apframe.io.image_sizes import FARTHEST, IMAGE_SIZES, NEAREST
 from apframe.io.lines import refuse_lines
+from apframe.paths import files_in, kind_at
 from apframe.schema import TABLES
 
 EDGES = {"XMin": "image_width", "XMax": "image_width", "YMin": "image_height", "YMax": "image_height"}
@@ -42,7 +43,7 @@ def kind_of(path: Path) -> str | None:
     >>> kind_of(Path("nowhere.csv"))
     """
     name = path.name.lower()
-    if not path.is_file() or name == IMAGE_SIZES or name.startswith("."):
+    if kind_at(path) in ("folder", None) or name == IMAGE_SIZES or name.startswith("."):
         return None
     if name.endswith(".json"):
         return "hierarchy" if "hierarchy" in name else None
@@ -73,7 +74,7 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
         no boxes, or several files of a kind
     """
     by_kind: dict[str, list[Path]] = {}
-    for file in sorted(folder.iterdir()):
+    for file in files_in(folder, ".json", ".csv", ".csv.gz"):
         kind = kind_of(file)
         is_of_split = split is None or split in file.name or kind in ("classes", "hierarchy")
         if kind in _WORDS and is_of_split:

@@ -17,7 +17,8 @@ import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError, listed, reason
 from apframe.io.documents import read_json
-from apframe.io.files import finish_replacing, reading, replacing, write_text, writing
+from apframe.io.files import finish_replacing, reading_from, replacing, write_text
+from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, opened, scan_parquet, to_write
 from apframe.schema import TABLES
 
 MANIFEST = "manifest.json"
@@ -41,7 +42,7 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
     OutputError
         the folder holds something else, is a file, or cannot be written
     """
-    folder = Path(folder).resolve()
+    folder = to_write(folder)
     refuse_foreign(folder, manifest["kind"])
     with replacing(folder) as part:
         part.mkdir()
@@ -70,21 +71,24 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
         there is no such folder, a file or no such set, it is of a schema version that is too early or later than this one, of
         another kind, or parts of it are missing
     """
-    with reading(folder):
-        return _read_manifest(Path(folder), kind, needed)
+    folder = Path(folder)
+    literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
+    with reading_from(folder):
+        return _read_manifest(folder, kind, needed)
 
 
 def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dict[str, Any]:
-    finish_replacing(folder.resolve())
-    if folder.is_file():
+    if kind_at(folder) is None:
+        finish_replacing(to_write(folder))
+    if kind_at(folder) not in (None, "folder"):
         remedy = "name the folder that was written (a .duckdb file is opened with DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
-    if not folder.is_dir():
+    if not is_folder(folder):
         raise FormatError(f"{folder}: there is no such folder")
-    manifest = _manifest(folder)
+    manifest = find_manifest(folder)
     if manifest is None:
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
-        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if _manifest(path.parent) is not None]
+        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
             raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
@@ -101,7 +105,7 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
     if strange:  # which may be paths, such as ../../secret
         raise FormatError(f"{folder}: {MANIFEST} is damaged, no table is called {listed(strange)}; evaluate again")
-    gone = [name for name in manifest["tables"] if not (folder / f"{name}.parquet").is_file()]
+    gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
         _refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
@@ -233,7 +237,7 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
     """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
     path = folder / f"{name}.parquet"
     try:
-        with path.open("rb") as file:
+        with opened(path) as file:
             is_of_set = pl.read_parquet_metadata(file).get("apframe.set_id") == set_id
             if is_of_set:
                 file.seek(0)
@@ -248,7 +252,7 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
 
 def _refuse_replaced(folder: Path, set_id: str | None) -> None:
     """An error if the folder no longer holds the set that has this id."""
-    manifest = _manifest(folder)
+    manifest = find_manifest(folder)
     if manifest is not None and manifest.get("set_id") != set_id:
         raise FormatError(f"{folder}: another evaluation was written there while this one was being read; read it again")
 
@@ -269,7 +273,7 @@ def content_hash(frame: pl.DataFrame) -> str:
     digest = hashlib.sha256(json.dumps(frame.shape).encode())
     for column in frame:
         digest.update(json.dumps(column.name).encode())
-        for part in _content(column):
+        for part in _content(column.alias("")):  # under its own name, Polars might take that for a pattern
             digest.update(part)
     return digest.hexdigest()
 
@@ -290,9 +294,9 @@ def _content(values: pl.Series) -> Iterator[Any]:
         yield from _content(values.list.len().fill_null(0).cast(pl.Int64))
         yield from _content(values.filter(values.list.len() > 0).explode())
     elif isinstance(dtype, pl.Struct):
-        for field in dtype.fields:
+        for field, part in zip(dtype.fields, values.struct.unnest().get_columns(), strict=True):
             yield json.dumps(field.name).encode()
-            yield from _content(values.struct.field(field.name))
+            yield from _content(part.alias(""))
     elif dtype.is_temporal() or dtype == pl.Boolean or (dtype.is_numeric() and not dtype.is_decimal() and "128" not in name):
         numbers = values.to_physical()
         if dtype.is_float():
@@ -315,7 +319,7 @@ def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str
         table.write_parquet(path, compression="zstd", metadata=footer)
         return table.height
     table.sink_parquet(path, compression="zstd", metadata=footer)
-    return int(pl.scan_parquet(path, glob=False, hive_partitioning=False).select(pl.len()).collect().item())
+    return int(scan_parquet(path).select(pl.len()).collect().item())
 
 
 def _versions() -> dict[str, str]:
@@ -324,32 +328,31 @@ def _versions() -> dict[str, str]:
     return {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")}
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
+def find_manifest(folder: Path) -> dict[str, Any] | None:
     """The manifest of a set; None if there is none."""
     for _ in range(10):  # if another process takes it away, it puts another one there at once
         try:
-            manifest = read_json(folder / MANIFEST)
-            return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+            manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
         except FormatError:
-            if not finish_replacing(folder.resolve()):
-                break
-    return None
+            manifest = None
+        if manifest is not None or not finish_replacing(to_write(folder)):
+            break
+    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 
 def refuse_foreign(folder: str | Path, kind: str) -> None:
     """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
-    with writing(folder):
-        _refuse_foreign(Path(folder).resolve(), kind)
-
-
-def _refuse_foreign(folder: Path, kind: str) -> None:
+    folder = to_write(folder)
     if folder == folder.parent:
         raise OutputError(f"{folder}: name a folder of its own")
-    if not finish_replacing(folder):
-        return
-    if not folder.is_dir():
+    if not is_utf8(str(folder)):
+        raise OutputError(f"{folder}: the name is not UTF-8 text; name another folder")
+    finish_replacing(folder)
+    if kind_at(folder) not in ("folder", None):
         raise OutputError(f"{folder}: this is a file; name a folder")
-    manifest = _manifest(folder)
+    if not is_folder(folder):
+        return
+    manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
         raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")

@@ -3,7 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from typing import Any, NamedTuple
+from typing import TYPE_CHECKING, Any, NamedTuple
+
+from apframe.schema import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Crop(NamedTuple):
@@ -19,25 +24,19 @@ class Crop(NamedTuple):
 def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     """The run lengths down the columns of the whole image, outside and inside in turn.
 
-    The counts of the crop add up to its pixels, and it lies inside the image.
+    The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in `apframe.schema`.
+
+    Raises
+    ------
+    ValueError
+        there would be more run lengths than a mask may have
 
     >>> to_columns(Crop([0, 3, 1], left=1, top=0, width=2, height=2), image_height=3, image_width=4)
     [3, 2, 1, 1, 5]
     """
-    import numpy as np  # slow to import, and no other format needs it
-
-    pixels = np.repeat(np.arange(len(crop.counts)) % 2, crop.counts).reshape(crop.height, crop.width)
-    framed = np.pad(pixels.T.astype(np.int8), ((0, 0), (1, 1)))
-    steps = np.diff(framed)
-    column, top = np.nonzero(steps == 1)
-    bottom = np.nonzero(steps == -1)[1]
-    above = (crop.left + column) * image_height + crop.top
-    start, stop = above + top, above + bottom
-    apart = start[1:] != stop[:-1]  # a run may go on in the next column
-    start, stop = start[np.concatenate([[True], apart])[: len(start)]], stop[np.concatenate([apart, [True]])[: len(stop)]]
-    edges = np.concatenate([[0], np.stack([start, stop], axis=1).ravel(), [image_height * image_width]])
-    counts: list[int] = np.diff(edges).tolist()
-    return counts if counts[-1] or len(counts) == 1 else counts[:-1]
+    row, left, right = _stretches(_as_counts(crop.counts), crop.width)
+    x, y = _turns(row, left, right)
+    return _counts((crop.left + x) * image_height + crop.top + y, image_height * image_width)
 
 
 def to_crop(mask: Any) -> Crop | None:
@@ -46,7 +45,7 @@ def to_crop(mask: Any) -> Crop | None:
     Raises
     ------
     ValueError
-        what is no encoding, or does not fill its size
+        what is no encoding, does not fill its size, or is beyond the limits in `apframe.schema`
 
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
@@ -56,20 +55,76 @@ def to_crop(mask: Any) -> Crop | None:
     if isinstance(mask, dict):
         try:
             (height, width), counts = mask["size"], mask["counts"]
-            counts = _counts_of_text(counts) if isinstance(counts, str) else counts
-            pixels = np.repeat(np.arange(len(counts)) % 2, counts).reshape(width, height).T
-        except (LookupError, TypeError) as error:
+            counts = _as_counts(_counts_of_text(counts) if isinstance(counts, str) else counts)
+            fills = 0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE and height * width <= MOST_PIXELS
+        except (LookupError, TypeError, OverflowError) as error:
             raise ValueError("no size and counts") from error
+        if not fills or counts.sum() != height * width:
+            raise ValueError("counts do not fill the size, or this is beyond the limits")
     else:
         pixels = np.asarray(mask) != 0
-    rows, columns = np.flatnonzero(pixels.any(axis=1)), np.flatnonzero(pixels.any(axis=0))
-    if not len(rows):
+        height = pixels.shape[0]
+        flat = np.concatenate([[False], pixels.T.ravel()])  # runs begin outside
+        counts = np.diff(np.concatenate([[0], np.flatnonzero(flat[1:] != flat[:-1]), [pixels.size]]))
+    column, top, bottom = _stretches(counts, height)
+    if not len(column):
         return None
-    part = pixels[rows[0] : rows[-1] + 1, columns[0] : columns[-1] + 1]
-    flat = np.concatenate([[False], part.ravel()])  # runs begin outside
-    turns = np.flatnonzero(flat[1:] != flat[:-1])
-    counts = np.diff(np.concatenate([[0], turns, [part.size]])).tolist()
-    return Crop(counts, int(columns[0]), int(rows[0]), part.shape[1], part.shape[0])
+    left, above = int(column.min()), int(top.min())
+    across, down = int(column.max()) + 1 - left, int(bottom.max()) - above
+    y, x = _turns(column, top, bottom)
+    return Crop(_counts((y - above) * across + x - left, across * down), left, above, across, down)
+
+
+def _as_counts(counts: Any) -> np.ndarray:
+    """Run lengths, none of which is negative or more than a mask has pixels."""
+    import numpy as np
+
+    array = np.asarray(counts, dtype=object if not len(counts) else None)
+    if len(array) and array.dtype.kind not in "iu":
+        raise ValueError("counts are not whole numbers")
+    if len(array) and not (array.min() >= 0 and array.max() <= MOST_PIXELS):
+        raise ValueError("counts are negative, or beyond the limits")
+    return array.astype(np.int64)
+
+
+def _stretches(counts: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The runs inside, cut at the ends of lines of so many pixels: the line, where the run begins in it, and where it ends."""
+    import numpy as np
+
+    ends = np.cumsum(counts)
+    begin, end = ends[:-1:2], ends[1::2]
+    begin, end = begin[end > begin], end[end > begin]
+    first = begin // length if len(begin) else begin
+    n_lines = (end - 1) // length + 1 - first if len(begin) else begin
+    run = np.repeat(np.arange(len(begin)), n_lines)
+    line = np.arange(len(run)) - np.repeat(np.cumsum(n_lines) - n_lines - first, n_lines)
+    return line, np.maximum(begin[run] - line * length, 0), np.minimum(end[run] - line * length, length)
+
+
+def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Where a pixel differs from that of the line before: its place in the line, and the line."""
+    import numpy as np
+
+    step = int(end.max(initial=0)) + 1
+    # in one line and the next, ends of both sorted together lie in pairs around what differs
+    ends = np.sort(np.concatenate([at * step + side for at in (line, line + 1) for side in (begin, end)]))
+    start, n = ends[::2], ends[1::2] - ends[::2]
+    if n.sum() > MOST_RUNS:
+        raise ValueError("more run lengths than a mask may have")
+    at = np.arange(n.sum()) + np.repeat(start - (np.cumsum(n) - n), n)
+    return at % step, at // step
+
+
+def _counts(turns: np.ndarray, n_pixels: int) -> list[int]:
+    """Run lengths from the places where inside and outside change, in any order; two at one place change nothing."""
+    import numpy as np
+
+    turns = np.sort(turns)
+    is_double = np.concatenate([turns[1:] == turns[:-1], [False]])
+    is_double[1:] |= is_double[:-1].copy()
+    edges = np.concatenate([[0], turns[~is_double[: len(turns)]], [n_pixels]])
+    counts: list[int] = np.diff(edges).tolist()
+    return counts if counts[-1] or len(counts) == 1 else counts[:-1]
 
 
 def _counts_of_text(text: str) -> Sequence[int]:
@@ -85,6 +140,8 @@ def _counts_of_text(text: str) -> Sequence[int]:
         number |= (digit & 31) << shift
         shift += 5
         if digit & 32:
+            if shift > 60:
+                raise ValueError("a number of more than 64 bits")
             continue
         if digit & 16:
             number -= 1 << shift

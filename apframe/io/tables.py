@@ -5,15 +5,16 @@ from __future__ import annotations
 import json
 from abc import abstractmethod
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import FormatError, listed, reason
 from apframe.io.documents import read_json
-from apframe.io.files import write_text
+from apframe.io.files import reading, write_text
 from apframe.io.format import ANY, Format
-from apframe.io.parquet import MANIFEST
+from apframe.io.parquet import MANIFEST, find_manifest, read_table
+from apframe.paths import is_file, is_folder, literal
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset
 
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
@@ -44,17 +45,17 @@ class _Tables(Format):
 
     def is_results(self, path: Path) -> bool:
         """A file with such an ending, or a folder where one is called detections."""
-        return path.suffix in self.endings if path.is_file() else bool(self._files(path, "detections"))
+        return bool(self._files(path, "detections")) if is_folder(path) else path.suffix in self.endings
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; of an evaluation that apframe wrote too."""
+        """See `Format.read_tables`."""
         return {table: self._read_from(path, table) for table in GROUND_TRUTH}
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
         dataset = super().read(path, **options)
         for name in (MANIFEST, _BESIDE):
-            if (path / name).is_file():
+            if is_file(path / name):
                 beside = _beside(path / name)
                 dataset.json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
                 dataset.other_sections |= beside.get("other_sections", {})
@@ -62,7 +63,7 @@ class _Tables(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `Format.read_results`."""
-        return self._read(path) if path.is_file() else self._read_from(path, "detections")
+        return self._read_from(path, "detections") if is_folder(path) else self._read(path)
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`."""
@@ -78,20 +79,22 @@ class _Tables(Format):
         self._write(detections, path)
 
     @abstractmethod
-    def _take(self, path: Path) -> pl.DataFrame:
-        """Read a file."""
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        """Read an open file: Polars would take its path for a pattern."""
 
     @abstractmethod
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         """Write one."""
 
     def _read(self, path: Path) -> pl.DataFrame:
-        if not path.stat().st_size:
-            raise FormatError(f"{path}: the file is empty")
-        try:
-            return self._take(path)
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
+        with reading(path) as file:
+            if not file.read(1):
+                raise FormatError(f"{path}: the file is empty")
+            file.seek(0)
+            try:
+                return self._take(file)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
         found = self._files(folder, table)
@@ -103,7 +106,7 @@ class _Tables(Format):
         return self._read(folder / found[0])
 
     def _files(self, folder: Path, table: str) -> list[str]:
-        return [table + ending for ending in self.endings if (folder / (table + ending)).is_file()]
+        return [table + ending for ending in self.endings if is_file(folder / (table + ending))]
 
 
 class Parquet(_Tables):
@@ -115,11 +118,18 @@ class Parquet(_Tables):
     results_are = "a Parquet file, or a folder with detections.parquet"
     endings = (".parquet",)
 
-    def _take(self, path: Path) -> pl.DataFrame:
-        return pl.read_parquet(path, glob=False, hive_partitioning=False)  # a folder may be called run[1] or lr=0.1
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; of an evaluation that apframe wrote too, all from one write of it."""
+        manifest = find_manifest(path)
+        if manifest is None:
+            return super().read_tables(path, **options)
+        return {table: read_table(path, table, manifest.get("set_id")) for table in GROUND_TRUTH}
+
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        return pl.read_parquet(file)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        frame.write_parquet(path, compression="zstd")
+        frame.write_parquet(literal(path), compression="zstd")
 
 
 class Arrow(_Tables):
@@ -131,13 +141,13 @@ class Arrow(_Tables):
     results_are = "an Arrow IPC file, or a folder with detections.arrow"
     endings = (".arrow", ".feather", ".ipc")
 
-    def _take(self, path: Path) -> pl.DataFrame:
-        with path.open("rb") as file:
-            is_file = file.read(6) == b"ARROW1"
-        return pl.read_ipc(path) if is_file else pl.read_ipc_stream(path)
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        is_stream = file.read(6) != b"ARROW1"
+        file.seek(0)
+        return pl.read_ipc_stream(file.read()) if is_stream else pl.read_ipc(file)
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
-        frame.write_ipc(path, compression="zstd")
+        frame.write_ipc(literal(path), compression="zstd")
 
 
 def _beside(path: Path) -> dict[str, Any]:

@@ -10,8 +10,10 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, first_line, listed, reason
-from apframe.io.files import decoded, is_packed, read_unpacked, reading
+from apframe.exceptions import ColumnError, FormatError, first_line, listed
+from apframe.io.documents import read_csv
+from apframe.io.files import decoded, is_packed, read_unpacked, reading_from
+from apframe.paths import kind_at, scan_csv
 from apframe.schema import canonical, refuse_equal_pairs
 
 _QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
@@ -79,16 +81,13 @@ def read_queries(source: Any) -> pl.DataFrame:
     [('q1', 'birds')]
     """
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
-        try:
-            source = pl.read_csv(source, schema_overrides={"query_id": pl.String})
-        except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{source}: cannot be read as CSV ({reason(error)})") from error
+        source = read_csv(Path(source), texts=["query_id"])
     return canonical("queries", source)
 
 
 def _columns(table: str, source: Any, fields: Sequence[str]) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
-        with reading(source):
+        with reading_from(source):
             return _read_text(Path(source), fields)
     if isinstance(source, dict) and source and all(isinstance(value, dict) for value in source.values()):
         return _from_nested(table, source, "relevance" if table == "judgements" else "score")
@@ -110,7 +109,7 @@ def _from_nested(table: str, nested: dict[Any, dict[Any, float]], value: str) ->
 
 def _read_text(path: Path, fields: Sequence[str]) -> pl.DataFrame:
     number = "relevance" if "relevance" in fields else "score"
-    source = read_unpacked(path) if is_packed(path) else path
+    source = read_unpacked(path) if kind_at(path) != "file" or is_packed(path) else path
     frame = _read_plain(source, fields, number)
     if frame is None:
         content = read_unpacked(path) if isinstance(source, Path) else source
@@ -128,7 +127,7 @@ def _read_plain(source: Path | bytes, fields: Sequence[str], number: str) -> pl.
     with ThreadPoolExecutor(1) as other_thread:
         looking = other_thread.submit(_count_blanks, source)
         for separator in (" ", "\t"):
-            plan = pl.scan_csv(source, separator=separator, has_header=False, schema=schema, quote_char=None)
+            plan = scan_csv(source, separator=separator, has_header=False, schema=schema, quote_char=None)
             plan = plan.select("query_id", "document_id", number, is_short=pl.col(fields[-1]).is_null())
             try:
                 frame = plan.collect(engine="streaming")

@@ -26,6 +26,7 @@ from apframe.io.lines import (
 )
 from apframe.io.names import categories_of, ids_to_write, image_ids
 from apframe.io.voc_xml import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
+from apframe.paths import is_folder
 from apframe.schema import BOX, Dataset
 
 _LINE = ("image_id", "score", *EDGES)
@@ -65,8 +66,8 @@ class Voc(Format):
 
     def is_dataset(self, path: Path) -> bool:
         """XML files in Annotations; others, the first with the root `annotation`; or a text file where image sets are."""
-        if path.is_file():
-            return path.suffix.lower() == ".txt" and _annotations_of(path).is_dir()
+        if not is_folder(path):
+            return path.suffix.lower() == ".txt" and is_folder(_annotations_of(path))
         folder = _annotations_in(path)
         first = next(iter(text_files(folder, ".xml")), None)
         return first is not None and (folder != path or _ROOT.search(read_head(first)) is not None)
@@ -137,7 +138,7 @@ class Voc(Format):
 
 def _annotations_in(folder: Path) -> Path:
     inside = folder / "Annotations"
-    return inside if inside.is_dir() else folder
+    return inside if is_folder(inside) else folder
 
 
 def _annotations_of(image_set: Path) -> Path:
@@ -146,7 +147,7 @@ def _annotations_of(image_set: Path) -> Path:
 
 def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     """The folder of XML files, and the image set that says which of them; None: all."""
-    if path.is_file():
+    if not is_folder(path):
         if path.suffix.lower() != ".txt":
             raise FormatError(f"{path}: an image set ends in .txt; give one, or a folder of XML files")
         if split is not None:
@@ -159,7 +160,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     if split is not None and split not in sets:
         raise ParameterError(f"{main}: no image set {split!r}{did_you_mean(split, whole) if whole else ''}")
     if split is None and folder != path and len(whole) > 1:
-        raise ParameterError(f"{main}: there are several image sets; say which: split= or --split, one of {', '.join(whole)}")
+        raise ParameterError(f"{main}: there are several image sets; say which: split=, one of {', '.join(whole)}")
     if split is None:
         split = whole[0] if whole and folder != path else None
     return folder, None if split is None else sets[split]

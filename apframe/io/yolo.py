@@ -30,6 +30,7 @@ from apframe.io.yolo_lines import (
     read_numbers,
     shapes,
 )
+from apframe.paths import is_file, is_folder
 from apframe.schema import BOX, SIZE, Dataset
 
 _SAME = 1e-6  # pixels, far more than is lost in the fractions
@@ -49,6 +50,8 @@ class Yolo(Format):
     Sizes of the images come from `image_sizes`, else from `image_sizes.csv` beside data.yaml, else from the image files; all
     images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
     `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
+
+    At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
 
     Source: the documentation of Ultralytics YOLO on data sets of detection, segmentation and pose, and on `save_txt`.
     """
@@ -90,15 +93,15 @@ class Yolo(Format):
         FormatError
             what cannot be read or is not there, naming file and line
         """
-        if path.is_file() and path.suffix not in (".yaml", ".yml"):
+        if not is_folder(path) and path.suffix not in (".yaml", ".yml"):
             raise FormatError(f"{path}: a data.yaml ends in .yaml or .yml; give that file, or the folder that holds it")
-        file = path if path.is_file() else find_config(path) or path / "data.yaml"
+        file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
         files = find_files(config, split)
         images = _images(files, file.parent)
         sizes = find_image_sizes(image_sizes, file.parent)
         images = with_image_sizes(images, _measured(images, files.values()) if sizes is None else sizes, file)
-        is_there = [label.is_file() for label in files]
+        is_there = [is_file(label) for label in files]
         paths = list(compress(files, is_there))
         lines = read_numbers(paths, config.keypoints, has_score=False)
         unknown = ~lines["category_id"].is_in(list(config.names))

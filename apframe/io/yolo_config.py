@@ -8,14 +8,17 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, listed
+from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown
 from apframe.io.files import is_inside, read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
+from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
 
 _SPLITS = ("val", "train", "test")
 _IMAGES = {
     ".avif", ".bmp", ".dng", ".heic", ".jp2", ".jpeg", ".jpg", ".mpo", ".pfm", ".png", ".tif", ".tiff", ".webp",
 }  # fmt: skip
+_LARGEST, _DEEPEST = 1 << 22, 20  # bytes and levels of a data.yaml; PyYAML takes seconds for a megabyte
+_MOST_CLASSES, _MOST_KEYPOINTS = 1_000_000, 1_000
 _KEYS = re.compile(rb"^(names|nc)[ \t]*:", re.MULTILINE)
 
 
@@ -49,8 +52,8 @@ def find_config(path: Path) -> Path | None:
 
     >>> find_config(Path("nowhere"))
     """
-    if path.is_dir():
-        files = sorted(file for file in path.iterdir() if file.suffix in (".yaml", ".yml"))
+    if is_folder(path):
+        files = files_in(path, ".yaml", ".yml")
         likely = [file for file in files if file.stem == "data"] or files
     else:
         likely = [path] if path.suffix in (".yaml", ".yml") else []
@@ -66,7 +69,7 @@ def read_config(path: Path) -> Config:
     ParameterError
         PyYAML is not installed
     FormatError
-        what cannot be read, is not there or stands twice
+        what cannot be read, is missing or given twice; more than 4 MB, 20 levels of nesting, 1,000,000 classes, 1,000 keypoints
     """
     fields = _read_yaml(path)
     given = _text(path, fields, "path")
@@ -132,14 +135,14 @@ def _place(config: Config, split: str, entry: str) -> Path:
     entries = [entry, entry[3:]] if entry.startswith("../") else [entry]
     places = [root / each for root in config.roots for each in entries]
     for place in places:
-        if place.exists() or (place.suffix != ".txt" and _labels_of(place).is_dir()):
+        if kind_at(place) is not None or (place.suffix != ".txt" and is_folder(_labels_of(place))):
             return place
     raise FormatError(f"{config.path}: {split}: there is neither {places[0]} nor labels for it; correct path or {split}")
 
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
-    labels = (file for file in _labels_of(folder).rglob("*.txt") if is_label(file))
-    images = sorted(file for file in folder.rglob("[!.]*") if file.suffix.lower() in _IMAGES)
+    labels = (file for file in files_in(_labels_of(folder), ".txt", deep=True) if is_label(file))
+    images = files_in(folder, *_IMAGES, deep=True)
     by_label = {_label_of(image): image for image in images}
     doubled = [image for image in images if by_label[_label_of(image)] != image]
     if doubled:
@@ -170,10 +173,10 @@ def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
             outside.append(name)
             continue
         for image in candidates:
-            if image.is_file():
+            if is_file(image):
                 found[_label_of(image)] = image
                 break
-            if _label_of(image).is_file():
+            if is_file(_label_of(image)):
                 found.setdefault(_label_of(image))
                 break
         else:
@@ -200,21 +203,21 @@ def _label_of(image: Path) -> Path:
 
 def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
     names = fields.get("names")
-    n_classes = _whole(path, "nc", _text(path, fields, "nc")) if fields.get("nc") else None
+    n_classes = _whole(path, "nc", _text(path, fields, "nc"), _MOST_CLASSES) if fields.get("nc") else None
     if names is None and n_classes is not None:
         return {number: f"class{number}" for number in range(n_classes)}
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict) or any(isinstance(name, (dict, list)) for name in names.values()):
         raise FormatError(f"{path}: names is to be a list of the names of classes, or a mapping of numbers to them")
-    numbered = {_whole(path, "a class of names", number): name for number, name in names.items()}
+    numbered = {_whole(path, "a class of names", number, _MOST_CLASSES): name for number, name in names.items()}
     if n_classes is not None and n_classes != len(numbered):
-        raise FormatError(f"{path}: nc is {n_classes}, and there are {len(numbered)} names; correct one of them")
+        raise FormatError(f"{path}: nc is {n_classes}, but names has {counted(len(numbered), 'name')}; correct one of them")
     return numbered
 
 
 def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
-    shape = [_whole(path, "kpt_shape", number) for number in _texts(path, fields, "kpt_shape")]
+    shape = [_whole(path, "kpt_shape", number, _MOST_KEYPOINTS) for number in _texts(path, fields, "kpt_shape")]
     if not shape:
         return None
     if len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3):
@@ -222,9 +225,11 @@ def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
     return shape[0], shape[1]
 
 
-def _whole(path: Path, what: str, text: str | int) -> int:
+def _whole(path: Path, what: str, text: str | int, most: int) -> int:
     if re.fullmatch("[0-9]+", str(text)) is None:
-        raise FormatError(f"{path}: {what} is {text!r}, not a whole number from 0")
+        raise FormatError(f"{path}: {what} is {shown(text)}, not a whole number from 0")
+    if len(str(text)) > len(str(most)) or int(text) > most:
+        raise FormatError(f"{path}: {what} is {shown(text)}, and {most:,} is the most that is read")
     return int(text)
 
 
@@ -246,13 +251,22 @@ def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
 def _read_yaml(path: Path) -> dict[str, Any]:
     """The mapping of a YAML file, all values as texts: a class may be called `no`, which YAML takes for false."""
     yaml = _import_yaml()
+    made: dict[int, Any] = {}  # by node: what has several aliases is made once, also if it contains itself
 
     def plain(node: Any) -> Any:
+        if id(node) in made:
+            return made[id(node)]
         if isinstance(node, yaml.ScalarNode):
+            if not is_utf8(node.value):
+                raise FormatError(
+                    f"{path}: half of a character (\\ud800 to \\udfff), in line {node.start_mark.line + 1}; correct it"
+                )
             return node.value
         if isinstance(node, yaml.SequenceNode):
-            return [plain(each) for each in node.value]
-        fields = {}
+            items = made[id(node)] = []
+            items += map(plain, node.value)
+            return items
+        fields = made[id(node)] = {}
         for key, value in node.value:
             name = plain(key) if isinstance(key, yaml.ScalarNode) else None
             if name is None or name in fields:
@@ -262,14 +276,17 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         return fields
 
     text = read_text(path)
+    if len(text) > _LARGEST:
+        raise FormatError(f"{path}: larger than {_LARGEST >> 20} MB; is it the data.yaml of a data set?")
     try:
-        fields = plain(yaml.compose(text, Loader=yaml.BaseLoader)) if text.strip() else None
-    except yaml.YAMLError as error:
+        root = yaml.compose(text, Loader=_loader(yaml)) if text.strip() else None
+    except (yaml.YAMLError, ValueError, OverflowError) as error:  # of a \U that stands for no character
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", in line {mark.line + 1}"
         raise FormatError(
-            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or error.reason}{where})"
+            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or getattr(error, 'reason', error)}{where})"
         ) from error
+    fields = None if root is None else plain(root)
     if not isinstance(fields, dict):
         raise FormatError(
             f"{path}: {'is empty' if fields is None else 'holds no keys'}; names, and val, train or test are needed"
@@ -277,9 +294,23 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     return fields
 
 
+def _loader(yaml: Any) -> Any:
+    """A loader that refuses what is nested too deep, before Python does."""
+
+    class Loader(yaml.BaseLoader):  # type: ignore[misc]
+        level = 0
+
+        def compose_node(self, parent: Any, index: Any) -> Any:
+            self.level += 1
+            if self.level > _DEEPEST:
+                problem = f"nested deeper than {_DEEPEST} levels"
+                raise yaml.composer.ComposerError(None, None, problem, self.peek_event().start_mark)
+            node = super().compose_node(parent, index)
+            self.level -= 1
+            return node
+
+    return Loader
+
+
 def _import_yaml() -> Any:
-    try:
-        import yaml
-    except ImportError as error:
-        raise ParameterError('data.yaml is read and written by PyYAML: pip install "apframe[yolo]"') from error
-    return yaml
+    return import_optional("yaml", "data.yaml is read and written by PyYAML", '"apframe[yolo]"')

@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import import_optional
 from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import number_within, place_within
 from apframe.matching.reached import count_reached
@@ -54,10 +54,7 @@ def match_optimally(
     ...                 strict=False).select("detection", "annotation", "first", "last").rows()
     [(0, 1, 0, 1), (0, 0, 1, 2), (1, 0, 0, 1)]
     """
-    try:
-        from scipy.sparse import csgraph, csr_array
-    except ImportError as error:
-        raise ParameterError('optimal matching needs SciPy: pip install "apframe[optimal]"') from error
+    sparse = import_optional("scipy.sparse", "optimal matching needs SciPy", '"apframe[optimal]"')
 
     pairs = pairs.select("detection", "annotation", "similarity").sort("detection", "annotation")
     detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)
@@ -72,7 +69,7 @@ def match_optimally(
 
     def solve(row: np.ndarray) -> np.ndarray:
         """Those of the rows of contested pairs that are taken."""
-        taken = _solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], csgraph, csr_array)
+        taken = _solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
         return row[taken]
 
     pair, slices, threshold = _expand(single[is_contested], reach, n_slices)
@@ -125,7 +122,7 @@ def _tabulate(pair: np.ndarray, slices: np.ndarray | int, first: np.ndarray | in
 
 
 def _solve(
-    problem: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray, csgraph: Any, csr_array: Any
+    problem: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray, sparse: Any
 ) -> np.ndarray:
     """The row numbers of the pairs taken, each problem on its own; rows come by detection and annotation within a problem."""
     if not len(problem):
@@ -134,8 +131,8 @@ def _solve(
     n_takers, n_targets = int(taker.max()) + 1, int(target.max()) + 1
     # what competes, directly or not, is one part
     nodes = n_takers + n_targets
-    links = csr_array((np.ones(len(taker), dtype=np.int8), (taker, n_takers + target)), shape=(nodes, nodes))
-    n_parts, part = csgraph.connected_components(links, directed=False)
+    links = sparse.csr_array((np.ones(len(taker), dtype=np.int8), (taker, n_takers + target)), shape=(nodes, nodes))
+    n_parts, part = sparse.csgraph.connected_components(links, directed=False)
     place = place_within(part[:n_takers]) - 1
     sizes = np.bincount(part[:n_takers], minlength=n_parts), np.bincount(part[n_takers:], minlength=n_parts)
     weight = 1 + similarity + TIE * (1 - place[taker] / (2 * sizes[0][part[taker]]))
@@ -159,8 +156,8 @@ def _solve(
         own = np.arange(len(takers))
         weights = np.concatenate([weight[row], np.ones(len(takers))])
         cells = np.concatenate([at, own]), np.concatenate([to, len(targets) + own])
-        table = csr_array((weights, cells), shape=(len(takers), len(targets) + len(takers)))
-        which, column = csgraph.min_weight_full_bipartite_matching(table, maximize=True)
+        table = sparse.csr_array((weights, cells), shape=(len(takers), len(targets) + len(takers)))
+        which, column = sparse.csgraph.min_weight_full_bipartite_matching(table, maximize=True)
         paired = column < len(targets)
         chosen[takers[which[paired]]] = targets[column[paired]]
     return np.flatnonzero(chosen[taker] == target)

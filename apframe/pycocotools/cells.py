@@ -12,30 +12,34 @@ import polars as pl
 
 from apframe.counting import ignored_annotations
 from apframe.evaluation import Evaluation, evaluate
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, RowError
+from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
 from apframe.inputs import make_inputs
 from apframe.protocols.protocol import Protocol
+from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import Ranking, compute_arrays
 from apframe.schema import Dataset, with_id_types
 
 Cell = dict[str, Any]
 
-_SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
-
 
 def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Evaluation:
-    """`evaluate` without the warning that there are no annotations, of which numbers of -1 tell here.
+    """`evaluate` without three warnings: that there are no annotations, of which numbers of -1 tell here, that nothing matches,
+    and that masks are of other sizes than their images, which does not matter here.
 
     Detections that `are_checked` are canonical already, of images that the truth has.
     """
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", NoAnnotationsWarning)
-        if not are_checked:
-            return evaluate(truth, found, protocol)
-        found = with_id_types("detections", found, truth)
-        inputs = make_inputs(truth, found, None, protocol, are_checked=True)
-        return Evaluation(lambda: inputs, protocol)
+        for category in (NoAnnotationsWarning, MaskSizeWarning):
+            warnings.simplefilter("ignore", category)
+        if are_checked:
+            found = with_id_types("detections", found, truth)
+            inputs = make_inputs(truth, found, None, protocol, are_checked=True)
+            evaluation = Evaluation(lambda: inputs, protocol)
+        else:
+            evaluation = evaluate(truth, found, protocol)
+    evaluation._may_warn = False
+    return evaluation
 
 
 class Layout:
@@ -92,7 +96,7 @@ class Layout:
 def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
     evaluation = layout.evaluation
-    of_all = evaluation.protocol.with_options(iou_thresholds=[_SMALLEST])
+    of_all = evaluation.protocol.with_options(iou_thresholds=[SMALLEST])
     pairs = evaluate_quietly(evaluation.dataset, evaluation.detections, of_all, are_checked=True).pairs
     detection, annotation = layout.places(pairs)
     similarities: dict[tuple[Any, Any], Any] = {
@@ -117,16 +121,8 @@ def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
 def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | None]:
     """`evalImgs`: by category, area range and image; None where there is neither a detection nor an annotation.
 
-    Raises
-    ------
-    RowError
-        an id is 0, which stands for not matched in `dtMatches` and `gtMatches`
+    As in the reference, an id of 0 in `dtMatches` and `gtMatches` is no match, see `loses_matches`.
     """
-    for table, frame in (("annotations", layout.annotations), ("detections", layout.detections)):
-        key = f"{table[:-1]}_id"
-        if frame[key].dtype.is_integer() and (frame[key] == 0).any():
-            remedy = "number them from 1; apframe.evaluate takes any id"
-            raise RowError(table, "evalImgs cannot tell an id of 0 from not matched", key, [0], remedy)
     protocol, n_images = layout.evaluation.protocol, len(layout.image_ids)
     held = _hold(layout)
     cells: list[Cell | None] = [None] * (len(layout.category_ids) * len(areas) * n_images)
@@ -155,9 +151,44 @@ def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | 
     return cells
 
 
+def loses_matches(evaluation: Evaluation) -> bool:
+    """Whether there are matches that the reference takes for none, for want of an id above 0.
+
+    A detection that is matched with annotation 0 is a false positive, or outside the area range. An annotation that is matched
+    with a detection of an id below 1 is free for others to match.
+
+    Source: `gtm[tind,gind]>0` and `dtm==0` in `COCOeval.evaluateImg`, `np.logical_not(dtm)` in `COCOeval.accumulate`.
+    """
+    annotation_ids = evaluation.dataset.core("annotations")["annotation_id"]
+    return _below_1(evaluation.detections).any() or (annotation_ids.dtype.is_integer() and bool((annotation_ids == 0).any()))
+
+
+def _below_1(detections: pl.DataFrame) -> pl.Series:
+    """Flags of the detections whose id is below 1."""
+    ids = detections["detection_id"]
+    return ids < 1 if ids.dtype.is_integer() else pl.repeat(False, len(ids), eager=True)
+
+
+def _assignments(layout: Layout) -> pl.DataFrame:
+    """Those of the evaluation; but detections of ids below 1 take an annotation from nobody, see `loses_matches`."""
+    evaluation = layout.evaluation
+    below = _below_1(layout.detections)
+    if not below.any():
+        return evaluation.assignments
+    number = pl.when("below").then(pl.col("below").cum_sum().over("cell")).otherwise(0)  # of such detections in a cell, from 1
+    found = layout.detections.with_columns(below=below).with_columns(number=number)
+    parts = []
+    for each in found["number"].unique().to_list():
+        some = found.filter(pl.col("number").is_in([0, each]))
+        part = evaluate_quietly(evaluation.dataset, some.drop("cell", "below", "number"), evaluation.protocol, are_checked=True)
+        own = some.filter(number=each)["detection_id"]
+        parts.append(part.assignments.filter(pl.col("detection_id").is_in(own.implode())))
+    return pl.concat(parts)
+
+
 def _hold(layout: Layout) -> pl.DataFrame:
     """The assignments, a row for each threshold at which one holds: places of the two, number of the threshold, area range."""
-    assignments = layout.evaluation.assignments
+    assignments = _assignments(layout)
     thresholds = pl.Series([round(threshold, 10) for threshold in layout.evaluation.protocol.iou_thresholds])
     numbers = pl.int_range(len(thresholds), dtype=pl.Int64, eager=True)
     first, last = (pl.col(end).replace_strict(thresholds, numbers, return_dtype=pl.Int64) for end in ("iou_from", "iou_to"))
@@ -180,12 +211,13 @@ def _judge(layout: Layout, held: pl.DataFrame, low: float, high: float) -> tuple
     matched[threshold, detection] = annotation
     last = np.full((n_thresholds, len(order)), -1)  # a crowd may be matched by many, and names the last
     np.maximum.at(last, (threshold, place[annotation]), detection)
-    is_matched = matched >= 0
+    is_ignored = (matched >= 0) & np.append(ignored, False)[matched]
+    matches = _ids(layout.annotations["annotation_id"], matched)
     columns = {
-        "dtMatches": _ids(layout.annotations["annotation_id"], matched),
+        "dtMatches": matches,
         "gtMatches": _ids(layout.detections["detection_id"], last),
         "gtIgnore": ignored[order].astype(np.int64),
-        "dtIgnore": np.where(is_matched, np.append(ignored, False)[matched], outside_d),
+        "dtIgnore": is_ignored | ((matches == 0) & outside_d),
     }
     return columns, layout.annotations["annotation_id"].gather(order).to_list()
 
@@ -210,7 +242,8 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     n_categories, n_areas, n_images = shape
     if len(cells) != n_categories * n_areas * n_images:
         raise ParameterError(
-            f"evalImgs has {len(cells):,} cells, not {n_categories} categories × {n_areas} area ranges × {n_images} images; "
+            f"evalImgs has {counted(len(cells), 'cell')}, not {counted(n_categories, 'category')} × "
+            f"{counted(n_areas, 'area range')} × {counted(n_images, 'image')}; "
             "params and _paramsEval must be those of the cells"
         )
     places = [k * n_areas * n_images + i for k, i in product(range(n_categories), range(n_images))]
@@ -242,7 +275,7 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     )
     first_scores = np.zeros(n_categories)
     first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-    return compute_arrays(ranking, definition, first_scores, scores)
+    return compute_arrays(ranking, definition, first_scores, scores, range(len(protocol.limits)))
 
 
 def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]:
@@ -250,9 +283,12 @@ def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]
     empty = np.zeros((len(protocol.iou_thresholds), 0))
     matched = np.concatenate([empty, *(np.asarray(cell["dtMatches"]) != 0 for cell in cells)], axis=1).astype(bool)
     ignored = np.concatenate([empty, *(np.asarray(cell["dtIgnore"]) for cell in cells)], axis=1).astype(bool)
+    # nearly always all are ignored that are not matched; where some are not, as with an annotation of id 0, those that are have
+    # been matched with one that is ignored
+    outside = (ignored | matched).all(axis=0) & (ignored & ~matched).any(axis=0)
     return {
-        "state": np.where(matched, 1 + ignored, 0),
-        "outside": (ignored & ~matched).any(axis=0),
+        "state": np.where(matched, 1 + ignored, np.where(ignored & ~outside, 2, 0)),
+        "outside": outside,
         "scores": np.concatenate([empty[0], *(np.asarray(cell["dtScores"], dtype=float) for cell in cells)]),
         "positives": np.array([np.count_nonzero(np.asarray(cell["gtIgnore"]) == 0) for cell in cells], dtype=float),
     }

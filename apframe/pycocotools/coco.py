@@ -18,12 +18,12 @@ from urllib.request import urlretrieve
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnknownIdError, listed
+from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError, listed
 from apframe.io.coco import read_coco_results
 from apframe.io.files import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
-from apframe.schema import Dataset
+from apframe.schema import Dataset, kind_of
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
@@ -205,7 +205,7 @@ class COCO:
         else:
             given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
             if not isinstance(given, list):
-                raise FormatError(f"results are a path, a list of dictionaries or an array, not a {type(given).__name__}")
+                raise FormatError(f"results are a path, a list of dictionaries or an array, not {kind_of(given)}")
             self._refuse_unknown_images(given)
             results._source = Rows(_completed(given), self._results)
         for name in _MADE:
@@ -322,9 +322,13 @@ def _completed(rows: list[Row]) -> list[Row]:
     """Another list of the results, which have got what follows from the shape of the first; the dictionaries are the same."""
     try:
         _complete(rows, rows[0] if rows else {})
-    except (KeyError, TypeError, ValueError):
+    except (KeyError, TypeError, ValueError) as error:
         read_coco_results(rows)  # says which row it is
-        raise
+        if not isinstance(error, KeyError):
+            raise
+        name = error.args[0]
+        lacking = [number for number, row in enumerate(rows, 1) if name not in row]
+        raise RowError("results", f"{name} is missing", "row", lacking, "the first row has it: supply it in all rows") from None
     return list(rows)
 
 

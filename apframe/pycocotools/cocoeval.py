@@ -19,7 +19,7 @@ from apframe.evaluation import Evaluation
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.pycocotools import mask as maskUtils
-from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, make_cells, make_similarities, rank_cells
+from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, loses_matches, make_cells, make_similarities, rank_cells
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.headlines import headlines, mean, words
 from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
@@ -35,14 +35,16 @@ _MADE = ("eval", "evalImgs", "ious", "_gts", "_dts", "_layout", "_cells", "_simi
 class COCOeval:
     """pycocotools' `COCOeval`: `evaluate`, `accumulate`, `summarize`.
 
+    Numbers are pycocotools' to the last bit, with annotations of id 0 too, whose matches it counts as false positives.
+
     `evalImgs`, `ious` and `eval` are made when they are first looked at. From then on, and where they are assigned, they are
     the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, and those
     that are assigned, but for those that `evaluate` refuses, because no table passes through them.
 
     Other than in pycocotools: data that cannot be right is refused where pycocotools goes on, and gives numbers (a score that
-    is NaN, negative sizes, ids that are not unique, an annotation's id of 0 in `evalImgs`); and so are thresholds of 0 or that
-    do not increase, keypoints with `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories,
-    thresholds or areas than were evaluated.
+    is NaN, negative sizes, ids that are not unique); and so are thresholds of 0 or that do not increase, keypoints with
+    `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories, thresholds or areas than were
+    evaluated.
 
     Parameters
     ----------
@@ -274,7 +276,8 @@ class COCOeval:
         """
         print("Accumulating evaluation results...")
         tic = time.time()
-        given = self.__dict__.get("evalImgs")
+        by_cells = self._evaluation is not None and loses_matches(self._evaluation)
+        given = self.evalImgs if by_cells else self.__dict__.get("evalImgs")
         if not self._paramsEval or (self._evaluation is None and not given):
             raise ParameterError("Please run evaluate() first")
         p = self.params if p is None else p
@@ -307,27 +310,26 @@ class COCOeval:
         if self._accumulated is None and not self.__dict__.get("eval"):
             raise ParameterError("Please run accumulate() first")
         lines = headlines(self.params)
-        stats = self._stats_of_tables()
-        if stats is None:
-            stats = np.array([mean(self.eval, self.params, *line) for line in lines])
+        arrays = self._headline_arrays()
+        stats = np.array([mean(arrays, self.params, *line) for line in lines])
         for line, value in zip(lines, stats, strict=True):
             print(words(self.params, *line, value))
         self.stats = stats
 
-    def _stats_of_tables(self) -> np.ndarray | None:
-        """The headline numbers without the arrays of `eval`, which take longer; None where they must be looked at."""
+    def _headline_arrays(self) -> dict[str, Any]:
+        """`eval`; or, until someone looks at it, what the headline numbers are means of, which takes less time."""
         if "eval" in self.__dict__ or self._accumulated is None:
-            return None
+            return self.eval
         evaluation, published = self._accumulated[0], protocols.COCO.variant(self.params.iouType)
         names, labels = [name for name, *_ in published.area_ranges], list(self.params.areaRngLbl)
-        wanted = replace(protocol_of(self.params), agnostic=False)
-        as_published = wanted == replace(evaluation.protocol, agnostic=False) == published and labels == names
+        wanted, done = (  # the same but for what leaves the lines of the summary as they are
+            replace(protocol, agnostic=False, similarity=published.similarity)
+            for protocol in (protocol_of(self.params), evaluation.protocol)
+        )
+        as_published = wanted == done == published and labels == names
         if not (as_published and list(self.params.maxDets) == list(published.limits)):
-            return None
-        stats = evaluation.stats.copy()
-        # sums in another order may differ in the last bit, which shows where a fourth digit is a lone 5
-        near_half = np.abs(stats * 1000 % 1 - 0.5) < 1e-6
-        return None if near_half.any() else stats
+            return self.eval
+        return evaluation._pipeline.arrays(headlines_only=True)
 
     def __str__(self) -> str:
         self.summarize()

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, import_optional
 
 _CROWD = (0.01, 0.65, 0.4)
 
@@ -34,12 +34,9 @@ def draw(
         for annotation in annotations:
             print(annotation["caption"])  # noqa: T201 - as pycocotools does
         return
-    try:
-        import matplotlib.pyplot as plt
-        from matplotlib.collections import PatchCollection
-        from matplotlib.patches import Polygon
-    except ImportError:
-        raise ParameterError("showAnns draws with matplotlib: pip install matplotlib") from None
+    plt = import_optional("matplotlib.pyplot", "showAnns draws with matplotlib", "matplotlib")
+    from matplotlib.collections import PatchCollection
+    from matplotlib.patches import Polygon
 
     axes, polygons, colours = plt.gca(), [], []
     axes.set_autoscale_on(False)

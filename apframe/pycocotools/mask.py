@@ -17,14 +17,14 @@ import numpy as np
 import polars as pl
 
 from apframe.adapters.arrays import refuse_items
-from apframe.exceptions import ParameterError, RowError
-from apframe.schema import BOX
+from apframe.exceptions import ParameterError, RowError, counted
+from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
+from apframe.schema import BOX, MOST_PIXELS, MOST_SIDE, kind_of
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.mask_columns import mask_extents
-from apframe.similarity.mask_iou import MaskIoU
+from apframe.similarity.mask_columns import LARGEST, REMEDIES, mask_extents
 from apframe.similarity.polygons import rasterise
-from apframe.similarity.run_lengths import Fault, count_pixels, count_runs, from_counts, from_text, to_text
-from apframe.similarity.runs import MOST_PIXELS, Runs, in_at_least, to_bitmaps
+from apframe.similarity.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
+from apframe.similarity.runs import Fault, Runs, in_at_least, to_bitmaps
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"
@@ -112,7 +112,7 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
     {'size': [2, 2], 'counts': b'13'}
     """
     if not isinstance(rleObjs, Sequence):
-        raise ParameterError(f"merge: a list of run lengths expected, not a {type(rleObjs).__name__}")
+        raise ParameterError(f"merge: a list of run lengths expected, not {kind_of(rleObjs)}")
     masks = _of_one_size(_read(list(rleObjs)))
     if len(masks) == 0:
         return {"size": [0, 0], "counts": b""}
@@ -126,28 +126,29 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     """IoU of each detection with each annotation, of run lengths or of boxes; detections × annotations, columns first.
 
     Where `pyiscrowd` holds, the annotation is a crowd: what both share is divided by the detection's own area. An empty list
-    where there are no detections or no annotations.
+    where there are no detections or no annotations. Two masks of different sizes have -1 if their boxes overlap.
 
     Raises
     ------
     ParameterError, RowError
-        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations, masks of
-        different sizes
+        neither run lengths nor boxes of [x, y, width, height] on both sides, not as many flags as annotations
 
     >>> iou([[0, 0, 2, 2]], [[1, 0, 2, 2], [0, 0, 9, 9]], [0, 1]).round(3).tolist()
     [[0.333, 1.0]]
     """
     if len(pyiscrowd) != len(gt):
-        raise ParameterError(f"iou: pyiscrowd has {len(pyiscrowd)} flags for {len(gt)} annotations; give one for each")
+        raise ParameterError(
+            f"iou: pyiscrowd has {counted(len(pyiscrowd), 'flag')} for {counted(len(gt), 'annotation')}; give one for each"
+        )
     if not len(dt) or not len(gt):
         return []
     cells = [pl.DataFrame({"cell": np.zeros(len(side), dtype=np.int64)}) for side in (dt, gt)]
     crowd = {"is_crowd": np.asarray(pyiscrowd).astype(bool).ravel()}
     are_masks = [isinstance(side, list) and all(isinstance(each, dict) for each in side) for side in (dt, gt)]
     if all(are_masks):
-        masks = _of_one_size(_read([*dt, *gt]))
+        masks = _read([*dt, *gt])
         found, expected = masks.take(np.arange(len(dt))), masks.take(np.arange(len(dt), len(masks)))
-        pairs = MaskIoU().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
+        pairs = MaskIoUOfAnySize().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
     elif any(are_masks):
         raise ParameterError("iou: run lengths on one side and boxes on the other; give the same on both")
     else:
@@ -182,8 +183,8 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
     if not is_array and isinstance(pyobj[0], dict):
         return _from_plain_counts(pyobj)
     n_pixels = int(h) * int(w)
-    if not (0 < n_pixels <= MOST_PIXELS and int(h) > 0):
-        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of 2**30 pixels at most")
+    if not (0 < n_pixels <= MOST_PIXELS and 0 < int(h) <= MOST_SIDE >= int(w)):
+        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of {LARGEST} at most")
     if is_array or len(pyobj[0]) == 4:
         x, y, width, height = _boxes("frPyObjects", pyobj).T
         polygons = list(np.stack([x, y, x, y + height, x + width, y + height, x + width, y], axis=1))
@@ -191,7 +192,7 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
         polygons = _polygons(pyobj)
     n = np.array([len(polygon) // 2 for polygon in polygons])
     size, ones = np.ones(len(n), dtype=np.int64), np.ones(len(n), dtype=np.int64)
-    masks = rasterise(np.concatenate(polygons), n, ones, size * int(h), size * int(w))
+    masks = _checked(rasterise(np.concatenate(polygons), n, ones, size * int(h), size * int(w)))
     return _encodings(int(h), int(w), *count_runs(masks))
 
 
@@ -247,17 +248,19 @@ def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     _refuse(wrong, "the mask is not a dict of size and counts", "encode makes these of bitmaps")
     try:
         sizes = np.array([list(each["size"]) for each in encodings]).reshape(-1, 2) if encodings else np.zeros((0, 2))
+        if sizes.dtype.kind not in "iuf" or (sizes != np.floor(sizes)).any():
+            raise ValueError
         sizes = sizes.astype(np.int64)
     except (TypeError, ValueError):
         raise ParameterError("size of run lengths is [height, width]; give two whole numbers for each mask") from None
-    beyond = (sizes < 0).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
-    _refuse(beyond.tolist(), "size is negative, or more than 2**30 pixels", "size is [height, width]")
+    beyond = (sizes < 0).any(axis=1) | (sizes > MOST_SIDE).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
+    _refuse(beyond.tolist(), f"size is negative, or more than {LARGEST}", "size is [height, width]")
     return sizes[:, 0], sizes[:, 1]
 
 
 def _checked(masks: Runs | Fault) -> Runs:
     if not isinstance(masks, Runs):
-        raise RowError("masks", masks[0], "index", masks[1].tolist(), _AGAIN)
+        raise RowError("masks", masks[0], "index", masks[1].tolist(), REMEDIES.get(masks[0], _AGAIN))
     return masks
 
 

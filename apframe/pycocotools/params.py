@@ -11,8 +11,10 @@ import numpy as np
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.protocols.protocol import Protocol
+from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.pycocotools.tables import SHAPES
 from apframe.similarity.keypoints import COCO_SIGMAS, OKS
+from apframe.similarity.pairs import Similarity
 
 
 class Params:
@@ -76,9 +78,15 @@ def protocol_of(p: Params) -> Protocol:
         area_ranges=areas,
         max_detections=tuple(set(p.maxDets)),
         agnostic=not p.useCats,
-        similarity=OKS(tuple(p.kpt_oks_sigmas)) if p.iouType == "keypoints" else published.similarity,
+        similarity=_similarity(p, published),
         variants=(),
     )
+
+
+def _similarity(p: Params, published: Protocol) -> Similarity:
+    if p.iouType == "keypoints":
+        return OKS(tuple(p.kpt_oks_sigmas))
+    return MaskIoUOfAnySize() if p.iouType == "segm" else published.similarity
 
 
 def refuse_changes(p: Params, evaluated: Params) -> None:

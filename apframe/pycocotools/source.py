@@ -40,7 +40,8 @@ class Source:
     def tables(self) -> Dataset | pl.DataFrame | None:
         """Ground truth or results; None where there are no tables of them, and dictionaries are the data.
 
-        So it is with captions and lists of images, and with ground truth that is wrong, which is refused when it is evaluated.
+        So it is with captions, lists of images, results of which only some have a box, and with ground truth that is wrong,
+        which is refused when it is evaluated.
         """
         if self._tables is None and self._kind is list:
             self._tables = self._results()
@@ -51,13 +52,13 @@ class Source:
 
     def _results(self) -> pl.DataFrame | None:
         try:
-            if (scanned := scan_results(self.path, self._text)) is not None:
-                return canonical("detections", scanned)
-            return read_coco_results(self.parsed())
+            scanned = scan_results(self.path, self._text)
+            found = read_coco_results(self.parsed()) if scanned is None else canonical("detections", scanned)
         except InputError:
             if "caption" not in next(iter(self.parsed()), ()):
                 raise
             return None
+        return None if found["x"].null_count() and b'"bbox"' in self._text else found
 
     def load(self) -> Row:
         """The data set as dictionaries."""

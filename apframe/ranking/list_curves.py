@@ -13,6 +13,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, ParameterError, did_you_mean
 from apframe.ranking.definitions import PRECISION, envelope, recall_of
 from apframe.ranking.ranked_lists import (
@@ -233,7 +234,7 @@ def _points(
     columns, descending = item_columns(relevant, score, ties=ties, then_by=then_by, ignore=ignore)
     columns += [as_expr(n).first().over(_key(names)).cast(pl.Float64).alias(name) for name, n in numbers.items()]
     refuse_missing("items", table, [*names, *(name for column in columns for name in column.meta.root_names())])
-    keys = table.select(names)
+    keys = table.select(map(exact, names))
     items = table.select(columns).with_columns(group=_first_rows(keys) if names else pl.lit(0, pl.Int64))
     items = items.with_columns(row=pl.int_range(1, pl.len() + 1))
     counted = rank_counted(items, descending)
@@ -246,7 +247,7 @@ def _points(
 
 def _first_rows(keys: pl.DataFrame) -> pl.Series:
     """For every row, the first one of equal keys."""
-    rows = keys.select(key=pl.struct(keys.columns), row=pl.int_range(pl.len()))
+    rows = keys.select(key=pl.struct(pl.all()), row=pl.int_range(pl.len()))
     return rows.select(pl.col("row").first().over("key")).to_series()
 
 
@@ -267,7 +268,7 @@ def key_names(by: Keys) -> list[str]:
 
 
 def _key(names: list[str]) -> pl.Expr:
-    return pl.struct(names) if names else pl.lit(0)
+    return pl.struct(map(exact, names)) if names else pl.lit(0)
 
 
 def _check_points(max_points: int | None) -> None:

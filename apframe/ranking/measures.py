@@ -142,7 +142,8 @@ class Measure:
 def as_measure(measure: str | Measure) -> Measure:
     """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
 
-    The names of trec_eval are understood too: "map", "ndcg_cut_10", "P_5".
+    The names that trec_eval prints are understood too: "map", "ndcg_cut_10", "P_5". Case matters for one name alone: exact
+    lower-case "rbp" is trec_eval 10's measure, whose p is .9, while "RBP" in any other case has the p of its paper, .8.
 
     Raises
     ------
@@ -153,6 +154,8 @@ def as_measure(measure: str | Measure) -> Measure:
     Measure(name='nDCG', cutoff=10, parameters=())
     >>> [str(as_measure(name)) for name in ("map_cut_5", "P_10", "iprec_at_recall_0.10", "11pt_avg")]
     ['AP@5', 'P@10', 'IPrec@0.1', 'AP11']
+    >>> [str(as_measure(name)) for name in ("rbp", "RBP", "rbp(p=0.5)")]
+    ['RBP(p=0.9)', 'RBP', 'RBP(p=0.5)']
     """
     if isinstance(measure, Measure):
         return measure
@@ -169,6 +172,8 @@ def as_measure(measure: str | Measure) -> Measure:
         if not equals:
             raise ParameterError(f"{measure!r}: parameters are given as name=value, got {item.strip()!r}")
         parameters.append((key, _value(value)))
+    if name == "rbp" and "p" not in dict(parameters):
+        parameters.append(("p", _TREC_EVAL_RBP))
     try:
         at = None if cutoff is None else float(cutoff)
     except ValueError:
@@ -283,12 +288,13 @@ KINDS: dict[str, Kind] = {
         Kind("SetR", "recall of the whole list", lambda *_: hits.recall()),
         Kind("SetF", "F-beta of the whole list", lambda m, _: hits.f_beta(None, m.get("beta")), parameters=(("beta", 1),)),
         Kind("SetAP", "precision · recall of the whole list; trec_eval set_map", lambda *_: as_definition("set").of_points()),
-        Kind("RBP", "(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008",
+        Kind("RBP", "(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008; written in lower case, rbp, p is trec_eval's .9",
              lambda m, _: hits.rank_biased_precision(m.get("p")), parameters=(("p", 0.8),)),
         Kind("INP", "R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021",
              lambda *_: hits.inverse_negative_penalty()),
     )
 }  # fmt: skip
+_TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
 # how others write them: trec_eval, ranx, re-identification
 _ALIASES = {
     "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",

@@ -12,7 +12,7 @@ import numpy as np
 import polars as pl
 
 from apframe.ranking.counts import Counts, SliceRows, Walk, count_down, select_rows, tally
-from apframe.ranking.definitions import Levels, WeightedSum, envelope
+from apframe.ranking.definitions import Levels, WeightedSum
 from apframe.ranking.precision import precision
 
 
@@ -199,7 +199,9 @@ def running_best(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:
     return best
 
 
-def compute_arrays(ranking: Ranking, definition: Levels, first_scores: np.ndarray, scores: np.ndarray) -> dict[str, np.ndarray]:
+def compute_arrays(
+    ranking: Ranking, definition: Levels, first_scores: np.ndarray, scores: np.ndarray, precision_at: Sequence[int]
+) -> dict[str, np.ndarray]:
     """The reference's arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
 
     Parameters
@@ -213,40 +215,49 @@ def compute_arrays(ranking: Ranking, definition: Levels, first_scores: np.ndarra
         of 0, whatever the detection's outcome
     scores
         of the detections in order
+    precision_at
+        places of the `max_detections` at which `precision` and `scores` are computed; they are -1 at the others
 
     Source: `COCOeval.accumulate`. T thresholds, R recall levels, K categories, A slices (area ranges), M max_detections.
     """
     n_thresholds, n_categories, n_slices, n_limits = ranking.shape
     n_levels = len(definition.levels)
-    evaluated = (ranking.n_positives > 0)[None, None, :, :, None]
-    shape = (n_thresholds, n_levels, n_categories, n_slices, n_limits)
-    precisions, at_scores = np.zeros(shape), np.zeros(shape)
+    # the axes that are filled together come last
+    precisions, at_scores = np.full((2, n_slices, n_limits, n_thresholds, n_levels, n_categories), -1.0)
     recall = np.zeros(ranking.shape)
     at_zero = np.asarray(definition.levels) <= 0
     reached = definition.levels_reached(pl.col("k"), pl.col("n_positives"))
     levels = ranking.recalls.select(reached).to_series().to_numpy().astype(np.int64)
-    for s, m in product(range(n_slices), range(n_limits)):
-        rows = ranking.rows_of(s, m)
+
+    def fill(s: int, m: int) -> None:
+        rows = ranking.rows_of(s, m, for_curves=m in precision_at)
         recall[:, :, s, m] = tally(rows, n_thresholds)[0]
-        counts = count_down(rows, n_thresholds)
-        threshold, row = np.nonzero(counts.is_true)
-        category = counts.category[row]
-        table = pl.DataFrame(
-            {"group": threshold * n_categories + category, "precision": precision(counts.k, counts.n)[threshold, row]}
-        )
-        best = table.select(envelope(pl.col("precision")).over("group")).to_series().to_numpy()
-        # each true positive fills the levels that it is the first to reach
-        step = ranking.step(s, counts)[threshold, row]
-        before, new = levels[step - 1], levels[step] - levels[step - 1]
-        hit = np.repeat(np.arange(len(new)), new)
-        level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
-        at = (threshold[hit], level, category[hit], s, m)
-        precisions[at] = best[hit]
-        at_scores[at] = scores[counts.detection[row[hit]]]
-    at_scores[:, at_zero] = np.nan_to_num(first_scores)[None, None, :, None, None]
-    positives = np.maximum(ranking.n_positives, 1)[None, :, :, None]
+        if m not in precision_at:
+            return
+        is_evaluated = ranking.n_positives[:, s] > 0
+        precisions[s, m] = np.where(is_evaluated, 0.0, -1.0)
+        at_scores[s, m] = np.where(is_evaluated, np.where(at_zero[:, None], np.nan_to_num(first_scores), 0.0), -1.0)
+        for block in rows.blocks():
+            counts = count_down(block, n_thresholds)
+            best = running_best(precision(counts.k, counts.n), np.flatnonzero(np.diff(counts.category, prepend=-1)))
+            # no level is left for more true positives than there are annotations, which others may have put together
+            threshold, row = np.nonzero(counts.is_true & (counts.k <= ranking.n_positives[counts.category, s]))
+            # each true positive fills the levels that it is the first to reach
+            step = ranking.step(s, counts)[threshold, row]
+            before, new = levels[step - 1], levels[step] - levels[step - 1]
+            hit = np.repeat(np.arange(len(new)), new)
+            level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
+            threshold, row = threshold[hit], row[hit]
+            at = (s, m, threshold, level, counts.category[row])
+            precisions[at] = best[threshold, row]
+            at_scores[at] = np.where(at_zero[level], at_scores[at], scores[counts.detection[row]])
+
+    ranking.prepare()
+    with ThreadPoolExecutor(2) as threads:
+        list(threads.map(fill, *zip(*product(range(n_slices), range(n_limits)), strict=True)))
+    n_positives = ranking.n_positives[None, :, :, None]
     return {
-        "precision": np.where(evaluated, precisions, -1),
-        "recall": np.where(evaluated[0], recall / positives, -1),
-        "scores": np.where(evaluated, at_scores, -1),
+        "precision": precisions.transpose(2, 3, 4, 0, 1),
+        "recall": np.where(n_positives > 0, recall / np.maximum(n_positives, 1), -1),
+        "scores": at_scores.transpose(2, 3, 4, 0, 1),
     }

@@ -7,6 +7,7 @@ from typing import Any, Literal, TypeVar, get_args
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
@@ -96,7 +97,8 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     if short.height:
         least, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
         raise ParameterError(
-            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} groups "
+            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} "
+            f"{'group' if totals.height == 1 else 'groups'} "
             f"({least:g} given where {there} are present); count all {kind} there are, retrieved or not"
         )
 
@@ -104,7 +106,7 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
 def as_expr(column: float | Column) -> pl.Expr:
     """The expression of a number, a column's name, or an expression."""
     if isinstance(column, (str, pl.Expr)):
-        return pl.col(column) if isinstance(column, str) else column
+        return exact(column) if isinstance(column, str) else column
     if not isinstance(column, (int, float, pl.Series)):
         kind = type(column).__name__
         raise ParameterError(f"columns are given by name or as expressions, to use in frame.select(...); a {kind} is neither")

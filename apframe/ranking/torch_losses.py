@@ -4,10 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from functools import cache
-from importlib import import_module
 from typing import Any
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, import_optional
 from apframe.ranking.losses import DifferentiableAP, fast_ap, quantized_ap, smooth_ap
 
 OBJECTIVES: dict[str, Callable[..., DifferentiableAP]] = {"quantized": quantized_ap, "smooth": smooth_ap, "fast": fast_ap}
@@ -47,10 +46,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     >>> loss, similarity.grad  # doctest: +SKIP
     (tensor(0.2833, grad_fn=<LossBackward>), tensor([[-0.4000,  0.2400, -0.0933]]))
     """
-    try:
-        torch: Any = import_module("torch")  # not a dependency: only this function needs it
-    except ImportError as error:
-        raise ParameterError('ap_loss needs PyTorch: pip install "apframe[torch]"') from error
+    torch = import_optional("torch", "ap_loss needs PyTorch", '"apframe[torch]"')
     if objective not in OBJECTIVES:
         raise ParameterError(f"no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():

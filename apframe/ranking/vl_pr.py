@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import CountWarning, ParameterError, ScoreError, listed
+from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed
 from apframe.ranking.definitions import envelope, recall_of
 from apframe.schema import row_numbers
 
@@ -49,7 +49,7 @@ class PrecisionRecall:
     def __repr__(self) -> str:
         values = {name: getattr(self, name) for name in ("ap", "auc", "ap_interp_11")}
         shown = ", ".join(f"{name}={value if value is None else format(value, '.6f')}" for name, value in values.items())
-        return f"PrecisionRecall({shown}; {self.curve.height:,} points)"
+        return f"PrecisionRecall({shown}; {counted(self.curve.height, 'point')})"
 
 
 def vl_pr(

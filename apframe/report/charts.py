@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from importlib import import_module
 from itertools import count
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError
+from apframe.columns import exact
+from apframe.exceptions import InputError, ParameterError, import_optional
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
 from apframe.ranking.vl_pr import PrecisionRecall
 from apframe.schema import to_polars
@@ -136,10 +136,7 @@ def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
 
 def load_altair() -> Any:
     """The module, or an error that names the extra to install."""
-    try:
-        return import_module("altair")
-    except ImportError as error:
-        raise ParameterError('charts need Altair: pip install "apframe[charts]"') from error
+    return import_optional("altair", "charts need Altair", '"apframe[charts]"')
 
 
 def _named_curves(
@@ -159,7 +156,7 @@ def _named_curves(
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: positives or negatives are missing"
         raise InputError(f"curve: there is nothing to draw; {why}")
-    if points.select(*keys, "rank").is_duplicated().any():
+    if points[[*keys, "rank"]].is_duplicated().any():
         raise ParameterError(
             f"by: {', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat; name all keys, or filter"
         )
@@ -181,7 +178,7 @@ def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
 
 def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
     """The values of the keys in one text; null is called so."""
-    rounded = [pl.col(key).round_sig_figs(6) if table.schema[key].is_float() else pl.col(key) for key in keys]
+    rounded = [exact(key).round_sig_figs(6) if table.schema[key].is_float() else exact(key) for key in keys]
     names = [key.cast(pl.String).fill_null("null") for key in rounded]
     return pl.concat_str(names, separator=" · ") if names else pl.lit("")
 

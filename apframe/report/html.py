@@ -6,6 +6,7 @@ from html import escape
 
 import polars as pl
 
+from apframe.exceptions import counted
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
@@ -33,6 +34,6 @@ def evaluation_html(summary: pl.DataFrame, protocol: Protocol, dataset: str, n_d
     names = ["metric", "value", "IoU", "area", "max. detections", *(["part"] if has_parts else [])]
     head = "".join(f"<th>{name}</th>" for name in names)
     return (
-        f"<p>{escape(protocol.name + departs)}: {n_detections:,} detections against {escape(dataset)}</p>"
+        f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
         f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
     )

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean
 from apframe.ranking.list_curves import Keys, key_names, refuse_missing
 from apframe.report.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
@@ -264,13 +265,13 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
         raise ParameterError(f"least is a number of {support}, not {least!r}")
     if table.is_empty():
         raise InputError("slices: there is nothing to draw; it has no rows")
-    value = pl.col(metric).cast(pl.Float64)
+    value = exact(metric).cast(pl.Float64)
     counts = {name: pl.col(name).cast(pl.Float64) for name in SUPPORT if name in table.columns}
     rows = table.select(
         **{label: _slice_names(table, named) for label, named in labels.items()},
         value=pl.when(value.is_finite()).then(value),
-        support=pl.col(support).cast(pl.Float64),
-        few=(pl.col(support) < least).fill_null(True),
+        support=exact(support).cast(pl.Float64),
+        few=(exact(support) < least).fill_null(True),
         **counts,
     )
     if rows["value"].null_count() == rows.height:
@@ -286,9 +287,12 @@ def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
     """The values of the keys in one text, where a row that takes all values of a key has "all"."""
     if "rolled_up" not in table.columns:
         return add_names(table, keys)
-    rolled_up = pl.col("rolled_up").cast(pl.String).fill_null("").str.split(", ")
-    names = [pl.when(rolled_up.list.contains(key)).then(pl.lit(_ALL)).otherwise(add_names(table, [key])) for key in keys]
-    is_total = pl.all_horizontal([rolled_up.list.contains(key) for key in keys]) if keys else pl.lit(False)
+    rolled_up = ", " + pl.col("rolled_up").cast(pl.String).fill_null("") + ", "
+    is_all = [rolled_up.str.contains(f", {key}, ", literal=True) for key in keys]  # a key may have a comma in its name
+    names = [
+        pl.when(rolled).then(pl.lit(_ALL)).otherwise(add_names(table, [key])) for key, rolled in zip(keys, is_all, strict=True)
+    ]
+    is_total = pl.all_horizontal(is_all) if keys else pl.lit(False)
     text = pl.concat_str(names, separator=" · ") if names else pl.lit("")
     return pl.when(is_total).then(pl.lit(_ALL)).otherwise(text)
 

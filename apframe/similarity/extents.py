@@ -56,9 +56,12 @@ def masks_for_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Ru
     """
     if "mask" not in frame.columns or _has_boxes(frame):
         return None
-    from apframe.similarity.mask_columns import read_masks  # which brings in NumPy
+    from apframe.similarity.mask_columns import read_masks, warn_of_other_sizes  # which bring in NumPy
 
-    return read_masks(table, with_image_sizes(frame, images))
+    frame = with_image_sizes(frame, images)
+    masks = read_masks(table, frame)
+    warn_of_other_sizes(table, frame, masks)
+    return masks
 
 
 def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:

@@ -4,24 +4,33 @@ from __future__ import annotations
 
 import json
 import math
+import warnings
 from concurrent.futures import ThreadPoolExecutor
+from types import NoneType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, RowError
-from apframe.schema import refuse_rows
-from apframe.similarity.polygons import rasterise
-from apframe.similarity.run_lengths import Fault, from_counts, from_text
-from apframe.similarity.runs import MOST_PIXELS, Runs, concatenate, from_bitmaps
+from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed
+from apframe.schema import MOST_PIXELS, MOST_SIDE, refuse_rows
+from apframe.similarity.polygons import TOO_LONG, rasterise
+from apframe.similarity.run_lengths import from_counts, from_text
+from apframe.similarity.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
 
 _POLYGONS = pl.List(pl.List(pl.Float64))
 _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
+_WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
+_FAR = 2**62
+_NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
+_NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
+_WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
 _SIZE = ["image_height", "image_width"]
 _AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
+LARGEST = f"2**{MOST_PIXELS.bit_length() - 1} pixels, or 2**{MOST_SIDE.bit_length() - 1} a side"
+REMEDIES = {TOO_LONG: "simplify these polygons", TOO_MANY: "take fewer at once"}
 _POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
 _FLAT = r"^\[\s*[-\d]"
 _OR_POLYGONS = "; if these are polygons, give lists of floats"
@@ -60,7 +69,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     ColumnError
         the column holds something else
     RowError
-        masks that are missing or cannot be right; naming the ids
+        masks that are missing, cannot be right, or are beyond the limits in `apframe.schema`; naming the ids
 
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]
@@ -69,13 +78,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     if masks.dtype == pl.Null and not len(masks):
         masks = masks.cast(pl.String)
     refuse_rows(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
-    sizes = [
-        frame[name].cast(pl.Int64)
-        if name in frame.columns
-        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
-        for name in _SIZE
-    ]
-    rows = frame.select(_key(table)).hstack([*sizes, masks])
+    rows = frame.select(_key(table)).hstack([*_sizes_of(frame), masks])
     if masks.dtype == pl.String:
         return _from_json(table, rows)
     if isinstance(masks.dtype, pl.Array):
@@ -103,7 +106,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
 def read_both(
     detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs | None = None, expected: Runs | None = None
 ) -> tuple[Runs, Runs]:
-    """The masks of both tables, which are of one size where they are of one image; `found` and `expected` if they are known.
+    """The masks of both tables; `found` and `expected` if they are known.
 
     >>> square = pl.DataFrame({"image_id": [7], "mask": [[[0, 1], [1, 1]]]})
     >>> found, expected = read_both(square.with_columns(detection_id=1), square.with_columns(annotation_id=1))
@@ -112,28 +115,70 @@ def read_both(
     """
     with ThreadPoolExecutor(1) as other_thread:
         expecting = other_thread.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
-        masks = (read_masks("detections", detections) if found is None else found), expecting.result()
-    _check_sizes(detections, annotations, *masks)
-    return masks
+        return (read_masks("detections", detections) if found is None else found), expecting.result()
 
 
-def _check_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
-    """An error where masks of one image, whose size is not known, are of different sizes."""
+def of_other_size(frame: pl.DataFrame, masks: Runs) -> pl.Series:
+    """Flags of the masks whose `size` is not that of their image, where that is known: run lengths, which say it themselves.
+
+    >>> square = pl.DataFrame({"annotation_id": [1], "mask": ['{"size": [2, 2], "counts": [0, 4]}'], "image_height": [5]})
+    >>> of_other_size(square, read_masks("annotations", square)).to_list()
+    [True]
+    """
+    flags = pl.repeat(False, len(masks), eager=True)
+    for name, size in zip(_SIZE, (masks.height, masks.width), strict=True):
+        if name in frame.columns:
+            flags |= (frame[name] != pl.Series(size)).fill_null(False)
+    return flags
+
+
+def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
+    """A warning that names the masks whose `size` is not that of their image."""
+    flags = of_other_size(frame, masks)
+    if flags.any():
+        key = _key(table)
+        warnings.warn(
+            f"{table}: size of the run lengths is not that of the image where {key} is "
+            f"{listed(frame[key].filter(flags).to_list())}; masks are compared as they are; were images resized?",
+            MaskSizeWarning, 5,
+        )  # fmt: skip
+
+
+def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:
+    """An error where masks of one image are of different sizes: of those that differ from it, or where it is unknown from the
+    first one.
+    """
     parts = [("annotations", annotations, expected), ("detections", detections, found)]
-    if all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE):
+    is_known = all(name in frame.columns and not frame[name].null_count() for _, frame, _ in parts for name in _SIZE)
+    if is_known and not any(of_other_size(frame, masks).any() for _, frame, masks in parts):
         return
-    sizes = [
-        frame.select("image_id").with_columns(height=masks.height, width=masks.width, table=pl.lit(table))
-        for table, frame, masks in parts
+    sizes = pl.concat(
+        [
+            frame.select("image_id", *_sizes_of(frame)).with_columns(
+                height=masks.height, width=masks.width, table=pl.lit(table)
+            )
+            for table, frame, masks in parts
+        ]
+    )
+    own, of_image = [pl.col("height"), pl.col("width")], [pl.col(name) for name in _SIZE]
+    is_mixed = pl.any_horizontal(size.n_unique().over("image_id") > 1 for size in own)
+    right = [pl.coalesce(known, size.first().over("image_id")) for known, size in zip(of_image, own, strict=True)]
+    differs = is_mixed & pl.any_horizontal(size != other for size, other in zip(own, right, strict=True))
+    flags = sizes.select("table", differs=differs)
+    for table, frame, _ in parts:
+        remedy = "masks are compared pixel by pixel: encode those of an image in one size"
+        problem = "size of the mask is not that of the image's other masks"
+        refuse_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
+
+
+def _sizes_of(frame: pl.DataFrame) -> list[pl.Series]:
+    """`image_height` and `image_width`, null where unknown."""
+    return [
+        frame[name].cast(pl.Int64)
+        if name in frame.columns
+        else pl.repeat(None, frame.height, dtype=pl.Int64, eager=True).alias(name)
+        for name in _SIZE
     ]
-    first = [pl.col(name).first().over("image_id") != pl.col(name) for name in ("height", "width")]
-    differs = pl.concat(sizes).select(first[0] | first[1]).to_series()
-    for table, frame, part in (
-        ("annotations", annotations, differs[: annotations.height]),
-        ("detections", detections, differs[annotations.height :]),
-    ):
-        remedy = "correct the sizes, or give the images' image_height and image_width"
-        refuse_rows(table, frame, part, "size of the mask is not that of the image's other masks", remedy)
 
 
 def _from_json(table: str, rows: pl.DataFrame) -> Runs:
@@ -162,26 +207,55 @@ def _from_json(table: str, rows: pl.DataFrame) -> Runs:
 
 def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
     try:
-        parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
-        if len(parsed) == rows.height:
-            return parsed
+        if not _may_be_cast(rows["mask"], dtype):
+            parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
+            if len(parsed) == rows.height:
+                return parsed
     except pl.exceptions.PolarsError:
         pass
-    values = [_loaded(text, dtype is _POLYGONS) for text in rows["mask"]]
-    refuse_rows(table, rows, pl.Series([value is None for value in values], dtype=pl.Boolean), problem, remedy)
+    values = [_loaded(text, is_polygons=dtype is _POLYGONS) for text in rows["mask"]]
+    for fault, *words in ((_NO_MASK, problem, remedy), (_NOT_WHOLE, _NOT_WHOLE, _WHOLE)):
+        refuse_rows(table, rows, pl.Series([value is fault for value in values], dtype=pl.Boolean), *words)
     return pl.Series(values, dtype=dtype, strict=False)
 
 
-def _loaded(text: str, is_polygons: bool) -> Any:
-    """One mask that the fast reader did not take, to find out whether it is at fault; None if it is no mask."""
+def _may_be_cast(masks: pl.Series, dtype: Any) -> bool:
+    """Whether a mask may have a value of another type that the fast reader casts: a text or a fraction for a whole number."""
+    if dtype is _POLYGONS:
+        return bool(masks.str.contains("[tf]").any())  # true and false; texts it refuses
+    if dtype is _TEXT:
+        return not (masks.str.contains(_WHOLE_SIZE) & masks.str.contains(_TEXT_COUNTS)).all()
+    return bool((masks.str.contains(_NOT_DIGITS) | (masks.str.count_matches('"', literal=True) != 4)).any())
+
+
+def _loaded(text: str, *, is_polygons: bool) -> Any:
+    """One mask that the fast reader did not take, or should not, or what is wrong with it."""
     try:
         value = json.loads(text)
     except ValueError:
-        return None
-    if not is_polygons:
-        return value if isinstance(value.get("size"), list) and isinstance(value.get("counts"), (str, list)) else None
-    is_flat = all(isinstance(part, list) and all(isinstance(number, (int, float)) for number in part) for part in value)
-    return value if is_flat else None
+        return _NO_MASK
+    if is_polygons:
+        is_flat = all(isinstance(part, list) and all(type(number) in (int, float) for number in part) for part in value)
+        return value if is_flat else _NO_MASK
+    size, counts = value.get("size"), value.get("counts")
+    if not (isinstance(size, (list, NoneType)) and isinstance(counts, (str, list, NoneType))):
+        return _NO_MASK
+    for numbers in (size, counts):
+        if isinstance(numbers, list) and not all(_is_whole(number) for number in numbers):
+            return _NOT_WHOLE
+    return {"size": _within_64_bits(size), "counts": _within_64_bits(counts)}
+
+
+def _is_whole(number: Any) -> bool:
+    """Whether it is a whole number, 7.0 too, or missing."""
+    return number is None or type(number) is int or (type(number) is float and number.is_integer())
+
+
+def _within_64_bits(numbers: Any) -> Any:
+    """Numbers of a list, those beyond any size that a mask may have as such."""
+    if not isinstance(numbers, list):
+        return numbers
+    return [None if number is None else int(max(-_FAR, min(number, _FAR))) for number in numbers]
 
 
 def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
@@ -206,7 +280,7 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
         problem = "a polygon has a coordinate that is not a finite number"
         _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
-    return rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE))
+    return _decoded(table, rows, rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
 
 
 def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
@@ -225,16 +299,11 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     fields = rows["mask"].struct.unnest()
     if not {"size", "counts"} <= set(fields.columns):
         raise ColumnError(f"{table}.mask: structs of size and counts expected, got {rows['mask'].dtype}")
-    size, counts = fields["size"], fields["counts"]
-    if isinstance(size.dtype, pl.Array):
-        size = size.arr.to_list()
+    size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
     refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
-    height, width = (size.list.get(k).cast(pl.Int64) for k in (0, 1))
+    height, width = (size.list.get(k) for k in (0, 1))
     _check_positive(table, rows, height, width, "size of the run lengths")
-    other = ((height != rows["image_height"]) | (width != rows["image_width"])).fill_null(False)
-    problem = "size of the run lengths is not that of the image"
-    refuse_rows(table, rows, other, problem, "size is [height, width]; correct one of them")
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):
@@ -244,15 +313,39 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
         text = np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
         found = from_text(text, np.diff(at), tall, wide)
     else:
-        numbers = counts.explode(empty_as_null=False).cast(pl.Int64)
+        numbers = counts.explode(empty_as_null=False)
         n_counts = counts.list.len().to_numpy().astype(np.int64)
         if numbers.null_count():
             owner = pl.Series(np.repeat(np.arange(len(counts)), n_counts))
             _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
         found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
+    return _decoded(table, rows, found)
+
+
+def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:
     if not isinstance(found, Runs):
-        raise RowError(table, found[0], _key(table), rows[_key(table)].gather(found[1]).to_list(), _AGAIN)
+        problem, masks = found
+        remedy = REMEDIES.get(problem, _AGAIN)
+        raise RowError(table, problem, _key(table), rows[_key(table)].gather(masks).to_list(), remedy)
     return found
+
+
+def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Series:
+    """Lists of whole numbers as Int64; or counts that are text, as they are."""
+    if lists.name == "counts" and lists.dtype in (pl.String, pl.Binary, pl.Null):
+        return lists
+    if isinstance(lists.dtype, pl.Array):
+        lists = lists.arr.to_list()
+    inner: Any = getattr(lists.dtype, "inner", pl.Null())
+    if not (isinstance(lists.dtype, pl.List) and (inner.is_numeric() or inner == pl.Null)):
+        raise ColumnError(f"{table}.mask: {lists.name} of run lengths is {lists.dtype}; {_WHOLE}")
+    if not inner.is_integer():
+        number = pl.element()
+        broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)
+        refuse_rows(table, rows, broken, _NOT_WHOLE, _WHOLE)
+    if not inner.is_signed_integer():
+        lists = lists.list.eval(pl.element().clip(-_FAR, _FAR))
+    return lists.cast(pl.List(pl.Int64))
 
 
 def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
@@ -280,8 +373,11 @@ def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
 
 
 def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl.Series, what: str) -> None:
-    wrong = ((height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)).fill_null(True)
-    refuse_rows(table, rows, wrong, f"{what} is not positive, or more than 2**30 pixels", "correct it")
+    is_small = (height < 1) | (width < 1) | (height.cast(pl.Float64) * width.cast(pl.Float64) > MOST_PIXELS)
+    wrong = (is_small | (height > MOST_SIDE) | (width > MOST_SIDE)).fill_null(True)
+    refuse_rows(
+        table, rows, wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles"
+    )
 
 
 def _key(table: str) -> str:

@@ -33,9 +33,15 @@ class MaskSimilarity(Similarity):
         expected: Runs | None = None,
     ) -> pl.DataFrame:
         """See `Similarity.pair`; `found` and `expected` are the masks of the tables where they have been decoded before."""
-        from apframe.similarity.mask_columns import read_both
+        from apframe.similarity.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
-        return self.compare(*read_both(detections, annotations, found, expected), detections, annotations, least)
+        masks = read_both(detections, annotations, found, expected)
+        refuse_different_sizes(detections, annotations, *masks)
+        if found is None:  # else whoever decoded them has warned
+            warn_of_other_sizes("detections", detections, masks[0])
+        if expected is None:
+            warn_of_other_sizes("annotations", annotations, masks[1])
+        return self.compare(*masks, detections, annotations, least)
 
     @abstractmethod
     def compare(

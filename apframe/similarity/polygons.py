@@ -11,16 +11,20 @@ from typing import Any
 
 import numpy as np
 
-from apframe.similarity.runs import BLOCK, MOST_PIXELS, Runs, concatenate, in_blocks, pack
+from apframe.schema import MOST_PIXELS, MOST_STEPS
+from apframe.similarity.runs import BLOCK, TOO_MANY, Fault, Runs, concatenate, in_blocks, most_runs, pack
 
 _SCALE = 5
+TOO_LONG = f"the outline passes more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, there and back,"
 _MIDDLE = 2  # a column of pixels is passed where the enlarged x goes from 5 k + 2 to 5 k + 3, or back
 
 
 def rasterise(
     coordinates: np.ndarray, n_points: np.ndarray, n_polygons: np.ndarray, height: np.ndarray, width: np.ndarray
-) -> Runs:
+) -> Runs | Fault:
     """Masks of objects of one or more polygons each, which are merged; what is outside the image is cut off.
+
+    A fault where outlines are longer than the limits in `apframe.schema` allow.
 
     Parameters
     ----------
@@ -39,9 +43,17 @@ def rasterise(
     last_polygon = np.cumsum(n_polygons)
     stop = np.concatenate([[0], np.cumsum(n_points)])[np.concatenate([[0], last_polygon])]
     x, y = coordinates[::2], coordinates[1::2]
-    steps = np.minimum(np.abs(np.diff(x, append=x[-1:])), MOST_PIXELS)
-    weight = np.add.reduceat(steps, stop[:-1]) if len(steps) else steps
-    weight = 2 * np.diff(stop) + weight.astype(np.int64) + (height + 1) * (width + 1) * BLOCK // MOST_PIXELS
+    of_mask = np.diff(stop)
+    inside = np.clip(x, 0, np.repeat(width, of_mask))
+    steps, end = np.abs(np.diff(inside, append=inside[-1:])), np.cumsum(n_points) - 1
+    steps[end] = np.abs(inside[end - n_points + 1] - inside[end])  # back to the first point
+    n_steps = (np.add.reduceat(steps, stop[:-1]) if len(steps) else steps).astype(np.int64)
+    if (n_steps > MOST_STEPS).any():
+        return TOO_LONG, np.flatnonzero(n_steps > MOST_STEPS)
+    n_runs = np.cumsum(n_steps) // 2
+    if n_runs[-1:].max(initial=0) > most_runs(len(coordinates)):
+        return TOO_MANY, np.flatnonzero(n_runs > most_runs(len(coordinates)))
+    weight = 2 * of_mask + n_steps + (height + 1) * (width + 1) * BLOCK // MOST_PIXELS
 
     def of_block(first: int, last: int) -> Runs:
         points = slice(stop[first], stop[last])

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from importlib import import_module
 from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import import_optional
 from apframe.schema import BOX, refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
 
@@ -50,7 +49,7 @@ class RotatedIoU(Similarity):
         """See `Similarity.pair`; `ParameterError` where shapely is not installed."""
         import numpy as np
 
-        shapely = _shapely()
+        shapely = import_optional("shapely", "rotated boxes need shapely 2", '"apframe[rotated]"')
         for table, frame in (("detections", detections), ("annotations", annotations)):
             if not {"corners", "angle"} & set(frame.columns):
                 raise lacking(self, table, "angle or corners")
@@ -182,11 +181,3 @@ def _turns(corners: Array) -> Array:
     sides = np.roll(corners, -1, axis=1) - corners
     after = np.roll(sides, -1, axis=1)
     return sides[:, :, 0] * after[:, :, 1] - sides[:, :, 1] * after[:, :, 0]
-
-
-def _shapely() -> Any:
-    """The module, or an error that names the extra to install."""
-    try:
-        return import_module("shapely")
-    except ImportError as error:
-        raise ParameterError('rotated boxes need shapely 2: pip install "apframe[rotated]"') from error

@@ -6,15 +6,27 @@ Source: `rleFrString` of the COCO mask API, which is lenient: here, what is no v
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from itertools import pairwise
 
 import numpy as np
 
-from apframe.similarity.runs import BLOCK, MOST_PIXELS, Runs, concatenate, in_blocks, split_at_columns, stretches
+from apframe.schema import MOST_PIXELS, MOST_RUNS
+from apframe.similarity.runs import (
+    BLOCK,
+    TOO_MANY,
+    Fault,
+    Runs,
+    concatenate,
+    in_blocks,
+    most_runs,
+    split_at_columns,
+    stretches,
+)
 
 _OFFSET, _MORE = 48, 32  # of a character: its zero, and the flag that the number goes on
-_MOST_DIGITS = 7  # 32 bits
-Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+_MOST_DIGITS = 7  # for 32 bits
+_LAST_BITS = 26  # of the digits before the last one, which adds five and leaves the sign
 NOT_TEXT = "the run lengths are not COCO's text"
 CUT_OFF = "the run lengths are cut off"
 NEGATIVE = "run lengths are negative"
@@ -32,15 +44,11 @@ def from_text(characters: np.ndarray, n_characters: np.ndarray, height: np.ndarr
     >>> masks.column.tolist(), masks.top.tolist(), masks.bottom.tolist()
     ([0, 1], [1, 0], [2, 2])
     """
-    stop = np.cumsum(n_characters)
 
-    def of_block(first: int, last: int) -> Runs | Fault:
-        begin = int(stop[first - 1]) if first else 0
-        text = characters[begin : int(stop[last - 1]) if last else 0] - np.uint8(_OFFSET)
-        found = _decoded(text, stop[first:last] - begin, height[first:last], width[first:last])
-        return found if isinstance(found, Runs) else (found[0], found[1] + first)
+    def of_block(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+        return _decoded(text - np.uint8(_OFFSET), stop, height, width)
 
-    return _together(in_blocks(of_block, _weights(n_characters, height, width)))
+    return _of_blocks(of_block, characters, n_characters, height, width)
 
 
 def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
@@ -49,24 +57,33 @@ def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, wi
     >>> from_counts(np.array([1, 3]), np.array([2]), np.array([2]), np.array([2])).area.tolist()
     [3]
     """
-    stop = np.cumsum(n_counts)
+
+    def of_block(counts: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
+        return _runs_of(counts, np.diff(stop, prepend=0), height, width)
+
+    return _of_blocks(of_block, counts, n_counts, height, width)
+
+
+def _of_blocks(
+    decode: Callable[..., Runs | Fault], numbers: np.ndarray, n_numbers: np.ndarray, height: np.ndarray, width: np.ndarray
+) -> Runs | Fault:
+    """The masks of all blocks, each decoded on its own; or the first fault there is, with its masks in all blocks."""
+    stop, most = np.cumsum(n_numbers), most_runs(len(numbers))
+    n_runs: list[int] = []
 
     def of_block(first: int, last: int) -> Runs | Fault:
-        begin = int(stop[first - 1]) if first else 0
-        block = slice(first, last)
-        found = _runs_of(counts[begin : int(stop[last - 1]) if last else 0], n_counts[block], height[block], width[block])
-        return found if isinstance(found, Runs) else (found[0], found[1] + first)
+        begin, masks = int(stop[first - 1]) if first else 0, slice(first, last)
+        if sum(n_runs) > most:
+            return TOO_MANY, np.arange(first, last)
+        found = decode(numbers[begin : int(stop[last - 1]) if last else 0], stop[masks] - begin, height[masks], width[masks])
+        if not isinstance(found, Runs):
+            return found[0], found[1] + first
+        n_runs.append(len(found.column))
+        return found
 
-    return _together(in_blocks(of_block, _weights(n_counts, height, width)))
-
-
-def _weights(n: np.ndarray, height: np.ndarray, width: np.ndarray) -> np.ndarray:
-    """So that neither the numbers nor the pixels of a block are too many."""
-    return n + height * width * BLOCK // MOST_PIXELS
-
-
-def _together(parts: list[Runs | Fault]) -> Runs | Fault:
-    """The masks of all blocks; or the first fault there is, with its masks in all blocks."""
+    # so that neither the numbers of a block are too many, nor its pixels or columns
+    weights = n_numbers + height * width * BLOCK // MOST_PIXELS + width * BLOCK // MOST_RUNS
+    parts = in_blocks(of_block, weights)
     faults = [part for part in parts if not isinstance(part, Runs)]
     if not faults:
         return concatenate([part for part in parts if isinstance(part, Runs)])
@@ -89,8 +106,10 @@ def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.n
     number = digit - np.arange(len(digit))
     value = text[digit] & 31
     row = np.flatnonzero(np.concatenate([number[1:] != number[:-1], [True]])[: len(number)])
-    for _ in range(_MOST_DIGITS - 1):
+    for n_before in range(1, _MOST_DIGITS):
         of = number[row]
+        if n_before == _MOST_DIGITS - 1 and (far := (counts[of] >> _LAST_BITS != counts[of] >> 31)).any():
+            return NOT_WHOLE, np.unique(np.searchsorted(bounds, of[far], side="right"))
         counts[of] = (counts[of] << 5) | value[row]
         row = row[1:][number[row[1:] - 1] == of[1:]] - 1 if len(row) and row[0] == 0 else row[number[row - 1] == of] - 1
     if len(row):

@@ -14,10 +14,17 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-MOST_PIXELS = 2**30  # of an image, so that positions in a block are 32-bit numbers
+from apframe.exceptions import InputError
+from apframe.schema import MOST_RUNS, RUNS_PER_NUMBER
+
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 _FEW = 8  # runs of a column that are gone through one by one
 Made = TypeVar("Made")
+Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+TOO_MANY = (
+    f"the masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
+    f"and over {RUNS_PER_NUMBER} for each number they are given by)"
+)
 
 
 @dataclass(frozen=True, eq=False)
@@ -127,6 +134,15 @@ def spread(start: np.ndarray, n: np.ndarray) -> np.ndarray:
     numbers = np.arange(stop[-1] if len(n) else 0)
     numbers += np.repeat(start + n - stop, n)
     return numbers
+
+
+def most_runs(n_numbers: int) -> int:
+    """How many runs the masks of a table may have that are given by so many numbers.
+
+    >>> most_runs(100) == MOST_RUNS, most_runs(MOST_RUNS) == MOST_RUNS * RUNS_PER_NUMBER
+    (True, True)
+    """
+    return max(MOST_RUNS, RUNS_PER_NUMBER * n_numbers)
 
 
 def split_at_columns(height: np.ndarray, width: np.ndarray, n_runs: np.ndarray, start: np.ndarray, stop: np.ndarray) -> Runs:
@@ -260,6 +276,10 @@ def _across(
     begin, length = ends[::2], ends[1::2] - ends[::2]
     # each of these rows begins or ends a run at that column
     total = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
+    if total[-1] > 2 * MOST_RUNS:
+        raise InputError(
+            f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many for boundaries; compare by iou_type segm"
+        )
     n_edges = np.diff(total[np.searchsorted(begin, (columns_before * step).astype(dtype))], append=total[-1])
     edges: np.ndarray = spread(begin, length).astype(dtype)
     x = edges // dtype(step)

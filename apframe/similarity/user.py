@@ -9,6 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, first_line
+from apframe.schema import kind_of
 from apframe.similarity.pairs import Similarity, join_on_cell
 
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
@@ -122,13 +123,11 @@ class UserSimilarity(Similarity):
                 return pl.Series(given)
             array = np.asarray(given)
         except (TypeError, ValueError, RuntimeError, pl.exceptions.PolarsError) as error:
-            raise ParameterError(
-                f"{self.label}: a {type(given).__name__} is no column of numbers: {first_line(error)}"
-            ) from error
+            raise ParameterError(f"{self.label}: {kind_of(given)} is no column of numbers: {first_line(error)}") from error
         if array.ndim != 1 or array.dtype.kind not in "biuf":
             if array.ndim == 0 and array.dtype.kind in "biuf":
                 raise ParameterError(f"{self.label}: one value per row is needed; it gives the number {given}; {_WHOLE_COLUMN}")
-            shape = f"a {type(given).__name__} of shape {array.shape} and type {array.dtype}"
+            shape = f"{kind_of(given)} of shape {array.shape} and type {array.dtype}"
             raise ParameterError(f"{self.label}: one number per row is needed; it gives {shape}")
         return pl.Series(array)
 

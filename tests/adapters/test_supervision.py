@@ -96,5 +96,5 @@ def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, A
 def test_other_objects_and_too_few_ids_are_errors() -> None:
     with pytest.raises(RowError, match="detections: no Detections of supervision where index is 1; give one for each image"):
         from_supervision([detections(), {}], [1, 2])
-    with pytest.raises(ParameterError, match="detections: 1 items, but 0 image ids; give one for each"):
+    with pytest.raises(ParameterError, match="detections: 1 item, but 0 image ids; give one for each"):
         from_supervision([detections()], [])

@@ -21,7 +21,9 @@ from apframe.exceptions import ParameterError, RowError
 from tests.adapters.tensors import as_tensors, items_of, results_of, truth_of
 from tests.protocols.generated import Row, Truth, boxes, masks, references_at_work, sets
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 STREET = Path(__file__).parents[2] / "data" / "street"
 KEYS = ["map", "map_50", "map_75", "map_small", "map_medium", "map_large", "mar_1", "mar_10", "mar_100", "mar_small",
         "mar_medium", "mar_large"]  # fmt: skip

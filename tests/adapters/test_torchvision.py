@@ -20,7 +20,9 @@ from tests.adapters.tensors import Tensor, as_tensors, items_of, results_of, tru
 from tests.protocols.generated import Row, Truth, assert_equal, boxes, by_pycocotools, masks, people, sets
 
 pytestmark = pytest.mark.filterwarnings(
-    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.UnknownCategoryWarning"
+    "ignore::apframe.exceptions.NoAnnotationsWarning",
+    "ignore::apframe.exceptions.NothingMatchesWarning",
+    "ignore::apframe.exceptions.UnknownCategoryWarning",
 )
 STREET = Path(__file__).parents[2] / "data" / "street"
 ONE = {"boxes": [[10.0, 10, 30, 20]], "labels": [3], "scores": [0.75]}
@@ -185,7 +187,7 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
 @pytest.mark.parametrize(
     ("arguments", "options", "message"),
     [
-        (([ONE, ONE], [1]), {}, "outputs: 2 items, but 1 image ids; give one for each"),
+        (([ONE, ONE], [1]), {}, "outputs: 2 items, but 1 image id; give one for each"),
         (([ONE, ONE, NONE], [1, 2, 1]), {}, "outputs: image ids 1 are given more than once, at 0, 2; give each image once"),
         (([ONE, ONE], [1, "2"]), {}, "outputs: image ids are integers or strings, all of one kind; got 1, '2'"),
         (([ONE], [None]), {}, "outputs: image ids are integers or strings, all of one kind; got None"),

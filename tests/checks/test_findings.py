@@ -190,6 +190,10 @@ SUSPICIONS: dict[str, tuple[dict[str, list[Row]], Found]] = {
         ),
         ("warning", "area_of_mask", "annotations", 1, ["14"]),
     ),
+    "mask of another size than its image": (
+        changed("annotations", 1, segmentation={"size": [90, 100], "counts": [60, 1800, 7140]}, area=1800),
+        ("warning", "mask_size", "annotations", 1, ["12"]),
+    ),
     "mask missing": (
         changed("annotations", 1, segmentation=SQUARE, area=10, bbox=[0, 0, 2, 5]),
         ("note", "missing_mask", "annotations", 2, ["11", "13"]),
@@ -282,8 +286,8 @@ def test_ids_that_are_all_known_are_told_from_a_shift_by_what_they_overlap() -> 
     }
     results = [row | {"category_id": row["category_id"] - 1, "score": row["id"] / 100} for row in truth["annotations"]]
     assert [problem for name, problem in check(truth, results).select("check", "problem").rows() if name == "shifted_ids"] == [
-        "detections: category_id looks 1 too small: 0 of 2 ids are unknown, 0 by that; 30 of 30 detections overlap an "
-        "annotation so, 0 as they are"
+        "category_id of the detections looks 1 too small: by that numbering 100% of them fit an annotation of their image and "
+        "category, with the ids as they are 0%"
     ]
     assert "shifted_ids" not in check(truth, [row | {"score": 0.5} for row in truth["annotations"]])["check"]
 
@@ -303,7 +307,12 @@ def test_boxes_that_overlap_nothing_are_of_another_scale() -> None:
     assert check(truth, results).is_empty()
     smaller = [row | {"bbox": [side / 10 for side in row["bbox"]]} for row in results]
     assert check(truth, smaller).select("severity", "check", "n_rows", "problem").rows() == [
-        ("warning", "no_overlap", 60, "detections: of 60 on images with annotations, 0 overlap one (IoU 0.1 or more)")
+        (
+            "warning",
+            "no_overlap",
+            60,
+            "none of the detections on images with annotations overlap an annotation (IoU 0.1 or more)",
+        )
     ]
     assert check(truth, [*smaller[2:], *results[:2]]).is_empty()  # two of sixty are more than a fiftieth
     assert check(truth, smaller[:49]).is_empty()  # too few to say so
@@ -329,6 +338,60 @@ def test_every_line_says_which_table() -> None:
         assert all(table in problem for problem in problems), problems.to_list()
 
 
+def test_rows_are_counted_among_all_that_were_given() -> None:
+    box = {"image_id": 1, "category_id": 2, "bbox": [60, 60, 20, 20]}
+    data = with_rows(
+        annotations=[
+            box | {"id": 14, "bbox": [0, 0, -1, 1]},  # refused when it is read
+            box | {"id": 15, "image_id": 8},  # refused by the data set
+            box | {"id": 11},  # a double
+            {"id": 16, "image_id": 1, "category_id": 2, "segmentation": SQUARE},  # without a box
+            box | {"id": 17, "bbox": [-5, 0, 9, 9], "area": 900},
+        ],
+        detections=[box | {"score": None}, box | {"score": 0.5, "bbox": [0, 0, 0, 9]}],
+    )
+    problems = check(data, data["detections"])["problem"].to_list()
+    totals = {match for problem in problems for match in re.findall(r"of ([\d,]+ (?:annotation|detection)s?)", problem)}
+    assert totals == {"8 annotations", "5 detections"}, problems
+
+
+def test_a_shift_is_not_concluded_from_a_few_rows() -> None:
+    numbers = range(1, 1001)
+    truth = {
+        "images": [{"id": k} for k in numbers],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": k, "image_id": k, "category_id": 1, "bbox": [7 * k, 0, 5, 5]} for k in numbers],
+    }
+    found = [row | {"bbox": [0, 900, 5, 5], "score": row["id"] / 1000} for row in truth["annotations"]]
+    shifted = [row | {"image_id": row["image_id"] - 1} for row in truth["annotations"]]
+
+    def shift(n: int) -> list[str]:
+        results = [*found[n:], *(row | {"score": 0.5} for row in shifted[:n])]
+        return check(truth, results).filter(check="shifted_ids")["problem"].to_list()
+
+    assert shift(25) == []
+    assert shift(1000) == [
+        "image_id of the detections looks 1 too small: by that numbering 100% of them fit an annotation of their image, with "
+        "the ids as they are 0%"
+    ]
+
+
+def test_boxes_without_area_may_match_under_voc() -> None:
+    findings = check(changed("annotations", 1, bbox=[60, 60, 0, 20], area=0)).filter(check="empty_box")
+    assert findings["problem"].to_list() == ["1 of 3 annotations: width or height is 0"]
+    assert findings["remedy"].to_list() == [
+        "Remove them or supply their size. Only rules that count pixels inclusively, as VOC's do, can match such a box."
+    ]
+
+
+def test_one_row_has_and_several_have() -> None:
+    images = [{"id": 20, "file_name": "c.jpg"}, {"id": 21, "file_name": "d.jpg"}]
+    assert check(with_rows(images=images))["problem"].to_list() == ["2 of 4 images have no annotations"]
+    assert str(check(with_rows(images=images[:1]))).startswith(
+        "note: 1 of 3 images has no annotations [20]. Nothing to do if they really are empty."
+    )
+
+
 def test_every_check_is_named_in_the_documentation() -> None:
     named = {name for _, (_, name, *_) in (*ERRORS.values(), *SUSPICIONS.values())}
     named |= {"column", "no_overlap", "invalid_mask", "invalid_shape"}
@@ -341,10 +404,11 @@ def test_findings_are_printed_as_lines_that_are_not_cut() -> None:
     data = with_rows(categories=[{"id": 20 + k, "name": f"a kind of animal that is rare, number {k}"} for k in range(7)])
     findings = check(data)
     line = (
-        "note: 7 of 10 categories: no annotation is of it [20, 21, 22, 23, 24, …]; nothing, if that is meant: no mean counts it"
+        "note: 7 of 10 categories have no annotations [20, 21, 22, 23, 24, …]. "
+        "Nothing to do if that is intended: no mean includes them."
     )
     assert str(findings) == repr(findings) == f"{line}\n1 note"
-    assert "nothing, if that is meant: no mean counts it" in findings._repr_html_()
+    assert "Nothing to do if that is intended: no mean includes them." in findings._repr_html_()
     assert str(check(CLEAN)) == "nothing found"
 
 
@@ -352,7 +416,7 @@ def test_repeats_are_counted() -> None:
     data = with_rows(detections=[*CLEAN["detections"][:2], *CLEAN["detections"]])
     findings = check(data, data["detections"])
     assert findings.select("check", "rows", "problem").rows() == [
-        ("repeated_image", ["1", "4"], "images: all results of 2 of 2 are there 2 times or more, 5 detections too many")
+        ("repeated_image", ["1", "4"], "2 of 2 images have all of their detections 2 times or more (5 detections too many)")
     ]
 
 

@@ -358,6 +358,10 @@ BAD = {
         '<mask label="car" rle="0, 4" left="9" top="0" width="2" height="2"/>',
         "left, top, width and height of a mask are not whole numbers inside an image of known size",
     ),
+    "runs beyond 64 bits": (
+        f'<mask label="car" rle="{", ".join([str(2**62)] * 4)}" left="0" top="0" width="0" height="2"/>',
+        "rle of a mask is not run lengths that add up to width × height",
+    ),
     "attribute": (
         SQUARE.replace("/>", "><attribute>x</attribute></box>"),
         "an attribute of a shape has no name",
@@ -370,6 +374,42 @@ def test_bad_shapes_are_told_by_image(tmp_path: Path, shape: str, message: str) 
     path = document(tmp_path / "a.xml", shape)
     with pytest.raises(FormatError, match=f"^{re.escape(f'{path}: {message}, on image 3; correct 1 of 1 shapes')}$"):
         formats.read_dataset(path)
+
+
+@pytest.mark.parametrize("side", [40_000, 2**33])
+def test_masks_on_images_beyond_the_limits_are_told(tmp_path: Path, side: int) -> None:
+    path = tmp_path / "a.xml"
+    shape = f'<mask label="car" rle="0, {side**2}" left="0" top="0" width="{side}" height="{side}"/>'
+    path.write_text(f'<annotations><image id="3" name="a.jpg" width="{side}" height="{side}">{shape}</image></annotations>')
+    message = "a mask is on an image of more than 1,073,741,824 pixels, or 1,048,576 a side, on image 3; correct 1 of 1 shapes"
+    with pytest.raises(FormatError, match=f"^{re.escape(f'{path}: {message}')}$"):
+        formats.read_dataset(path)
+
+
+def test_a_mask_of_too_many_runs_is_told(tmp_path: Path) -> None:
+    path, lines = tmp_path / "a.xml", ", ".join(["32768"] * 32768)  # each a run of every column
+    shape = f'<mask label="car" rle="{lines}" left="0" top="0" width="32768" height="32768"/>'
+    path.write_text(f'<annotations><image id="3" name="a.jpg" width="32768" height="32768">{shape}</image></annotations>')
+    with pytest.raises(
+        FormatError, match=r"a mask has more than 134,217,728 run lengths down its columns, on image 3; correct 1"
+    ):
+        formats.read_dataset(path)
+
+
+def test_a_large_mask_is_read_and_written(tmp_path: Path) -> None:
+    path, again, side = tmp_path / "a.xml", tmp_path / "b.xml", 20_000
+    shape = f'<mask label="car" rle="1, {side**2 - 1}" left="0" top="0" width="{side}" height="{side}"/>'
+    path.write_text(f'<annotations><image id="3" name="a.jpg" width="{side}" height="{side}">{shape}</image></annotations>')
+    dataset = formats.read_dataset(path)
+    assert dataset.annotations["mask"].to_list() == ['{"size":[20000,20000],"counts":[1,399999999]}']
+    formats.write_dataset(dataset, again, "cvat")
+    assert formats.read_dataset(again).annotations.drop("occluded").equals(dataset.annotations)
+
+
+@pytest.mark.parametrize("counts", ["P" * 100 + "0", [-1, 13], [2**70], [0.5, 11.5], ["12"], [12, 2**62, 2**62, 2**62, 2**62]])
+def test_what_fills_no_mask_has_no_crop(counts: Any) -> None:
+    with pytest.raises(ValueError, match=r"."):
+        to_crop({"size": [3, 4], "counts": counts})
 
 
 @pytest.mark.parametrize(

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gc
 import gzip
+import json
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +13,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import ColumnError, FormatError
 from apframe.io.documents import parse_json
 from apframe.io.files import write_text
 
@@ -22,6 +23,13 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"hello", "not JSON, or cut off (Expecting value: line 1 column 1 (char 0))"),
     "cut off": (b"[1", "not JSON, or cut off (Expecting ',' delimiter: line 1 column 3 (char 2))"),
     "no text": (b'[1,\n"\xe4"]', "line 2 is not UTF-8 text (invalid continuation byte); convert the file"),
+    "half of a character": (b'[1,\n"\\\\\\uD83d"]', r"\uD83d in line 2 is half of a character; correct it"),
+    "the other half": (rb'["\ude00\ud83d"]', r"\ude00 in line 1 is half of a character; correct it"),
+    "half of a character in UTF-8": (
+        b'["\xed\xa0\xbd"]',
+        "line 1 is not UTF-8 text (invalid continuation byte); convert the file",
+    ),
+    "half of a character in UTF-16": (r'["\ud83d"]'.encode("utf-16"), r"\ud83d in line 1 is half of a character; correct it"),
     "nested too deep": (NESTED, "not JSON that can be read: it is nested too deep"),
 }
 JSON_READERS: dict[str, tuple[str, Any]] = {
@@ -47,6 +55,37 @@ def test_what_is_no_json_is_refused(content: bytes, message: str) -> None:
     with pytest.raises(FormatError) as error:
         parse_json(Path("a.json"), content)
     assert str(error.value) == f"a.json: {message}"
+
+
+def test_whole_characters_are_read() -> None:
+    assert parse_json(Path("a.json"), rb'["\ud83d\ude00", "\\ud83d", "\\\\ud83d"]') == ["\U0001f600", "\\ud83d", "\\\\ud83d"]
+    assert parse_json(Path("a.json"), '["\u00e4"]'.encode("utf-16")) == ["\u00e4"]
+
+
+@pytest.mark.parametrize("row", [{"x": "\ud800"}, {"\ud800": 1}, {"image_id": "\ud800"}, {"x": {"y": ["\ud800"]}}], ids=str)
+def test_no_half_of_a_character_reaches_a_table(row: dict[str, Any], tmp_path: Path) -> None:
+    given = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+    for rows in ([given | row], [given, given | row]):
+        (tmp_path / "a.json").write_text(json.dumps(rows))
+        with pytest.raises(FormatError, match="half of a character"):
+            apf.read_results(tmp_path / "a.json")
+    (tmp_path / "a.json").write_text(json.dumps({"images": [{"id": 1} | row], "categories": [], "annotations": []}))
+    with pytest.raises(FormatError, match="half of a character"):
+        apf.read_dataset(tmp_path / "a.json")
+
+
+def test_names_of_fields_have_a_limit(tmp_path: Path) -> None:
+    name = "x" * 1_000_000
+    given = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}
+    for rows in ([given | {name: 1}], [given, given | {name: 1}]):
+        (tmp_path / "a.json").write_text(json.dumps(rows))
+        if name in rows[0]:
+            with pytest.raises(ColumnError, match="the name of a field has 1,000,000 characters, at most 10,000 are read"):
+                apf.read_results(tmp_path / "a.json")
+        else:
+            assert apf.read_results(tmp_path / "a.json").height == 2  # the first row says which fields there are
+    with pytest.raises(ColumnError, match="the name of a field has 1,000,000 characters"):
+        apf.read_dataset({"images": [{"id": 1, name: 1}], "categories": [], "annotations": []})
 
 
 @pytest.mark.parametrize(("name", "read"), JSON_READERS.values(), ids=JSON_READERS)

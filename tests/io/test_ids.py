@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -10,10 +11,11 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ColumnError, IdTypeError, ParameterError, RowError, UnknownIdError
+from apframe.exceptions import ColumnError, IdTypeError, NoAnnotationsWarning, ParameterError, RowError, UnknownIdError
 from apframe.io.boxes import Boxes
 from apframe.io.coco import Coco
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
+from tests.io.folders import written
 
 BOX = {"x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}
 
@@ -89,6 +91,12 @@ JOINS = {
     "without folders": (["val/a.jpg", "val/b.jpg"], ["a.jpg", "test/b.jpg"]),
     "without ending": (["val/a.jpg", "val/b.jpg"], ["a", "b.png"]),
     "by id where there is no file": ([None, "b.jpg"], ["1", "b.jpg"]),
+    "dots without ending": (["frame_jpg.rf.8d3.jpg", "val/v1.2.jpg"], ["frame_jpg.rf.8d3", "v1.2"]),
+    "dots, and only the data set without ending": (["frame_jpg.rf.8d3", "v1.2"], ["frame_jpg.rf.8d3.jpg", "val/v1.2.png"]),
+    "dots with other endings": (["frame_jpg.rf.8d3.jpg", "v1.2.jpg"], ["frame_jpg.rf.8d3.png", "v1.2.txt"]),
+    "dots, some without ending": (["frame_jpg.rf.8d3.jpg", "v1.2.jpg"], ["frame_jpg.rf.8d3", "v1.2.png"]),
+    "a whole name before one without ending": (["a.b.jpg", "a.jpg"], ["a.b", "a"]),
+    "nor is an ending what others have in the middle": (["a.b.jpg", "a.c.jpg"], ["a.b", "a.c"]),
 }
 
 
@@ -96,6 +104,31 @@ JOINS = {
 def test_images_are_joined_by_file_name(files: list[str | None], named: list[str]) -> None:
     found = pl.DataFrame({"image_id": named})
     assert with_ids_by_name(found, dataset(files, ["cat"]), "images")["image_id"].to_list() == [1, 2]
+
+
+def test_what_ultralytics_predicts_for_an_export_of_roboflow(tmp_path: Path) -> None:
+    names = ["street_jpg.rf.8d3f", "street_jpg.rf.77aa", "000000000139_jpg.rf.0c1d"]
+    given = dataset([f"{name}.jpg" for name in names], ["cat"])
+    rows = [{"image_id": name, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5} for name in names]
+    (tmp_path / "predictions.json").write_text(json.dumps(rows))
+    assert apf.evaluate(given, tmp_path / "predictions.json", join_by_name="images").metrics["recall"][0] == 1
+    found = written(tmp_path / "labels", {f"{name}.txt": "0 0.025 0.2 0.03 0.2 0.5\n" for name in names})
+    sized = apf.Dataset(given.images.with_columns(image_width=100, image_height=20), given.categories, given.annotations)
+    sized = apf.Dataset(
+        sized.images, {"category_id": [0], "name": ["cat"]}, sized.annotations.with_columns(category_id=pl.lit(0))
+    )
+    assert apf.evaluate(sized, found, join_by_name="images").metrics["recall"][0] == 1
+
+
+@pytest.mark.parametrize("ending", ["", ".jpg", ".png"])
+@pytest.mark.parametrize("name", ["a", "frame_jpg.rf.8d3", "v1.2"])
+def test_sizes_are_those_of_the_images_that_are_named(tmp_path: Path, name: str, ending: str) -> None:
+    files = {"data.yaml": "names: [cat]\nval: images\n", f"labels/{name}.txt": "0 .5 .5 .5 .5\n", f"images/{name}.jpg": ""}
+    sizes = {"file_name": [f"{name}{ending}", "frame_jpg.rf.jpg"], "image_width": [100, 7], "image_height": [20, 7]}
+    truth = apf.read_dataset(written(tmp_path, files), image_sizes=sizes)
+    assert truth.images.select("image_id", "image_width", "image_height").rows() == [(name, 100, 20)]
+    found = apf.read_results(written(tmp_path / "found", {f"{name}.txt": "0 .5 .5 .5 .5 .9\n"}), dataset=truth)
+    assert found.select("image_id", *BOX).rows() == [(name, 25.0, 5.0, 50.0, 10.0)]
 
 
 def test_columns_of_names_come_before_ids() -> None:
@@ -141,9 +174,48 @@ def test_a_name_that_nobody_asks_for_may_be_ambiguous() -> None:
     assert with_ids_by_name(pl.DataFrame({"image_id": ["b"]}), given, "images")["image_id"].to_list() == [3]
 
 
+CAST = 'cast image_id to integers: {}.with_columns(pl.col("image_id").cast(pl.Int64))'
+JOIN = 'join them by name (join_by_name="images")'
+# ids and names of two images, ids of two detections -> what to do
+OF_TWO_TYPES: dict[str, tuple[list[int] | list[str], list[str] | None, list[int] | list[str], str]] = {
+    "numbers as text": ([1, 2], None, ["1", "2"], CAST.format("detections")),
+    "numbers as text, that no image is called": ([1, 2], ["a.jpg", "b.jpg"], ["1", "02"], CAST.format("detections")),
+    "numbers as text, that images are called": ([7, 8], ["x/01.jpg", "02"], ["01", "02"], JOIN),
+    "both": ([1, 2], ["x/01.jpg", "02"], ["01", "02"], f"{CAST.format('detections')}, or {JOIN}"),
+    "names": ([1, 2], ["a.jpg", "b.jpg"], ["a", "b"], JOIN),
+    "other names": ([1, 2], ["a.jpg", "b.jpg"], ["x", "y"], f"use the ids of the images, or {JOIN}"),
+    "names, and the images have none": ([1, 2], None, ["a", "2"], "use the ids of the images"),
+    "images numbered as text": (["1", "2"], None, [1, 2], f"{CAST.format('images')}, and annotations likewise"),
+    "images called by names": (["a", "b"], None, [1, 2], f"use the ids of the images, or {JOIN}"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("ids", "names", "found", "remedy"), OF_TWO_TYPES.values(), ids=OF_TWO_TYPES)
+def test_ids_of_two_types(
+    ids: list[int] | list[str], names: list[str] | None, found: list[int] | list[str], remedy: str
+) -> None:
+    images = {"image_id": ids} if names is None else {"image_id": ids, "file_name": names}
+    truth = apf.Dataset(images, {"category_id": [1]}, {})
+    detections = pl.DataFrame(
+        {"image_id": found, "category_id": [1, 1], "score": [0.5, 0.5], **{n: v * 2 for n, v in BOX.items()}}
+    )
+    with pytest.raises(IdTypeError) as error:
+        apf.evaluate(truth, detections)
+    assert str(error.value).split("; ", 1)[1] == remedy
+    if "integers: detections" in remedy:  # which helps
+        detections = detections.with_columns(pl.col("image_id").cast(pl.Int64))
+        with pytest.warns(NoAnnotationsWarning):
+            assert apf.evaluate(truth, detections).detections.height == 2
+
+
+def test_annotations_with_ids_of_another_type() -> None:
+    with pytest.raises(IdTypeError, match=re.escape(f"; {CAST.format('annotations')}") + "$"):
+        apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {"image_id": ["1"], "category_id": [1], **BOX})
+
+
 def test_evaluate_joins_when_asked_and_says_how_when_not() -> None:
     given = dataset(["a.jpg"], ["cat"])
     found = {"image_id": ["a"], "category_id": ["cat"], "score": [0.5], **BOX}
     assert apf.evaluate(given, found, join_by_name=["images", "categories"]).metrics["recall"][0] == 1
-    with pytest.raises(IdTypeError, match=r'or join them by name \(join_by_name="images"\)$'):
+    with pytest.raises(IdTypeError, match=r'; join them by name \(join_by_name="images"\)$'):
         apf.evaluate(given, found)

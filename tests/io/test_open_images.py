@@ -452,7 +452,7 @@ def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
 def test_labels_of_classes_that_are_not_described_are_dropped_with_a_warning(tmp_path: Path) -> None:
     labels = {"validation-annotations-human-imagelabels-boxable.csv": LABELS + "a,machine,/m/cow,1\nc,verification,/m/cow,0\n"}
     sizes = {"image_sizes.csv": SIZES + "c.jpg,10,10\n"}
-    dropped = r"2 labels of classes that class-descriptions-boxable\.csv does not describe were dropped: '/m/cow'$"
+    dropped = r"dropped 2 labels of classes that class-descriptions-boxable\.csv does not describe: '/m/cow'$"
     with pytest.warns(UnknownCategoryWarning, match=dropped) as warned:
         truth = apf.read_dataset(written(tmp_path, FOLDER | labels | sizes))
     assert [warning.filename for warning in warned] == [__file__]

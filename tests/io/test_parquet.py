@@ -16,6 +16,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
+from apframe.io import parquet, tables
 from apframe.io.parquet import content_hash, read_manifest, read_table, scan_table, write_tables
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
@@ -353,6 +354,22 @@ def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monke
     monkeypatch.setattr(Path, "is_file", replaced_meanwhile)
     with pytest.raises(FormatError, match=REPLACED):
         apf.read_evaluation(tmp_path / "run")
+
+
+def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    find = parquet.find_manifest
+
+    def replaced_meanwhile(folder: Path) -> Any:
+        manifest = find(folder)
+        monkeypatch.undo()
+        street().write_parquet(tmp_path / "run")
+        return manifest
+
+    monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
+    with pytest.raises(FormatError, match=REPLACED):
+        apf.read_dataset(tmp_path / "run")
+    assert apf.read_dataset(tmp_path / "run").images.height == 300
 
 
 def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:

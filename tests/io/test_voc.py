@@ -149,7 +149,7 @@ def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 BAD_SPLITS: dict[str, tuple[str, str | None, str]] = {
-    "several": (".", None, "Main: there are several image sets; say which: split= or --split, one of train, val"),
+    "several": (".", None, "Main: there are several image sets; say which: split=, one of train, val"),
     "unknown": (".", "vall", "Main: no image set 'vall'; did you mean val?"),
     "unknown, and none is near": (".", "7", "Main: no image set '7'; there are train, val"),
     "of an image set": ("ImageSets/Main/val.txt", "val", "val.txt: this is an image set already; leave out split='val'"),
@@ -329,6 +329,13 @@ def test_bad_results_are_named(files: dict[str, str | bytes], message: str, tmp_
     named = {name if "." in name else f"{name}.txt": content for name, content in files.items()}
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
         apf.read_results(written(tmp_path, named), "voc")
+
+
+def test_one_file_of_results_is_named_with_its_folder(tmp_path: Path) -> None:
+    found = written(tmp_path / "found", {"comp4_det_test_dog.txt": "a .5 1 2 3 4\n"})
+    message = f"dog.txt: this is one file of results of voc, which are folders; name the folder: {found}"
+    with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
+        apf.read_results(found / "comp4_det_test_dog.txt")
 
 
 def test_results_that_end_before_they_begin_are_named(tmp_path: Path) -> None:

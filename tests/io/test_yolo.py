@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-import builtins
 import re
+import sys
 from pathlib import Path
 from typing import Any
 
@@ -272,19 +272,12 @@ def test_an_image_file_that_is_none_is_named(tmp_path: Path) -> None:
         apf.read_dataset(folder)
 
 
-@pytest.mark.parametrize(("module", "message"), [("yaml", "PyYAML"), ("PIL", "Pillow")])
+@pytest.mark.parametrize(("module", "message"), [("yaml", "PyYAML"), ("PIL.Image", "Pillow")])
 def test_what_is_not_installed_is_named(module: str, message: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = small(tmp_path)
     (folder / "image_sizes.csv").unlink()
     picture(folder / "images" / "val" / "a.png", 9, 9)
-    true_import = builtins.__import__
-
-    def without(name: str, *args: Any, **kwargs: Any) -> Any:
-        if name == module:
-            raise ImportError(name)
-        return true_import(name, *args, **kwargs)
-
-    monkeypatch.setattr(builtins, "__import__", without)
+    monkeypatch.setitem(sys.modules, module, None)
     with pytest.raises(ParameterError, match=rf'{message}: pip install "apframe\[yolo\]"'):
         apf.read_dataset(folder, "yolo")
 
@@ -464,6 +457,11 @@ def test_a_line_without_its_keypoints_is_named(tmp_path: Path) -> None:
         apf.read_dataset(small(tmp_path, config=f"{CONFIG}kpt_shape: [2, 3]\n"))
 
 
+BOMB = (
+    "a0: &a0 [x, x, x, x, x, x, x, x, x, x]\n"
+    + "".join(f"a{n}: &a{n} [{', '.join([f'*a{n - 1}'] * 10)}]\n" for n in range(1, 10))
+    + "names: *a9\n"
+)
 CONFIGS = {
     "empty": ("", "data.yaml: is empty; names, and val, train or test are needed"),
     "no mapping": ("- names\n", "data.yaml: holds no keys; names, and val, train or test are needed"),
@@ -475,7 +473,7 @@ CONFIGS = {
     "nested names": ("names: [[a]]\n",
                      "data.yaml: names is to be a list of the names of classes, or a mapping of numbers to them"),
     "a class that is no number": ("names: {a: b}\n", "data.yaml: a class of names is 'a', not a whole number from 0"),
-    "another count": ("nc: 3\nnames: [a]\n", "data.yaml: nc is 3, and there are 1 names; correct one of them"),
+    "another count": ("nc: 3\nnames: [a]\n", "data.yaml: nc is 3, but names has 1 name; correct one of them"),
     "keypoints": ("names: [a]\nkpt_shape: [17]\n", "data.yaml: kpt_shape is to be the number of keypoints, and 2 or 3 "
                   "numbers for each, not [17]"),
     "path is a list": ("names: [a]\npath: [a]\n", "data.yaml: path is to be one value"),
@@ -483,6 +481,29 @@ CONFIGS = {
     "no split": ("names: [a]\nval:\n", "data.yaml: names no images (val, train or test)"),
     "no such list": ("names: [a]\nval: images.txt\n", "images.txt nor labels for it; correct path or val"),
     "no such folder": ("names: [a]\nval: images/other\n", "images/other nor labels for it; correct path or val"),
+    "too many classes": ("nc: 10000000000\n", "data.yaml: nc is '10000000000', and 1,000,000 is the most that is read"),
+    "a class that is too large": ("names: {99999999999999999999: a}\n",
+                                  "a class of names is '99999999999999999999', and 1,000,000 is the most that is read"),
+    "a number of 5,000 digits": (f"nc: {'1' * 5000}\n",
+                                 f"nc is '{'1' * 199} ... (5,000 characters), and 1,000,000 is the most that is read"),
+    "too many keypoints": ("names: [a]\nkpt_shape: [10000000000, 3]\n",
+                           "data.yaml: kpt_shape is '10000000000', and 1,000 is the most that is read"),
+    "names that hold themselves": ("names: &a [*a]\n",
+                                   "data.yaml: names is to be a list of the names of classes, or a mapping of numbers to them"),
+    "a mapping that holds itself": ("names: &a {0: *a}\n",
+                                    "names is to be a list of the names of classes, or a mapping of numbers to them"),
+    "a path that holds itself": ("names: [a]\nval: &a [*a]\n", "data.yaml: val is to be one value, or a list of them"),
+    "10^10 names": (BOMB, "data.yaml: names is to be a list of the names of classes, or a mapping of numbers to them"),
+    "nested 900 deep": (f"nc: 1\nx: {'[' * 900}{']' * 900}\n",
+                        "data.yaml: cannot be read as YAML (nested deeper than 20 levels, in line 2)"),
+    "nested 100,000 deep": (f"names: {'[' * 100_000}\n",
+                            "data.yaml: cannot be read as YAML (nested deeper than 20 levels, in line 1)"),
+    "5 MB": (f"names: [{'a' * 5_000_000}]\n", "data.yaml: larger than 4 MB; is it the data.yaml of a data set?"),
+    "half of a character": ('names: [a,\n"\\uD800"]\n',
+                            r"data.yaml: half of a character (\ud800 to \udfff), in line 2; correct it"),
+    "half of a character as a key": ('names: [a]\n"\\uD800": b\n',
+                                     r"data.yaml: half of a character (\ud800 to \udfff), in line 2; correct it"),
+    "no character": ('names: ["\\UFFFFFFFF"]\n', "cannot be read as YAML (Python int too large to convert to C int)"),
     "an empty folder": ("names: [a]\nval: images/none\n", "data.yaml: val: neither images nor labels in images/none"),
     "a list of missing images": ("names: [a]\nval: val.txt\n", "val.txt: names images that are not there: 'images/val/c.jpg'; "
                                  "correct the list, or add them"),

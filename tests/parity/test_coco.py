@@ -20,7 +20,9 @@ from tests.parity.strategies import Case, cases, options
 SAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
 SPACING = float(np.spacing(1))
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 def assert_parity(case: Case, **chosen: Any) -> None:

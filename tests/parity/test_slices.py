@@ -34,7 +34,9 @@ SUPPORT = ["n_images", "n_annotations", "n_detections", "n_categories"]
 KEYS, CONDITIONS = keys(), conditions()
 AT_MOST = 4  # rows of one call that are compared
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 def assert_is_reference(row: Row, metrics: Iterable[str], reference: Reference) -> None:

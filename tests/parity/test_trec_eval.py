@@ -48,9 +48,11 @@ def summary(evaluation: apf.RunEvaluation) -> dict[str, float]:
 @pytest.mark.parametrize(("version", "n_numbers"), [(9, 61 * 4 + 1), (10, 62 * 4 + 1)])
 def test_what_trec_eval_prints(version: int, n_numbers: int) -> None:
     lines = (EXAMPLE / f"expected_trec_eval_{version}.txt").read_text().splitlines()
-    known = [(as_apframe(name), query, text) for name, query, text in (line.split() for line in lines)]
-    printed = {(query, name): text for name, query, text in known if name is not None}
-    measures = list(dict.fromkeys(name for _, name in printed))
+    # the names as trec_eval prints them mean what it prints
+    known = [(name, query, text) for name, query, text in (line.split() for line in lines) if as_apframe(name)]
+    assert {name: str(apf.as_measure(name)) for name, _, _ in known} == {name: as_apframe(name) for name, _, _ in known}
+    printed = {(query, as_apframe(name)): text for name, query, text in known}
+    measures = list(dict.fromkeys(name for name, _, _ in known))
     evaluation = apf.evaluate_run(EXAMPLE / "qrels.test", EXAMPLE / "results.test", measures, trec_eval=version)
     values = per_query(evaluation) | {("all", name): value for name, value in summary(evaluation).items()}
     assert len(printed) == n_numbers
@@ -123,6 +125,7 @@ def at_level(name: str, level: int) -> str:
     return name if measure.name == "nDCG" else str(apf.Measure(measure.name, measure.cutoff, (("rel", level),)))
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(case=cases(), level=st.sampled_from([1, 1, 2]), judged_only=st.booleans(), seed=st.integers(0, 99))
 def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) -> None:
     wanted = {name for name in NAMES if name != "rbp"} | {f"{name}.{k}" for name in [*AT][:-1] for k in CUTOFFS}
@@ -151,6 +154,7 @@ def test_generated_runs(case: Case, level: int, judged_only: bool, seed: int) ->
     )
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(case=cases(), beta=st.sampled_from([0.5, 1, 2]))
 def test_set_f_with_a_weight(case: Case, beta: float) -> None:
     # trec_eval's parameter is the square of beta
@@ -203,6 +207,7 @@ BY_HAND: dict[str, tuple[str, list[int | None], list[int], float]] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @pytest.mark.parametrize(("measure", "ranked", "others", "value"), BY_HAND.values(), ids=BY_HAND)
 def test_by_hand(measure: str, ranked: list[int | None], others: list[int], value: float) -> None:
     run = {"q": {f"r{rank}": -rank for rank in range(len(ranked))}}
@@ -257,6 +262,7 @@ RULES: dict[str, Rule] = {
 }
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
 @given(case=cases())
 def test_generated_runs_by_loops(case: Case) -> None:
     highest = max(grade for found in case.qrels.values() for grade in found.values())

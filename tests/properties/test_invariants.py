@@ -25,7 +25,9 @@ from tests.parity.strategies import Case, Row, cases
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 SECTIONS = ("images", "categories", "annotations")
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 def evaluated(case: Case) -> apf.Evaluation:

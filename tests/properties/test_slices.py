@@ -30,7 +30,9 @@ SECTIONS = ("images", "categories", "annotations")
 KEYS = keys()
 keys_of_several_tables = st.lists(st.sampled_from(KEYS), min_size=1, max_size=3, unique_by=lambda key: key.column)
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 def evaluated(case: Case, **options: Any) -> apf.Evaluation:

@@ -13,7 +13,9 @@ import apframe as apf
 from tests.parity.reference import close
 from tests.protocols.generated import area_under_envelope, half_as_often, mean, sets
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 Row = dict[str, Any]
 THRESHOLDS = np.linspace(0.5, 0.95, 10).tolist()

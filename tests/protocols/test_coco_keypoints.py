@@ -15,7 +15,9 @@ from hypothesis import strategies as st
 import apframe as apf
 from tests.protocols.generated import Row, Truth, assert_equal, by_pycocotools, half_as_often, people, sets
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 @given(sets(people))

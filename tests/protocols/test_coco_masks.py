@@ -16,7 +16,9 @@ from tests.protocols.generated import Row, Truth, assert_equal, by_pycocotools, 
 SAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_dir(), reason="the sample of COCO val2014 is not beside this checkout")
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 mask_sets = sets(masks)
 seeds = st.integers(0, 2**32)
@@ -48,6 +50,16 @@ def test_masks_without_boxes_equal_reference(data: tuple[Truth, list[Row]]) -> N
     # the area of a detection is that of its mask
     truth, results = data
     assert_equal(apf.evaluate(truth, results, iou_type="segm"), by_pycocotools(truth, results, "segm"))
+
+
+def test_annotations_without_boxes_of_a_file_are_those_in_memory(tmp_path: Path) -> None:
+    truth, results = masks(np.random.default_rng(3), 8)
+    without = [{name: value for name, value in row.items() if name != "bbox"} for row in truth["annotations"]]
+    path = tmp_path / "truth.json"
+    path.write_text(json.dumps(truth | {"annotations": without}))
+    expected = by_pycocotools(truth, results, "segm")
+    for source in (path, apf.read_coco(path), apf.read_coco(path, masks=True), truth | {"annotations": without}):
+        assert_equal(apf.evaluate(source, results, iou_type="segm"), expected)
 
 
 @half_as_often

@@ -13,7 +13,9 @@ import apframe as apf
 from tests.parity.reference import close
 from tests.protocols.generated import Row, Truth, by_pycocotools, half_as_often, people, sets
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 # shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck
 SIGMAS = np.array([0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89, 0.79, 0.79]) / 10

@@ -26,7 +26,9 @@ except ImportError as error:
     pytest.skip(f"lvis-api cannot be imported: {error}", allow_module_level=True)
 
 pytestmark = [
-    pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning"),
+    pytest.mark.filterwarnings(
+        "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+    ),
     pytest.mark.filterwarnings("ignore::apframe.exceptions.UnknownCategoryWarning"),
 ]
 UNKNOWN = N_CATEGORIES + 1

@@ -14,7 +14,9 @@ from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_a
 
 optimize = pytest.importorskip("scipy.optimize", reason="the optimal assignment is SciPy's")
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 THRESHOLDS = [0.1, 0.3, 0.5, 0.75]
 

@@ -15,7 +15,9 @@ import apframe as apf
 from tests.parity.reference import close
 from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, mean, sets, tables
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 THRESHOLDS = np.linspace(0.5, 0.95, 10).tolist()
 AREAS = {

@@ -19,7 +19,9 @@ from tests.protocols.generated import BOX, Row, Truth, boxes, half_as_often, mea
 EXAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "voc-worked-example"
 PROTOCOLS = {2007: apf.VOC2007, 2012: apf.VOC2012}
 
-pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+pytestmark = pytest.mark.filterwarnings(
+    "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
+)
 
 
 def plain(rows: list[Row]) -> list[Row]:

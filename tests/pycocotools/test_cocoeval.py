@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import pickle
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -13,7 +14,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apframe.exceptions import ParameterError, RowError, UnknownCategoryWarning
-from apframe.pycocotools import COCO, COCOeval, Params
+from apframe.pycocotools import COCO, COCOeval, Params, mask
 from tests.parity.strategies import Case, cases
 from tests.protocols.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
 from tests.pycocotools.both import (
@@ -31,6 +32,7 @@ from tests.pycocotools.both import (
 )
 
 STREET = Path(__file__).parents[2] / "data" / "street"
+REAL = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
 MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
 iou_types = st.sampled_from(list(MAKERS))
 seeds = st.integers(0, 2**32)
@@ -60,6 +62,12 @@ def test_sample_from_files_equals_reference(results: str) -> None:
     assert_same_cells(ours, reference)
 
 
+@pytest.mark.skipif(not REAL.is_dir(), reason="the sample of COCO val2014 is not beside this checkout")
+@pytest.mark.parametrize("iou_type", ["bbox", "segm"])
+def test_real_data_equals_reference(iou_type: str) -> None:
+    assert_same(*both(REAL / "instances.json", str(REAL / f"detections_{iou_type}.json"), iou_type))
+
+
 @given(cases())
 def test_generated_boxes_equal_reference(case: Case) -> None:
     ours, reference = both(completed(case), case.results)
@@ -83,6 +91,75 @@ def test_masks_with_boxes_of_their_own_equal_reference(as_polygons: bool) -> Non
     assert_same(*both(truth, results, "segm"))
 
 
+def taller(encoding: Row, by: int) -> Row:
+    """Run lengths with rows below the image."""
+    pixels = mask.decode(mask.frPyObjects(encoding, *encoding["size"]) if isinstance(encoding["counts"], list) else encoding)
+    longer = mask.encode(np.asfortranarray(np.pad(pixels, ((0, by), (0, 0)))))
+    return {"size": longer["size"], "counts": longer["counts"].decode()}
+
+
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+@pytest.mark.parametrize("other", ["images", "one result", "some annotations"])
+def test_masks_of_another_size_than_their_image_equal_reference(
+    other: str, from_files: bool, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = made("segm")
+    if other == "images":  # polygons are of their size, run lengths are not
+        truth["images"] = [row | {"width": row["width"] + 7, "height": row["height"] - 3} for row in truth["images"]]
+    for row in {"images": [], "one result": results[1:2], "some annotations": truth["annotations"][::2]}[other]:
+        if isinstance(row["segmentation"], dict):
+            row["segmentation"] = taller(row["segmentation"], 2)
+    given = truth, results
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+    assert iou_type == "bbox" or any((ious == -1).any() for ious in ours.ious.values() if len(ious))
+
+
+def without(name: str, rows: list[Row], *, every: int) -> list[Row]:
+    """The rows, every second or third of them without a field."""
+    return [row if number % every else {key: row[key] for key in row if key != name} for number, row in enumerate(rows, 1)]
+
+
+SHAPES_IN_PART: dict[str, Callable[[list[Row]], list[Row]]] = {
+    "boxes alone": lambda rows: without("segmentation", rows, every=1),
+    "the first has no mask": lambda rows: without("segmentation", rows[::-1], every=len(rows))[::-1],
+    "some have no mask": lambda rows: without("segmentation", rows, every=3),
+    "some have boxes": lambda rows: without("bbox", rows[:1], every=1) + without("bbox", rows[1:], every=2),
+}
+
+
+@pytest.mark.parametrize("iou_type", ["segm", "bbox"])
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+@pytest.mark.parametrize("part", SHAPES_IN_PART.values(), ids=SHAPES_IN_PART.keys())
+def test_results_of_which_some_lack_a_shape_equal_reference(
+    part: Callable[[list[Row]], list[Row]], from_files: bool, iou_type: str, tmp_path: Path
+) -> None:
+    truth, results = made("segm")
+    given = truth, part(with_boxes(np.random.default_rng(1), results, as_polygons=False))
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), iou_type)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_results_with_neither_box_nor_mask_are_named(from_files: bool, tmp_path: Path) -> None:
+    truth, results = made("segm")
+    given = truth, without("segmentation", results, every=3)
+    with pytest.raises(RowError, match=r"results: segmentation is missing where row is 3, 6.*supply it in all rows"):
+        evaluated(OURS, *(in_files(tmp_path, *given) if from_files else given), "segm")
+
+
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_masks_of_annotations_without_boxes_equal_reference(from_files: bool, tmp_path: Path) -> None:
+    truth, results = made("segm")
+    given = truth | {"annotations": without("bbox", truth["annotations"], every=1)}, results
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given), "segm")
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
 @pytest.mark.parametrize("iou_type", list(MAKERS))
 def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
     ours, reference = both(*in_files(tmp_path, *made(iou_type)), iou_type)
@@ -91,14 +168,12 @@ def test_files_equal_reference(iou_type: str, tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("iou_type", list(MAKERS))
-def test_summary_is_of_the_tables_until_the_arrays_were_looked_at(iou_type: str, tmp_path: Path) -> None:
+def test_summary_does_without_eval_until_it_is_looked_at(iou_type: str, tmp_path: Path) -> None:
     ours = evaluated(OURS, *in_files(tmp_path, *made(iou_type)), iou_type)
-    of_tables = summary(ours)
+    before = summary(ours)
     assert "eval" not in ours.__dict__
-    _ = ours.eval
-    of_arrays = summary(ours)
-    assert of_tables[0] == of_arrays[0]
-    assert of_tables[1] == pytest.approx(of_arrays[1], rel=0, abs=1e-12)
+    assert ours.eval["counts"][-1] == len(ours.params.maxDets)
+    assert summary(ours) == before
 
 
 PARAMETERS: dict[str, Any] = {
@@ -454,13 +529,44 @@ def test_annotations_that_were_changed_are_evaluated_again() -> None:
         assert not np.array_equal(ours.eval["recall"], before)
 
 
-def test_annotation_id_0_counts_as_a_match_and_is_refused_in_cells() -> None:
+@pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
+def test_a_match_with_annotation_id_0_is_a_false_positive_as_in_reference(from_files: bool, tmp_path: Path) -> None:
     row = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}
     truth = {"images": [{"id": 1}], "categories": [{"id": 1}], "annotations": [row | {"id": 0, "area": 81, "iscrowd": 0}]}
-    ours = evaluated(OURS, truth, [row | {"score": 1.0}])
-    assert summary(ours)[1][0] == pytest.approx(1)
-    with pytest.raises(RowError, match="annotations: evalImgs cannot tell an id of 0"):
-        _ = ours.evalImgs
+    given = truth, [row | {"score": 1.0}]
+    ours, reference = both(*(in_files(tmp_path, *given) if from_files else given))
+    assert summary(ours)[1][0] == 0
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(cases(), st.data())
+def test_any_annotation_may_have_id_0(case: Case, data: st.DataObject) -> None:
+    truth = completed(case)
+    if truth["annotations"]:
+        data.draw(st.sampled_from(truth["annotations"]))["id"] = 0
+    ours, reference = both(truth, case.results)
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(cases(), st.integers(-9, 0), st.booleans())
+def test_detections_of_ids_that_are_not_above_0_leave_annotations_to_others(case: Case, first: int, looked_at: bool) -> None:
+    made = []
+    for make, evaluate in (OURS, REFERENCE):
+        with printed():
+            coco = as_coco(make, completed(case))
+            found = coco.loadRes(copy.deepcopy(case.results)).dataset if case.results else {**case.truth, "annotations": []}
+            rows = [row | {"id": number} for number, row in enumerate(found["annotations"], first)]
+            coco_eval = evaluate(coco, as_coco(make, found | {"annotations": rows}), "bbox")
+            coco_eval.evaluate()
+            _ = coco_eval.evalImgs if looked_at else None
+            coco_eval.accumulate()
+        made.append(coco_eval)
+    assert_same(*made)
+    assert_same_cells(*made)
 
 
 @half_as_often
@@ -478,7 +584,7 @@ def test_results_of_unknown_categories_are_left_out_with_a_warning(from_files: b
     truth, results = made("bbox")
     changed = [row | {"category_id": 99} if n % 3 == 0 else row for n, row in enumerate(results)]
     data = in_files(tmp_path, truth, changed) if from_files else (truth, changed)
-    with pytest.warns(UnknownCategoryWarning, match="categories that the ground truth does not have were dropped: 99"):
+    with pytest.warns(UnknownCategoryWarning, match="detections have an unknown category_id and were dropped: 99; "):
         ours = evaluated(OURS, *data)
     assert_same(ours, evaluated(REFERENCE, truth, changed))
 

@@ -66,7 +66,8 @@ def test_encode_takes_all_shapes(shape: tuple[int, ...], value: int) -> None:
 def test_runs_of_any_length_are_written_as_the_reference_writes_them() -> None:
     steps = np.random.default_rng(7).integers(0, 2 ** np.arange(1, 19).repeat(8))
     counts = [1, *steps.tolist()]
-    encoding = {"size": [1, sum(counts)], "counts": counts}
+    counts += [-sum(counts) % 8]
+    encoding = {"size": [8, sum(counts) // 8], "counts": counts}
     assert_same(mask.frPyObjects(encoding, 0, 0), reference.frPyObjects(encoding, 0, 0))
 
 
@@ -151,6 +152,15 @@ def test_runs_without_pixels_mean_nothing() -> None:
     assert mask.iou([encoding], [tidy], [0]).tolist() == [[1.0]]
 
 
+def test_masks_of_different_sizes_have_no_iou() -> None:
+    pixels = np.zeros((5, 4), dtype=np.uint8, order="F")
+    pixels[4, 3] = 1
+    given = [ENCODED, OTHER, reference.encode(pixels)], [OTHER, ENCODED], [0, 1]
+    np.testing.assert_array_equal(mask.iou(*given), reference.iou(*given))
+    assert mask.iou(*given).tolist() == [[-1, 1], [1, -1], [0, 0]]
+
+
+ZIGZAG = [float(number) for row in range(5000) for number in (1000 * (row % 2), row)]
 SHORT, OTHER = ENCODED | {"counts": b"92"}, {"size": [5, 4], "counts": b"92203"}
 BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("encode", (SQUARE.astype(float),), ParameterError, "encode: an array of float64 of shape (4, 5); give uint8 or bool"),
@@ -164,12 +174,18 @@ BAD: list[tuple[str, Any, type[Exception], str]] = [
     ("area", (ENCODED | {"counts": b"P"},), RowError, "masks: the run lengths are cut off where index is 0;"),
     ("area", (ENCODED | {"size": 4},), ParameterError, "size of run lengths is [height, width]; give two whole numbers"),
     ("area", (ENCODED | {"size": [4, 5, 1]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
+    ("area", (ENCODED | {"size": [4.5, 5]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
+    ("area", (ENCODED | {"size": ["4", "5"]},), ParameterError, "size of run lengths is [height, width]; give two whole"),
     ("toBbox", ([ENCODED, ENCODED | {"size": [-4, -5]}],), RowError, "masks: size is negative, or more than 2**30 pixels"),
+    ("decode", (ENCODED | {"size": [40_000, 40_000]},), RowError, "masks: size is negative, or more than 2**30 pixels"),
+    ("area", (ENCODED | {"size": [1, 2**20 + 1]},), RowError, "masks: size is negative, or more than 2**30 pixels, or 2**20 a"),
+    ("area", ({"size": [100, 100], "counts": b"PPPPPP8"},), RowError, "masks: the run lengths do not add up to height × width"),
+    ("frPyObjects", ([[0, 0, 1, 1, 1, 2]], 40_000, 40_000), ParameterError, "frPyObjects: an image of 40000 × 40000 pixels;"),
+    ("frPyObjects", ([ZIGZAG], 5000, 1000), RowError, "masks: the outline passes more than 2**22 columns of pixels, there and"),
     ("merge", (ENCODED,), ParameterError, "merge: a list of run lengths expected, not a dict"),
     ("merge", ([ENCODED, OTHER],), RowError, "masks: size is not that of the first mask where index is 1;"),
-    ("iou", ([ENCODED], [OTHER], [0]), RowError, "masks: size is not that of the first mask where index is 1;"),
     ("iou", ([ENCODED], [[0, 0, 1, 1]], [0]), ParameterError, "iou: run lengths on one side and boxes on the other;"),
-    ("iou", ([ENCODED], [ENCODED], []), ParameterError, "iou: pyiscrowd has 0 flags for 1 annotations; give one for each"),
+    ("iou", ([ENCODED], [ENCODED], []), ParameterError, "iou: pyiscrowd has 0 flags for 1 annotation; give one for each"),
     ("iou", ([[0, 0, 1]], [[0, 0, 1, 1]], [0]), ParameterError, "iou: boxes are lists, or rows of an array, of four"),
     ("iou", ([[0, 0, 1, np.nan]], [[0, 0, 1, 1]], [0]), RowError, "masks: a box has a number that is not finite"),
     ("frPyObjects", ([], 4, 5), ParameterError, "frPyObjects: [] is neither polygons, boxes nor run lengths"),

@@ -217,7 +217,7 @@ def test_thinned_roc_stays_near(rows: list[tuple[bool, int]], half: int) -> None
 @pytest.mark.parametrize(
     ("make", "error", "message"),
     [
-        (lambda: pr(ITEMS, n_positives=1), ParameterError, "n_positives is smaller .* in 1 of 1 groups"),
+        (lambda: pr(ITEMS, n_positives=1), ParameterError, "n_positives is smaller .* in 1 of 1 group "),
         (lambda: roc(ITEMS, n_positives=4, n_negatives=1), ParameterError, "n_negatives is smaller .*negatives there are"),
         (lambda: pr(ITEMS, "relevnt", n_positives=4), ColumnError, "no column relevnt; did you mean relevant"),
         (lambda: pr(ITEMS, by="model", n_positives=4), ColumnError, "no column model"),

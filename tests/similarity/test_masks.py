@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import json
 import re
+import tracemalloc
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +16,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from pycocotools import mask as reference
 
-from apframe.exceptions import ColumnError, RowError
+from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
+from apframe.similarity import run_lengths, runs
 from apframe.similarity.mask_columns import mask_extents, read_masks
 from apframe.similarity.mask_iou import MaskIoU
 from apframe.similarity.runs import Runs, in_blocks, intersect
@@ -323,7 +326,6 @@ TRIANGLE = "[[0, 0, 4, 0, 2, 3]]"
         ('{"size": [4], "counts": "d0"}', "no size or no counts"),
         ('{"size": [4, 5], "counts": null}', "no size or no counts"),
         ('{"size": [0, 5], "counts": ""}', "is not positive"),
-        ('{"size": [5, 4], "counts": "d0"}', "not that of the image"),
         ('{"size": [4, 5], "counts": ""}', "do not add up"),
         ('{"size": [4, 5], "counts": "c0"}', "do not add up"),
         ('{"size": [4, 5], "counts": "d"}', "cut off"),
@@ -343,6 +345,64 @@ def test_wrong_masks_are_named(mask: str | None, problem: str) -> None:
         read_masks("detections", table)
     assert "\n" not in str(caught.value)
     assert caught.value.rows == [52, 54]
+
+
+ZIGZAG = json.dumps([[number for row in range(5000) for number in (1000 * (row % 2), row)]])
+FULL = '{"size": [%d, %d], "counts": [0, %d]}'
+TOO_LARGE: dict[str, tuple[str, int, int, str]] = {
+    "pixels": (FULL % (40_000, 40_000, 40_000**2), 40_000, 40_000, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
+    "columns": (FULL % (1, 2**30, 2**30), 1, 2**30, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
+    "rows": (FULL % (2**20 + 1, 1, 2**20 + 1), 2**20 + 1, 1, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
+    "pixels of the image": (TRIANGLE, 40_000, 40_000, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
+    "columns of the image": (TRIANGLE, 1, 2**40, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
+    "zigzags": (ZIGZAG, 5000, 1000, r"the outline passes more than 2\*\*22 columns of pixels, there and back,"),
+    "many polygons": (
+        f"[{', '.join([ZIGZAG[1:-1]] * 4)}]",
+        5000,
+        500,
+        r"the outline passes more than 2\*\*22 columns of pixels",
+    ),
+    "counts of 31 bits": ('{"size": [4, 5], "counts": [0, 2147483648]}', 4, 5, "do not add up to height × width"),
+    "counts of 64 bits": ('{"size": [4, 5], "counts": [0, 9223372036854775808]}', 4, 5, "do not add up to height × width"),
+    "counts of 32 bits, packed": ('{"size": [4, 5], "counts": "dPPPPP4"}', 4, 5, "do not add up to height × width"),
+    "counts of 33 bits, packed": ('{"size": [4, 5], "counts": "dPPPPP8"}', 4, 5, "do not add up to height × width"),
+    "counts of -33 bits, packed": ('{"size": [4, 5], "counts": "dPPPPPH"}', 4, 5, "do not add up to height × width"),
+}
+
+
+@pytest.mark.parametrize(("mask", "height", "width", "problem"), TOO_LARGE.values(), ids=TOO_LARGE)
+def test_masks_beyond_the_limits_are_named(mask: str, height: int, width: int, problem: str) -> None:
+    tracemalloc.start()
+    with pytest.raises(RowError, match=rf"^annotations: .*{problem}.* where annotation_id is 12; ") as caught:
+        read_masks("annotations", frame([SQUARE, mask], [4, height], [5, width]))
+    assert "\n" not in str(caught.value)
+    assert tracemalloc.get_traced_memory()[1] < 50_000_000  # NumPy's too
+    tracemalloc.stop()
+
+
+@pytest.mark.parametrize("mask", [FULL % (8192, 8192, 8192**2), FULL % (20_000, 20_000, 20_000**2), FULL % (1, 2**20, 2**20),
+    "[[0, 0, 20000, 0, 20000, 20000, 0, 20000]]"])  # fmt: skip
+def test_large_masks_are_masks(mask: str) -> None:
+    size = json.loads(mask)["size"] if mask.startswith("{") else [20_000, 20_000]
+    assert read_masks("annotations", frame([mask], *size)).area.tolist() == [size[0] * size[1]]
+
+
+@pytest.mark.parametrize("masks", [[SQUARE] * 9, ['{"size": [4, 5], "counts": "0d0"}'] * 9, ["[[0, 0, 5, 0, 5, 4, 0, 4]]"] * 9])
+def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(runs, "MOST_RUNS", 30)
+    monkeypatch.setattr(runs, "RUNS_PER_NUMBER", 1 / 4)
+    monkeypatch.setattr(run_lengths, "in_blocks", partial(in_blocks, most=1))
+    assert len(read_masks("annotations", frame(masks[:5], 4, 5))) == 5
+    with pytest.raises(RowError, match=r"^annotations: the masks together have too many runs of pixels .* is .*19; take fewer"):
+        read_masks("annotations", frame(masks, 4, 5))
+
+
+def test_stripes_of_too_many_runs_along_rows_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    stripes = read_masks("annotations", frame([as_text(np.indices((9, 9))[1] % 2 == 1)]))
+    assert runs.transpose(stripes).area.tolist() == [36]
+    monkeypatch.setattr(runs, "MOST_RUNS", 35)
+    with pytest.raises(InputError, match=r"^a mask has 36 runs of pixels along its rows, too many for boundaries; compare by"):
+        runs.transpose(stripes)
 
 
 @pytest.mark.parametrize(("height", "width"), [(None, 5), (4, None), (0, 5), (2**16, 2**16)])
@@ -393,6 +453,19 @@ def test_masks_of_an_image_of_unknown_size_must_agree() -> None:
         MaskIoU().pair(frame([small, small], image_id=[1, 2], cell=[1, 2]), expected, 0.5)
     with pytest.raises(RowError, match=r"^annotations: size .* where annotation_id is 12; "):
         MaskIoU().pair(frame([small], image_id=[1], cell=[1]), expected.with_columns(image_id=pl.lit(1, pl.Int64)), 0.5)
+
+
+def test_masks_may_be_of_another_size_than_their_image_where_all_of_them_are() -> None:
+    masks = [as_text(np.ones((4, 5), dtype=bool))]
+    expected = frame(masks, [8], [10], image_id=[1], cell=[1], is_crowd=[False])
+    found = frame(masks, [8], [10], image_id=[1], cell=[1])
+    with pytest.warns(MaskSizeWarning) as caught:
+        assert MaskIoU().pair(found, expected, 0.5).rows() == [(0, 0, 1.0)]
+    assert [str(warning.message) for warning in caught] == [
+        f"{table}: size of the run lengths is not that of the image where {table[:-1]}_id is {row}; "
+        "masks are compared as they are; were images resized?"
+        for table, row in (("detections", 51), ("annotations", 11))
+    ]
 
 
 # real data

@@ -47,7 +47,7 @@ def test_all_there_are() -> None:
     kinds = [Similarity]
     for kind in kinds:
         kinds += kind.__subclasses__()
-    own = {kind for kind in kinds if kind.__module__.startswith("apframe.") and not isabstract(kind)}
+    own = {kind for kind in kinds if kind.__module__.startswith("apframe.similarity.") and not isabstract(kind)}
     assert own == {type(value) for value in VALUES}
     assert len({kind.name for kind in own}) == len(own)
 

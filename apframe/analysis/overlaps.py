@@ -1,0 +1,78 @@
+"""How many detections overlap annotations at all, and what is likely to be wrong if none of them matches one."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import counted
+from apframe.schema import BOX, KEYS, is_known
+from apframe.similarity.box_iou import box_iou
+
+MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
+LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
+_LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
+
+
+def spread(detections: pl.DataFrame) -> pl.DataFrame:
+    """At most 20,000 of the detections, evenly spread, and of their columns what `n_overlapping` needs."""
+    return detections.gather_every(max(1, -(-detections.height // MOST))).select(*KEYS.values(), *BOX)
+
+
+def n_overlapping(detections: pl.DataFrame, annotations: pl.DataFrame, on: Sequence[str], least: float) -> int:
+    """How many detections overlap an annotation, of the same image (and category: `on`), by an IoU of `least` or more."""
+    left = detections.lazy().select(*on, *BOX).with_row_index("place")
+    pairs = left.join(annotations.lazy().select(*on, *BOX, "is_crowd"), on=on)
+    return int(pairs.filter(box_iou() >= least).select(pl.col("place").n_unique()).collect(engine="streaming").item())
+
+
+def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, by_category: bool) -> str | None:
+    """What is likely to be wrong with detections of which none matches an annotation; None if they may just be bad ones.
+
+    There must be 10 of them or more, and nothing at all that fits: no detection on an image with annotations, or no box that
+    overlaps one by IoU .1, or, `by_category`, boxes that overlap, but never one of their own category.
+
+    >>> box = {"x": 0.0, "y": 0.0, "width": 9.0, "height": 9.0, "is_crowd": False}
+    >>> annotations = pl.DataFrame([{"annotation_id": 7, "image_id": 1, "category_id": 1} | box])
+    >>> found = pl.DataFrame([{"detection_id": k, "image_id": 1, "category_id": 1} | box | {"x": 50.0} for k in range(10)])
+    >>> print(why_nothing_matches(found, annotations, by_category=True))  # doctest: +NORMALIZE_WHITESPACE
+    none of the 10 detections on images with annotations overlaps one by IoU 0.1 or more; on image 1, for example, detection 0
+    is at [50, 0, 9, 9], annotation 7 at [0, 0, 9, 9] (x, y, width, height)
+    """
+    found, boxes = (frame.filter(pl.col("x").is_not_null()) for frame in (detections, annotations))
+    if found.height < _LEAST or boxes.is_empty():
+        return None
+    images = boxes["image_id"].unique()
+    on_annotated = found.filter(is_known(found["image_id"], images))
+    if on_annotated.is_empty():
+        return (
+            f"none of the {counted(found.height, 'detection')} is on an image with annotations; for example, there are "
+            f"detections on image {found['image_id'][0]!r}, annotations on image {boxes['image_id'][0]!r}"
+        )
+    if on_annotated.height < _LEAST:
+        return None
+    sample = spread(on_annotated)
+    n_near = n_overlapping(sample, boxes, ("image_id",), LOW)
+    if not n_near:
+        mine = on_annotated.row(0, named=True)
+        theirs = boxes.filter(pl.col("image_id") == mine["image_id"]).row(0, named=True)
+        return (
+            f"none of the {counted(sample.height, 'detection')} on images with annotations overlaps one by IoU {LOW} or more; "
+            f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine)}, annotation "
+            f"{theirs['annotation_id']!r} at {_shown(theirs)} (x, y, width, height)"
+        )
+    if by_category and n_near >= _LEAST and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
+        pairs = sample.join(boxes.select(*KEYS.values(), *BOX, "is_crowd"), on="image_id")
+        mine = pairs.filter(box_iou() >= LOW).row(0, named=True)
+        return (
+            f"{n_near:,} of {counted(sample.height, 'detection')} overlap an annotation, but never one of their own category; "
+            f"on image {mine['image_id']!r}, for example, a detection has category_id {mine['category_id']!r}, the annotation "
+            f"that it overlaps has {mine['category_id_right']!r}"
+        )
+    return None
+
+
+def _shown(box: Mapping[str, Any]) -> str:
+    return f"[{', '.join(f'{box[side]:.4g}' for side in BOX)}]"

@@ -1,0 +1,253 @@
+"""Paths as they are named: what there is at one, which are patterns, and files that Polars and DuckDB take by their names."""
+
+from __future__ import annotations
+
+import glob
+import os
+import stat
+from collections.abc import Iterator
+from contextlib import contextmanager
+from io import BytesIO
+from pathlib import Path
+from typing import Any, BinaryIO, Literal
+
+import polars as pl
+
+from apframe.exceptions import FormatError, OutputError, first_line, reason
+
+_PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` keeps
+
+
+def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
+    """What there is at a path; "device" also stands for a socket, None for nothing, also where no name can be like this.
+
+    Raises
+    ------
+    FormatError
+        a folder on the way may not be entered
+
+    >>> kind_at("."), kind_at("x" * 10_000), kind_at("a\\0b")
+    ('folder', None, None)
+    """
+    try:
+        mode = os.stat(path).st_mode  # noqa: PTH116 - as the next function: these are asked of every file of a folder
+    except PermissionError as error:
+        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
+    except (OSError, ValueError):
+        return None
+    if stat.S_ISREG(mode):
+        return "file"
+    if stat.S_ISDIR(mode):
+        return "folder"
+    return "pipe" if stat.S_ISFIFO(mode) else "device"
+
+
+def is_folder(path: str | Path) -> bool:
+    """Whether there is a folder at a path."""
+    return kind_at(path) == "folder"
+
+
+def is_file(path: str | Path) -> bool:
+    """Whether there is a file at a path inside a data set.
+
+    Raises
+    ------
+    FormatError
+        a pipe, a device or a socket is in its place: reading it might never end
+    """
+    kind = kind_at(path)
+    if kind in ("pipe", "device"):
+        what = "a pipe" if kind == "pipe" else "a device or a socket"
+        raise FormatError(f"{path}: this is {what} where a file is expected; remove it")
+    return kind == "file"
+
+
+def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
+    """The files of a folder whose names have one of these endings, in upper or lower case; sorted, none if it is no folder.
+
+    Hidden files are skipped, such as the `._name` that macOS leaves beside each file. With `deep`, files of the folders inside
+    are included; hidden folders and links to folders are skipped.
+
+    Raises
+    ------
+    FormatError
+        a folder cannot be read; a pipe, a device or a socket has such a name; a name is not UTF-8, so that it can be no id
+    """
+    found, folders = [], [folder] if is_folder(folder) else []
+    while folders:
+        here = folders.pop()
+        try:
+            with os.scandir(here) as entries:
+                for entry in entries:
+                    if entry.name.startswith("."):
+                        continue
+                    if deep and entry.is_dir(follow_symlinks=False):
+                        folders.append(_utf8(here / entry.name, entry.name))
+                    elif entry.name.lower().endswith(endings) and (entry.is_file() or not is_file(entry.path)):
+                        found.append(_utf8(here / entry.name, entry.name))  # a broken link too, whose reader says so
+        except OSError as error:
+            raise FormatError(f"{here}: the folder cannot be read ({reason(error)})") from error
+    return sorted(found)
+
+
+def is_pattern(path: str | Path) -> bool:
+    """Whether a path is a pattern of many paths: it has `*`, `?` or `[`, and nothing is called exactly like it.
+
+    >>> is_pattern("runs/*"), is_pattern("runs")
+    (True, False)
+    """
+    return glob.has_magic(str(path)) and kind_at(path) is None
+
+
+def matching(pattern: str | Path) -> list[Path]:
+    """The paths that match a pattern, sorted: `*`, `?` and `[...]` inside a name, `**` for folders at any depth.
+
+    Hidden names do not match. `**` follows links to folders, but enters no folder twice: links that lead in circles end.
+    """
+    return sorted(set(_matching(Path(pattern))))
+
+
+def _matching(pattern: Path) -> Iterator[Path]:
+    parts = pattern.parts
+    if "**" not in parts:
+        yield from map(Path, glob.glob(str(pattern)))  # noqa: PTH207 - Path.glob matches hidden names
+        return
+    place = parts.index("**")
+    rest = parts[place + 1 :]
+    while rest and rest[0] == "**":
+        rest = rest[1:]
+    for base in _matching(Path(*parts[:place])) if place else [Path()]:
+        for folder in _folders_below(base):
+            if rest:
+                yield from _matching(Path(glob.escape(str(folder)), *rest))
+            elif folder != Path():
+                yield folder
+
+
+def _folders_below(base: Path) -> Iterator[Path]:
+    """The folder and all inside, each once; by a link only if there is no other way to it."""
+    seen, folders, links = set(), [base], list[Path]()
+    while folders or links:
+        folder = folders.pop() if folders else links.pop(0)
+        try:
+            status = os.stat(folder)  # noqa: PTH116
+            with os.scandir(folder) as entries:
+                visible = sorted((each for each in entries if not each.name.startswith(".")), key=lambda each: each.name)
+        except OSError:  # a file, or a folder that cannot be read: `glob` skips these too
+            continue
+        if (status.st_dev, status.st_ino) not in seen:
+            seen.add((status.st_dev, status.st_ino))
+            yield folder
+            folders += [folder / each.name for each in visible if each.is_dir(follow_symlinks=False)]
+            links += [folder / each.name for each in visible if each.is_symlink()]
+
+
+@contextmanager
+def reading_once(source: Any) -> Iterator[None]:
+    """Keep what comes out of a pipe while this lasts, so that it can be looked at before it is read; nothing for all else."""
+    path = Path(source) if isinstance(source, (str, Path)) else None
+    if path is None or path in _PIPES or kind_at(path) != "pipe":
+        yield
+        return
+    try:
+        with opened(path) as pipe:
+            _PIPES[path] = pipe.read()
+    except OSError as error:
+        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
+    try:
+        yield
+    finally:
+        del _PIPES[path]
+
+
+def opened(path: Path) -> BinaryIO:
+    """A file to read from; a pipe is read to its end first.
+
+    Raises
+    ------
+    FormatError
+        a device or a socket, a name that no file can have
+    OSError
+        what `open` raises
+    """
+    if path in _PIPES:
+        return BytesIO(_PIPES[path])
+    kind = kind_at(path)
+    if kind == "device":
+        raise FormatError(f"{path}: this is a device or a socket; name a file")
+    try:
+        file = path.open("rb")
+    except ValueError as error:
+        raise FormatError(f"{path}: no file can be called this ({error})") from None
+    if kind != "pipe":
+        return file
+    with file:
+        return BytesIO(file.read())
+
+
+def read_parquet(path: str | Path) -> pl.DataFrame:
+    """The Parquet file of exactly this name: Polars takes a path for a pattern, an address, or key=value folders."""
+    with opened(Path(path)) as file:
+        return pl.read_parquet(file)
+
+
+def scan_parquet(path: str | Path) -> pl.LazyFrame:
+    """The same as a plan that opens the file when it is collected."""
+    return pl.scan_parquet(literal(path), glob=False, hive_partitioning=False)
+
+
+def scan_csv(source: Path | bytes, **options: Any) -> pl.LazyFrame:
+    """A plan that reads the CSV file of exactly this name, or its bytes; `options` are those of `polars.scan_csv`."""
+    return pl.scan_csv(source if isinstance(source, bytes) else literal(source), glob=False, **options)
+
+
+def literal(path: str | Path) -> Path:
+    """The whole path: no home folder, `~`, or address, `s3://`, stands at its beginning. An error if it is not UTF-8."""
+    full = Path(path).absolute()
+    return _utf8(full, str(full))
+
+
+def to_write(path: str | Path) -> Path:
+    """The whole path of what will be written, links followed.
+
+    Raises
+    ------
+    OutputError
+        a name that no file can have, links that lead in circles, or a folder on the way that may not be entered
+    """
+    try:
+        full = Path(path).resolve()
+        full.exists()
+        return full
+    except PermissionError as error:
+        raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+    except (OSError, ValueError, RuntimeError) as error:  # the last one is of the links, up to Python 3.12
+        raise OutputError(f"{path}: nothing can be written there ({first_line(error)}); name another place") from error
+
+
+def _utf8(path: Path, text: str) -> Path:
+    """The path, and an error if this text, a part of it, holds bytes that are no UTF-8."""
+    if not is_utf8(text):
+        raise FormatError(f"{path}: the name is not UTF-8 text; rename it")
+    return path
+
+
+def is_utf8(text: str) -> bool:
+    """Whether a text has only whole characters: no bytes of a file's name that are none, no halves of pairs from JSON.
+
+    >>> is_utf8("ä"), is_utf8(chr(0xD800))
+    (True, False)
+    """
+    try:
+        return text.isascii() or bool(text.encode())
+    except UnicodeEncodeError:
+        return False
+
+
+def duckdb_literal(path: str | Path) -> str:
+    """What makes DuckDB read the file of exactly this name.
+
+    >>> duckdb_literal("/runs[1]/a.json")
+    '/runs[[]1]/a.json'
+    """
+    return glob.escape(str(literal(path)))

@@ -1,0 +1,186 @@
+"""What the command prints: text from data is written out where it would steer a terminal, or where the encoding lacks it."""
+
+from __future__ import annotations
+
+import errno
+import io
+import json
+import os
+import re
+from contextlib import suppress
+from typing import Any, TextIO
+
+import polars as pl
+
+from apframe.exceptions import OutputError, reason
+
+_CONTROLS = {chr(code): repr(chr(code))[1:-1] for code in [*range(0x20), *range(0x7F, 0xA0)]}
+_NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
+_PLAIN = str.maketrans({"…": "...", "–": "-", "×": "x"})  # our own marks, where the encoding lacks them
+
+
+class ReaderGoneError(Exception):
+    """Whoever read the output has gone, as `| head` does."""
+
+
+class Terminal(io.TextIOBase):
+    r"""A stream for people: control characters and what its encoding lacks are written out, as `\x1b` or `\u4e2d`.
+
+    Lines end as usual. Nothing is written any more once the stream has failed.
+
+    Raises
+    ------
+    OutputError
+        there is no space left, or the stream cannot be written for another reason
+    ReaderGoneError
+        the reader has gone
+
+    >>> buffer = io.TextIOWrapper(io.BytesIO(), encoding="ascii")
+    >>> print("\x1b[31mcafé…", file=Terminal(buffer, "stdout"), flush=True)
+    >>> buffer.buffer.getvalue()
+    b'\\x1b[31mcaf\\xe9...\n'
+    """
+
+    def __init__(self, stream: TextIO, name: str) -> None:
+        self.stream, self.name = stream, name
+
+    @property
+    def encoding(self) -> str:  # type: ignore[override]
+        """What `input` asks for, too."""
+        return self.stream.encoding or "utf-8"
+
+    @property
+    def errors(self) -> str:  # type: ignore[override]
+        """What `input` asks for, too."""
+        return self.stream.errors or "strict"
+
+    def isatty(self) -> bool:
+        """Whether a person looks at it."""
+        return self.stream.isatty()
+
+    def fileno(self) -> int:
+        """What readline asks for."""
+        return self.stream.fileno()
+
+    def writable(self) -> bool:
+        """It is."""
+        return True
+
+    def holds(self, text: str) -> bool:
+        """Whether the encoding has all characters of a text."""
+        try:
+            text.encode(self.encoding)
+        except UnicodeEncodeError:
+            return False
+        return True
+
+    def write(self, text: str) -> int:
+        """Write a text for people."""
+        safe = _NOT_A_LINE_END.sub(lambda found: _CONTROLS[found[0]], text)
+        if not self.holds(safe):
+            safe = safe.translate(_PLAIN).encode(self.encoding, "backslashreplace").decode(self.encoding)
+        self._write(safe)
+        return len(text)
+
+    def write_json(self, text: str) -> None:
+        r"""Write JSON on a line of its own; in its texts, what cannot stand there becomes `\u00e9`, which means the same."""
+        outside = r"[\x7f-\x9f]" if self.holds(text) else r"[^\x00-\x7e]"
+        self._write(re.sub(outside, lambda found: json.dumps(found[0])[1:-1].replace("\x7f", r"\u007f"), text) + "\n")
+
+    def write_data(self, text: str) -> None:
+        """Write what a program reads, as it is; in front of a person, as any text.
+
+        Raises
+        ------
+        OutputError
+            the encoding lacks some of its characters
+        """
+        if self.isatty():
+            self.write(text)
+            return
+        try:
+            self._write(text)
+        except UnicodeEncodeError as error:
+            lacking = text[error.start : error.start + 1]
+            raise OutputError(
+                f"{self.name}: its encoding, {self.encoding}, has no {lacking!a}; set PYTHONIOENCODING=utf-8, or use --json"
+            ) from None
+
+    def flush(self) -> None:
+        """Write what waits to be written."""
+        self._write("")
+
+    def _write(self, text: str) -> None:
+        try:
+            if text:
+                self.stream.write(text)
+            else:
+                self.stream.flush()
+        except OSError as error:
+            self._give_up()
+            if error.errno in (errno.EPIPE, errno.ESHUTDOWN) or (os.name == "nt" and error.errno == errno.EINVAL):
+                raise ReaderGoneError from None
+            raise OutputError(f"{self.name}: cannot be written ({reason(error)})") from None
+
+    def _give_up(self) -> None:
+        """Let what waits to be written go nowhere: the interpreter would try it again at its end, and complain."""
+        with suppress(OSError):
+            nowhere = os.open(os.devnull, os.O_WRONLY)
+            os.dup2(nowhere, self.stream.fileno())
+            os.close(nowhere)
+
+
+def one_line(text: str) -> str:
+    r"""A text from data as a part of one line: its control characters, line ends too, written out.
+
+    >>> print(one_line("a\nb\x1b[31m"))
+    a\nb\x1b[31m
+    """
+    return text.translate({ord(control): shown for control, shown in _CONTROLS.items()})
+
+
+def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool = False) -> str:
+    r"""A table for people, whole, a row in a line: control characters in names and texts are written out.
+
+    `digits` are those of its numbers behind the point; `plain` draws it in ASCII.
+
+    >>> print(table_lines(pl.DataFrame({"name": ["a\nb"], "ap": [0.25]}), 3, plain=True))
+    +------+-------+
+    | name | ap    |
+    +==============+
+    | a\nb | 0.250 |
+    +------+-------+
+    """
+    with pl.Config(
+        tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
+        tbl_width_chars=-1, float_precision=digits, tbl_formatting="ASCII_FULL_CONDENSED" if plain else "UTF8_FULL_CONDENSED",
+    ):  # fmt: skip
+        return str(written_out(table))
+
+
+def written_out(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the control characters in its names and texts written out."""
+    columns: dict[str, pl.Series] = {}
+    for column in table:
+        name = one_line(column.name)
+        while name in columns:  # "a" and a line end may stand beside a\n
+            name += " "
+        columns[name] = column.to_frame().select(_text_written_out(pl.first(), column.dtype)).to_series()
+    return pl.DataFrame(columns)
+
+
+def _text_written_out(values: pl.Expr, dtype: Any) -> pl.Expr:
+    """The values with control characters written out, in lists and structs too, of which Polars shows no names."""
+    if isinstance(dtype, (pl.String, pl.Enum, pl.Categorical)):
+        return values.cast(pl.String).str.replace_many(_CONTROLS)
+    if isinstance(dtype, pl.Array):
+        return _text_written_out(values.arr.to_list(), pl.List(dtype.inner))
+    if isinstance(dtype, pl.List):
+        return values.list.eval(_text_written_out(pl.element(), dtype.inner))
+    if isinstance(dtype, pl.Struct):
+        numbers = [str(number) for number in range(len(dtype.fields))]  # a name might be a pattern
+        numbered = values.struct.rename_fields(numbers)
+        fields = zip(numbers, dtype.fields, strict=True)
+        parts = [_text_written_out(numbered.struct.field(number), field.dtype).alias(number) for number, field in fields]
+        return pl.when(values.is_not_null()).then(pl.struct(parts)) if parts else values
+    return values
