@@ -30,6 +30,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.io.formats import read_results as read_results
     from apframe.io.formats import write_dataset as write_dataset
     from apframe.io.formats import write_results as write_results
+    from apframe.io.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.io.trec import read_qrels as read_qrels
     from apframe.io.trec import read_run as read_run
     from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
@@ -111,6 +112,7 @@ _HOMES = {
     "apframe.evaluator": "Evaluator",
     "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.io.formats": "formats read_dataset read_results write_dataset write_results",
+    "apframe.io.parquet": "upgrade_evaluation",
     "apframe.io.trec": "read_qrels read_run",
     "apframe.protocols.activitynet": "ACTIVITYNET",
     "apframe.protocols.coco": "COCO",

@@ -9,6 +9,7 @@ import sys
 import warnings
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager, redirect_stderr, redirect_stdout, suppress
+from functools import partial
 from io import StringIO
 from pathlib import Path
 from typing import Annotated, Any, NoReturn
@@ -22,7 +23,7 @@ import apframe as apf  # whose names are imported when they are used: a command 
 from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, counted
 from apframe.interruption import unfinished
 from apframe.io.formats import FORMATS, as_format, naming_format
-from apframe.io.parquet import DETECTION, RETRIEVAL, read_manifest, refuse_foreign
+from apframe.io.parquet import DETECTION, RETRIEVAL, SCHEMA_VERSION, labels, read_manifest, refuse_foreign
 from apframe.paths import is_pattern, is_utf8
 from apframe.protocols.protocol import MATCHINGS
 from apframe.protocols.published import PUBLISHED, as_protocol
@@ -30,6 +31,12 @@ from apframe.ranking.measures import USUAL, as_measures
 from apframe.report.console import summary_lines
 from apframe.report.runs import run_lines
 from apframe.report.terminal import ReaderGoneError, Terminal, one_line, table_lines, written_out
+
+JSON_VERSION = 1
+"""Of what --json prints: a larger one when a key is renamed or removed, or means something else. Keys may be added within one.
+
+Objects have it as `json_version`. Lists have no place for it, so `apframe --version --json` says which version they are of.
+"""
 
 app = typer.Typer(
     add_completion=False, rich_markup_mode=None,
@@ -43,6 +50,8 @@ _FILES = (
     + ", ".join(name for name, each in FORMATS.items() if each.dataset_from[0] != "file" and each.results_from[0] == "file")
 )
 
+# those of paths: the library says what is wrong with one
+_argument, _option = partial(typer.Argument, readable=False), partial(typer.Option, readable=False)
 # options that several commands have
 GtFormat = Annotated[
     str | None,
@@ -55,13 +64,18 @@ Split = Annotated[
 ]
 ImageSizes = Annotated[
     Path | None,
-    typer.Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
+    _option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
 ]
 JoinByName = Annotated[
     list[str] | None,
     typer.Option(
         metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
     ),
+]
+RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option(metavar="lr=.1", help="a tag for it, by which leaderboards select; give it once for each tag"),
 ]
 
 
@@ -100,12 +114,16 @@ def _command(name: str, short_help: str) -> Callable[[Callable[..., None]], Call
 def about(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --version: those of JSON output and stored sets too")] = False,
 ) -> None:
     """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
+    if as_json and not show_version:
+        raise ParameterError("--json goes with --version here; that of a command stands after its name")
     if show_version:
         from importlib.metadata import version
 
-        print(f"apframe {version('apframe')}")
+        versions = {"apframe": version("apframe"), "json_version": JSON_VERSION, "schema_version": SCHEMA_VERSION}
+        print(json.dumps(versions) if as_json else f"apframe {versions['apframe']}")
         raise typer.Exit
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
@@ -116,9 +134,10 @@ def about(
 def evaluate_files(
     context: typer.Context,
     truth: Annotated[
-        Path | None, typer.Argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")
+        Path | None,
+        _argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format"),
     ] = None,
-    results: Annotated[Path | None, typer.Argument(metavar="DT", help="results, likewise")] = None,
+    results: Annotated[Path | None, _argument(metavar="DT", help="results, likewise")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -133,7 +152,9 @@ def evaluate_files(
     rules: Annotated[
         bool, typer.Option("--rules", help="print the rules of the protocol as well; without GT and DT these alone")
     ] = False,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    out: Annotated[Path | None, _option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    name: RunName = None,
+    tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         list[str] | None,
@@ -171,6 +192,7 @@ def evaluate_files(
         return
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
+    labelled = _labels(out, name, tag)
     if out is not None:
         refuse_foreign(out, DETECTION)
     with _progress() as say:
@@ -192,12 +214,12 @@ def evaluate_files(
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
-            evaluation.write_parquet(out)
+            evaluation.write_parquet(out, **labelled)
     if rules and not (as_json or as_csv):
         print(evaluation.protocol, end="\n\n")
     if slices is None:
         if as_json:
-            print(json.dumps(dict(summary.rows())))
+            print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
         else:
             _print_lines(summary_lines(summary, evaluation.protocol))
         return
@@ -211,8 +233,8 @@ def evaluate_files(
 
 @_command("check", short_help="Find what is wrong or suspicious in a data set and its results.")
 def check_files(
-    truth: Annotated[Path, typer.Argument(metavar="DATASET", help="ground truth, in any format")],
-    results: Annotated[Path | None, typer.Argument(metavar="[RESULTS]", help="results, in any format")] = None,
+    truth: Annotated[Path, _argument(metavar="DATASET", help="ground truth, in any format")],
+    results: Annotated[Path | None, _argument(metavar="[RESULTS]", help="results, in any format")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -249,14 +271,15 @@ def check_files(
 
 @_command("convert", short_help="Convert a data set, or results, from one format to another.")
 def convert_files(
-    source: Annotated[Path, typer.Argument(metavar="SOURCE", help="a data set; results with --results-of")],
-    target: Annotated[Path, typer.Argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
+    source: Annotated[Path, _argument(metavar="SOURCE", help="a data set; results with --results-of")],
+    target: Annotated[Path, _argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
     to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
     source_format: Annotated[
         str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, where its path does not tell")
     ] = None,
     results_of: Annotated[
-        Path | None, typer.Option(metavar="GT", help="SOURCE are results of this data set, which has their ids and names")
+        Path | None,
+        _option(metavar="GT", help="SOURCE are results of this data set, which has their ids and names"),
     ] = None,
     gt_format: GtFormat = None,
     split: Split = None,
@@ -304,8 +327,8 @@ def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a l
 
 @_command("rank", short_help="Evaluate search runs against relevance judgements.")
 def evaluate_rankings(
-    qrels: Annotated[Path, typer.Argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
-    runs: Annotated[list[Path], typer.Argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
+    qrels: Annotated[Path, _argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
+    runs: Annotated[list[Path], _argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
     measures: Annotated[
         list[str] | None,
         typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"what to measure (default: {' '.join(USUAL)})"),
@@ -317,11 +340,13 @@ def evaluate_rankings(
             "--compare", help="print a comparison of each two runs: 95 % intervals, corrected p; all columns with --json, --csv"
         ),
     ] = False,
-    queries: Annotated[Path | None, typer.Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
+    queries: Annotated[Path | None, _option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
         list[str] | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
     ] = None,
-    out: Annotated[Path | None, typer.Option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    out: Annotated[Path | None, _option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    name: RunName = None,
+    tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
     missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run does not have")] = "skip",
@@ -341,6 +366,7 @@ def evaluate_rankings(
     if by and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
+    labelled = _labels(out, name, tag)
     if out is not None:
         refuse_foreign(out, RETRIEVAL)
     with _progress() as say:
@@ -357,7 +383,7 @@ def evaluate_rankings(
         )
         if out is not None:
             say(f"writing {out}")
-            evaluation.write_parquet(out)
+            evaluation.write_parquet(out, **labelled)
     if per_query:
         columns = [name for name in evaluation.per_query.columns if name in ("run", "query_id")]
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
@@ -459,6 +485,41 @@ def _read_any(folder: str) -> Any:
     if is_pattern(folder):
         return apf.scan_runs(folder)
     return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
+
+
+@_command("upgrade", short_help="Rewrite stored evaluations of earlier versions.")
+def upgrade_evaluations(
+    folders: Annotated[list[Path], _argument(metavar="RUN...", help="folders that --out wrote")],
+) -> None:
+    """Rewrite stored evaluations that earlier versions of apframe wrote in today's version; their numbers stay.
+
+    Those of this schema version and of the two before it can be read without it.
+    """
+    for folder in folders:
+        done = "rewritten" if apf.upgrade_evaluation(folder) else "is of today's version already"
+        print(f"{folder}: {done}")
+
+
+def _labels(out: Path | None, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
+    """What `write_parquet` takes of --name and --tag; an error if nothing is written."""
+    if out is None and (name is not None or tags):
+        raise ParameterError("--name and --tag are for what is stored: say where with --out")
+    values: dict[str, Any] = {}
+    for tag in tags or ():
+        key, equals, text = tag.partition("=")
+        if not (key and equals) or key in values:
+            raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
+        values[key] = _value(text)
+    return labels(name, values)
+
+
+def _value(text: str) -> str | float | bool:
+    """A flag (true or false), a number if the text is one, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    if re.fullmatch(r"[-+]?[0-9]+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
 
 
 def _words(texts: Sequence[str] | None) -> list[str]:

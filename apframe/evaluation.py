@@ -20,7 +20,16 @@ from apframe.counting import ignored_annotations
 from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
 from apframe.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
 from apframe.io.formats import naming_format, read_dataset, read_raw_results
-from apframe.io.parquet import DETECTION, content_hash, read_manifest, read_table, refuse_changed, scan_table, write_tables
+from apframe.io.parquet import (
+    DETECTION,
+    input_hash,
+    labels,
+    read_manifest,
+    read_table,
+    refuse_changed,
+    scan_table,
+    write_tables,
+)
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
@@ -38,6 +47,7 @@ if TYPE_CHECKING:
 
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
+NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 
 
 def evaluate(
@@ -531,7 +541,7 @@ class Evaluation:
         in_parts["thresholds"] = (pipeline.thresholds(pipeline.matches(*at)) for at in grid)
         sql.write_database(path, {**self._tables(), **in_parts})
 
-    def write_parquet(self, folder: str | Path) -> None:
+    def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
         The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
@@ -539,21 +549,34 @@ class Evaluation:
         and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
         tables), by which versions and when.
 
+        Parameters
+        ----------
+        folder
+            the place, the name of which is that of the run in `scan_runs`
+        name
+            another name, as people know the run
+        tags
+            texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
+            `RunSets.leaderboard`, which selects runs by them
+
         Raises
         ------
         OutputError
             the folder holds something else, or cannot be written
+        ParameterError
+            a name or tags that cannot be stored
         """
+        labelled = labels(name, tags)
         results = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
         inputs = {name: table.collect() for name, table in self._input_tables().items()}
         manifest = {
             "kind": DETECTION,
             "protocol": self.protocol.as_dict(),
-            "inputs": {name: content_hash(_canonical_part(name, table)) for name, table in inputs.items()},
+            "inputs": {table: input_hash(table, frame) for table, frame in inputs.items()},
             "category_ids": self._inputs.category_ids.to_list(),
             "json_columns": sorted(self.dataset.json_columns),
             "conditions": list(self.conditions),
-        }
+        } | labelled
         write_tables(folder, inputs | results, manifest)
 
     def _input_tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
@@ -617,24 +640,30 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
 
     Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
-    again; everything else, slices too, is computed from the tables.
+    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
+    one is written to the folder, tables that were not read before are a FormatError.
 
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
     """
-    manifest = read_manifest(folder, DETECTION, ["protocol", "inputs", "category_ids", "json_columns", "conditions"])
+    return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
+
+
+def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
+    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    set_id = manifest.get("set_id")
     try:
         protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
-    stored = {name: scan_table(folder, name) for name in manifest["tables"]}
+    stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
     _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
 
     def read_inputs() -> Inputs:
         images, categories, annotations, detections = (
-            read_table(folder, name) for name in ("images", "categories", "annotations", "detections")
+            read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
         )
         dataset = Dataset(images, categories, annotations)
         dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
@@ -657,8 +686,3 @@ def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], 
     refuse_changed(
         folder, tables, {name: result_schema(name, ids, areas) for name in ("pairs", "assignments", "metrics", "summary")}
     )
-
-
-def _canonical_part(name: str, table: pl.DataFrame) -> pl.DataFrame:
-    """Without attributes, which no number depends on."""
-    return table.select(column.name for column in TABLES[name] if column.name in table.columns)

@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 import sys
 import warnings
 from collections.abc import Iterable, Sequence
 from importlib import import_module
 from typing import Any
+
+_LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
 class ApframeError(Exception):
@@ -215,6 +219,34 @@ def first_line(error: BaseException) -> str:
     'no'
     """
     return str(error).strip().split("\n")[0]
+
+
+def reason(error: BaseException) -> str:
+    """What the operating system says is wrong, in words, or else the first line of an error.
+
+    Polars, DuckDB and Arrow wrap errors of the operating system in their own, which may name a damaged file where only the
+    disk is full. The number of the error, or its words, are in their text.
+
+    >>> reason(OSError(28, None))
+    'no space left on device'
+    >>> reason(ValueError("parquet: File out of specification: No space left on device (os error 28)"))
+    'no space left on device'
+    >>> reason(ValueError("no such thing\\nat all"))
+    'no such thing'
+    """
+    if isinstance(error, OSError) and error.errno:
+        return _in_words(error.errno)
+    text = str(error)
+    number = re.search(r"\(os error (\d+)\)", text) if os.name == "posix" else None
+    if number is not None:
+        return _in_words(int(number[1]))
+    told = (_in_words(each) for each in _LIKELY if os.strerror(each).lower() in text.lower())
+    return next(told, first_line(error))
+
+
+def _in_words(number: int) -> str:
+    words = os.strerror(number)
+    return words[:1].lower() + words[1:]
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:

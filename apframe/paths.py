@@ -13,7 +13,7 @@ from typing import Any, BinaryIO, Literal
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, first_line
+from apframe.exceptions import FormatError, OutputError, first_line, reason
 
 _PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` keeps
 
@@ -21,11 +21,18 @@ _PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` kee
 def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
     """What there is at a path; "device" also stands for a socket, None for nothing, also where no name can be like this.
 
+    Raises
+    ------
+    FormatError
+        a folder on the way may not be entered
+
     >>> kind_at("."), kind_at("x" * 10_000), kind_at("a\\0b")
     ('folder', None, None)
     """
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as the next function: these are asked of every file of a folder
+    except PermissionError as error:
+        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
     except (OSError, ValueError):
         return None
     if stat.S_ISREG(mode):
@@ -79,7 +86,7 @@ def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
                     elif entry.name.lower().endswith(endings) and (entry.is_file() or not is_file(entry.path)):
                         found.append(_utf8(here / entry.name, entry.name))  # a broken link too, whose reader says so
         except OSError as error:
-            raise FormatError(f"{here}: the folder cannot be read ({error.strerror})") from error
+            raise FormatError(f"{here}: the folder cannot be read ({reason(error)})") from error
     return sorted(found)
 
 
@@ -146,7 +153,7 @@ def reading_once(source: Any) -> Iterator[None]:
         with opened(path) as pipe:
             _PIPES[path] = pipe.read()
     except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({error.strerror})") from error
+        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
     try:
         yield
     finally:
@@ -214,10 +221,14 @@ def to_write(path: str | Path) -> Path:
     Raises
     ------
     OutputError
-        a name that no file can have, or links that lead in circles
+        a name that no file can have, links that lead in circles, or a folder on the way that may not be entered
     """
     try:
-        return Path(path).resolve()
+        full = Path(path).resolve()
+        full.exists()
+        return full
+    except PermissionError as error:
+        raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
     except (OSError, ValueError, RuntimeError) as error:  # the last one is of the links, up to Python 3.12
         raise OutputError(f"{path}: nothing can be written there ({first_line(error)}); name another place") from error
 

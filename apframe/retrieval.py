@@ -22,7 +22,7 @@ from apframe.exceptions import (
     listed,
     warn,
 )
-from apframe.io.parquet import RETRIEVAL, read_manifest, read_table, refuse_changed, write_tables
+from apframe.io.parquet import RETRIEVAL, labels, read_manifest, read_table, refuse_changed, write_tables
 from apframe.io.trec import canonical_run, read_qrels, read_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.ranking.measures import USUAL, Measure, as_measures, measure_queries
@@ -267,19 +267,23 @@ class RunEvaluation:
     def _lazy_tables(self) -> dict[str, pl.LazyFrame]:
         return {name: table.lazy() for name, table in self._tables().items()}
 
-    def write_parquet(self, folder: str | Path) -> None:
+    def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
+
+        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are kept in the manifest.
 
         Raises
         ------
         OutputError
             the folder holds something else, or cannot be written
+        ParameterError
+            a name or tags that cannot be stored
         """
         manifest = {
             "kind": RETRIEVAL,
             "measures": [str(measure) for measure in self.measures],
             "options": dict(self.options),
-        }
+        } | labels(name, tags)
         write_tables(folder, self._tables(), manifest)
 
     def _tables(self) -> dict[str, pl.DataFrame]:
@@ -309,10 +313,10 @@ def read_run_evaluation(folder: str | Path) -> RunEvaluation:
     Raises
     ------
     FormatError
-        not such a folder, of another schema version, or incomplete
+        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
     """
     manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
-    read = {name: read_table(folder, name) for name in manifest["tables"]}
+    read = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
     _refuse_changed_tables(folder, {name: table.schema for name, table in read.items()})
     rows = read["runs"]
     runs: dict[str | None, pl.DataFrame] = {None: rows}

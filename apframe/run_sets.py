@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import json
 import os
 import warnings
 from collections import Counter
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from functools import cached_property
@@ -18,7 +19,7 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe import sql
-from apframe.evaluation import Evaluation, read_evaluation
+from apframe.evaluation import NEEDED, Evaluation, stored_evaluation
 from apframe.exceptions import (
     ColumnError,
     FormatError,
@@ -28,9 +29,11 @@ from apframe.exceptions import (
     did_you_mean,
     first_line,
     listed,
+    reason,
 )
-from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, read_manifest, scan_table
-from apframe.paths import is_folder, is_pattern, matching
+from apframe.io.files import finish_replacing_in
+from apframe.io.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
+from apframe.paths import is_file, is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
 
 if TYPE_CHECKING:
@@ -38,7 +41,7 @@ if TYPE_CHECKING:
 
     from apframe.evaluation import SliceKey
 
-_NEEDED = (*GROUND_TRUTH, "detections", "summary")
+_TABLES = (*GROUND_TRUTH, "detections", "summary")
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -58,7 +61,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     Raises
     ------
     FormatError
-        nothing matches, or a folder is no evaluation, lacks files, or is of another schema version
+        nothing matches, or a folder is no evaluation, lacks files, or is of a schema version that is not read
     ParameterError
         no folder is named, or one twice
 
@@ -88,7 +91,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
         if is_pattern and read_manifest(path)["kind"] == RETRIEVAL:
             left_out.append(str(path))
         else:
-            kept[path] = read_manifest(path, DETECTION, ["created", "versions", "protocol", "category_ids", "inputs"])
+            kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
     if not kept:
         raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
     if left_out:
@@ -117,13 +120,17 @@ class _Run:
     data: str
     heights: dict[str, int]
     version: str
+    label: str | None
+    tags: dict[str, Any]
+    manifest: Mapping[str, Any]
 
     @classmethod
     def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> _Run:
-        lacking = [table for table in _NEEDED if table not in manifest["tables"]]
+        lacking = [table for table in _TABLES if table not in manifest["tables"]]
         if lacking:
             raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
         try:
+            labelled = labels(manifest.get("name"), manifest.get("tags"))
             hashes = "".join(manifest["inputs"][table] for table in GROUND_TRUTH)
             return cls(
                 name=name,
@@ -137,6 +144,9 @@ class _Run:
                 data=hashlib.sha256(hashes.encode()).hexdigest(),
                 heights={table: int(height) for table, height in manifest["tables"].items()},
                 version=str(manifest["versions"]["apframe"]),
+                label=labelled.get("name"),
+                tags=labelled.get("tags", {}),
+                manifest=manifest,
             )
         except (TypeError, KeyError, ValueError, OverflowError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
@@ -152,26 +162,31 @@ class RunSets:
     ----------
     runs
         one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
-        (equal where the ground truth is), apframe (the version that wrote it)
+        (equal where the ground truth is), apframe (the version that wrote it), name (null without one), and a column for each
+        tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column
     """
 
     def __init__(self, runs: Sequence[_Run]) -> None:
         self._runs = {run.name: run for run in runs}
-        self.runs = pl.DataFrame(
+        overview = pl.DataFrame(
             [
                 (
                     run.name, str(run.folder), run.created, run.protocol_name, run.heights["images"],
-                    run.heights["annotations"], run.heights["detections"], run.data[:12], run.version,
+                    run.heights["annotations"], run.heights["detections"], run.data[:12], run.version, run.label,
                 )
                 for run in runs
             ],
             schema={
                 "run": pl.String, "folder": pl.String, "created": pl.Datetime("us", "UTC"), "protocol": pl.String,
                 "n_images": pl.Int64, "n_annotations": pl.Int64, "n_detections": pl.Int64, "data": pl.String,
-                "apframe": pl.String,
+                "apframe": pl.String, "name": pl.String,
             },
             orient="row",
         )  # fmt: skip
+        self.runs = overview
+        for tag in dict.fromkeys(tag for run in runs for tag in run.tags):
+            self.runs = self.runs.hstack([_tag_column(tag, self.runs.columns, [run.tags.get(tag) for run in runs])])
+        self._labels = ["run", *(["name"] if overview["name"].count() else []), *self.runs.columns[overview.width :]]
 
     @cached_property
     def tables(self) -> Mapping[str, pl.LazyFrame]:
@@ -195,23 +210,40 @@ class RunSets:
         try:
             return self.tables["summary"].select("run", "metric", "value").collect()
         except (OSError, pl.exceptions.PolarsError) as error:
-            what = first_line(error)
+            what = reason(error)
             raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
 
-    def leaderboard(self, sort_by: str = "AP") -> pl.DataFrame:
-        """One row for each run: `run` and a column for each metric of the summary, the best run first.
+    def leaderboard(self, sort_by: str = "AP", *, where: str | None = None) -> pl.DataFrame:
+        """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
 
         A metric that a run does not have is null. Runs that are equal in `sort_by` stay in the order of `runs`, those without
-        it come last.
+        it come last. `name` is there if any run has one. A tag with the name of a metric is called `tags.{tag}`.
+
+        Parameters
+        ----------
+        sort_by
+            a metric
+        where
+            only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1"
 
         Raises
         ------
         ParameterError
             there is no such metric
+        QueryError
+            DuckDB does not take the condition
         """
         table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
-        if sort_by not in table.columns[1:]:
-            raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), table.columns[1:])}")
+        metrics = table.columns[1:]
+        if sort_by not in metrics:
+            raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), metrics)}")
+        labelled = self.runs.select(pl.col(name).alias(_free(name, metrics)) for name in self._labels)
+        table = labelled.join(table, on="run", how="inner", maintain_order="left")
+        if where is not None:
+            if not isinstance(where, str):
+                raise ParameterError(f"where is a condition in SQL, not {where!r}")
+            kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
+            table = table.join(kept, on="run", how="semi", maintain_order="left")
         return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
@@ -263,7 +295,7 @@ class RunSets:
         """
         if run not in self._runs:
             raise ParameterError(f"no run {run!r}{did_you_mean(str(run), list(self._runs))}")
-        return read_evaluation(self._runs[run].path)
+        return stored_evaluation(self._runs[run].path, self._runs[run].manifest)
 
     def __len__(self) -> int:
         return len(self._runs)
@@ -274,9 +306,36 @@ class RunSets:
     def _repr_html_(self) -> str:
         table = self.leaderboard(self.summary["metric"][0])
         head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-        cells = [[run, *("–" if value is None else f"{value:.3f}" for value in values)] for run, *values in table.iter_rows()]
+        cells = [["–" if value is None else _shown(value) for value in row] for row in table.iter_rows()]
         body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
         return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name for a column beside others, one of which may have the same.
+
+    >>> _free("lr", ["run"]), _free("run", ["run"])
+    ('lr', 'tags.run')
+    """
+    while name in taken:
+        name = f"tags.{name}"
+    return name
+
+
+def _tag_column(tag: str, taken: Sequence[str], values: Sequence[Any]) -> pl.Series:
+    """One tag of all runs, null where a run does not have it: numbers, flags, or text where they are of several kinds."""
+    name = _free(tag, taken)
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if len(kinds) == 1:
+        return pl.Series(name, values)
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, texts, dtype=pl.String)
 
 
 class _Tables(Mapping[str, pl.LazyFrame]):
@@ -303,7 +362,11 @@ class _Tables(Mapping[str, pl.LazyFrame]):
         return f"tables: {', '.join(self._names)}"
 
     def _concatenated(self, name: str) -> pl.LazyFrame:
-        parts = {run.name: scan_table(run.path, name) for run in self._runs.values() if name in run.heights}
+        parts = {
+            run.name: scan_table(run.path, name, run.manifest.get("set_id"))
+            for run in self._runs.values()
+            if name in run.heights
+        }
         _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
         named = [
             table.with_columns(cs.enum().cast(pl.String))
@@ -349,10 +412,12 @@ def _paths(folders: Any) -> tuple[list[Path], bool]:
 
 def _matching(pattern: str) -> list[Path]:
     """The folders that a pattern matches, without those that only lead to others of them."""
+    for folder in {Path(pattern).parent, *matching(Path(pattern).parent), *(matching(pattern) if "**" in pattern else [])}:
+        finish_replacing_in(folder)
     found = matching(pattern)
     folders = [path for path in found if is_folder(path)]
     above = {parent for path in folders for parent in path.parents}
-    runs = [path for path in folders if path not in above or (path / MANIFEST).exists()]
+    runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
     if not runs:
         what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
         raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")

@@ -22,6 +22,7 @@ from apframe.exceptions import (
     counted,
     first_line,
     listed,
+    reason,
 )
 from apframe.paths import read_parquet
 
@@ -535,7 +536,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         try:
             return read_parquet(source)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{table}: cannot read {source} as Parquet: {first_line(error)}") from error
+            raise FormatError(f"{table}: cannot read {source} as Parquet: {reason(error)}") from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)

@@ -26,9 +26,9 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line
+from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line, reason
 from apframe.interruption import beside, unfinished
-from apframe.io.files import folder_beside
+from apframe.io.files import replacing, writing
 from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
 from apframe.ranking.definitions import (
     Coco101,
@@ -243,6 +243,8 @@ def answer(connection: duckdb.DuckDBPyConnection, sql: str, parameters: Mapping[
         with DuckDB's own message in one line, and the names of the tables
     ParameterError
         the query is no text
+    FormatError
+        a stored table cannot be read, or another evaluation has been written in its place
     KeyboardInterrupt
         Ctrl-C
 
@@ -287,6 +289,9 @@ def _answer(
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
         _refuse_interrupted(error)
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
+        unread = re.search(r"\bFormatError: (.*)", message)
+        if unread is not None:  # from reading a stored table, on its way through DuckDB
+            raise FormatError(unread[1]) from None
         message += _hint(message, sql)
         try:
             names = ", ".join(columns_of_tables(connection))
@@ -370,20 +375,21 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
     path = to_write(path)
     refuse_foreign_file(path)
     renamed: dict[str, dict[str, str]] = {}
-    try:
-        with folder_beside(path) as work:
-            with duckdb.connect(work / path.name) as connection:
+    with replacing(path) as part:
+        try:
+            with duckdb.connect(part) as connection:
                 connection.execute(_macro())
                 for name, table in tables.items():
                     if isinstance(table, pl.LazyFrame) and (names := sql_names(table.collect_schema().names())):
                         renamed[name], table = names, table.rename(names)
                     _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
                 connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
-            (work / path.name).replace(path)
-            path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
-    except (OSError, duckdb.Error, pl.exceptions.PolarsError) as error:
-        message = " ".join(str(getattr(error, "strerror", None) or error).split())
-        raise OutputError(f"{path}: cannot be written ({message})") from error
+                connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
+            refuse_foreign_file(path)  # that came there since
+        except duckdb.Error as error:
+            raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+    with writing(path):
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
     _warn_of_renamed(renamed)
 
 
@@ -409,10 +415,9 @@ def refuse_foreign_file(path: str | Path) -> None:
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # it has no such table, or one with other columns
     except duckdb.Error as error:
-        message = first_line(error)
-        raise OutputError(f"{path}: is open elsewhere, or damaged ({message}); close it, or {remedy}") from None
+        raise OutputError(f"{path}: is open elsewhere, or damaged ({reason(error)}); close it, or {remedy}") from None
     except OSError as error:
-        raise OutputError(f"{path}: cannot be read ({error.strerror}); {remedy}") from None
+        raise OutputError(f"{path}: cannot be read ({reason(error)}); {remedy}") from None
     raise OutputError(f"{path}: is there already and is not a database that apframe wrote; {remedy}")
 
 

@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import io
 import json
+import re
 import subprocess
 import sys
 from pathlib import Path
@@ -67,7 +68,7 @@ def test_eval_prints_twelve_lines_and_nothing_on_stderr() -> None:
 def test_warning_goes_to_stderr_and_json_to_stdout(tmp_path: Path) -> None:
     done = process("eval", *files(tmp_path, results=[*FOUND, FOUND[0] | {"category_id": 9}]), "--json")
     assert done.returncode == 0
-    assert list(json.loads(done.stdout)) == METRICS
+    assert list(json.loads(done.stdout)) == [*METRICS, "json_version"]
     assert json.loads(done.stdout)["APl"] is None
     assert done.stderr.startswith("warning: 1 of 2 detections has an unknown category_id") and done.stderr.count("\n") == 1
 
@@ -102,7 +103,7 @@ def test_reader_that_goes_away_is_no_error(run: Path) -> None:
 def test_json(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
     code, out, err = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json")
     assert (code, err) == (0, "")
-    assert json.loads(out) == dict(apf.evaluate(TRUTH, RESULTS).summary.rows())
+    assert json.loads(out) == {**dict(apf.evaluate(TRUTH, RESULTS).summary.rows()), "json_version": 1}
 
 
 def test_out_and_sql(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
@@ -152,7 +153,7 @@ def test_options(
 ) -> None:
     code, out, _ = command(capsys, monkeypatch, "eval", TRUTH, RESULTS, "--json", *arguments)
     expected = apf.evaluate(TRUTH, RESULTS, **options)  # type: ignore[arg-type]
-    assert (code, json.loads(out)) == (0, dict(expected.summary.rows()))
+    assert (code, json.loads(out)) == (0, {**dict(expected.summary.rows()), "json_version": 1})
     assert not expected.summary.equals(apf.evaluate(TRUTH, RESULTS).summary)
 
 
@@ -304,10 +305,37 @@ def test_rows_of_json_hold_dates_and_nulls(
     assert (row["nothing"], row["day"], row["list"]) == (None, "2020-01-02", [1, 2])
 
 
+def test_versions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    code, out, err = command(capsys, monkeypatch, "--version")
+    assert (code, err) == (0, "") and re.fullmatch(r"apframe [0-9.]+\n", out)
+    code, versions, err = command(capsys, monkeypatch, "--version", "--json")
+    assert (code, json.loads(versions), err) == (0, {"apframe": out.split()[1], "json_version": 1, "schema_version": 4}, "")
+    code, out, err = command(capsys, monkeypatch, "--json")
+    assert (code, out) == (2, "") and "--json goes with --version here" in err
+
+
+def test_names_and_tags_of_what_is_stored(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    folder = str(tmp_path / "a")
+    tags = ["--tag", "lr=.1", "--tag", "epoch=7", "--tag", "amp=true", "--tag", "note=a=b", "--tag", "seed=-1e3"]
+    code, _, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--out", folder, "--name", "best", *tags)
+    assert (code, err) == (0, "")
+    table = apf.scan_runs(folder).leaderboard(where="epoch = 7 AND amp")
+    assert table.rows(named=True)[0].items() >= {
+        "name": "best", "lr": 0.1, "epoch": 7, "amp": True, "note": "a=b", "seed": -1000.0,
+    }.items()  # fmt: skip
+    for wrong in (["--tag", "lr"], ["--tag", "=1"], ["--tag", "a=1", "--tag", "a=2"], ["--name", ""]):
+        code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--out", folder, *wrong)
+        assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name is a text" in err)
+    code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--tag", "a=1")
+    assert (code, out, err) == (2, "", "error: --name and --tag are for what is stored: say where with --out\n")
+
+
 HELP = {
-    (): ["eval", "sql", "--help"],
+    (): ["eval", "sql", "upgrade", "--help"],
     ("eval",): ["GT", "DT", "--out", "--json", "--max-detections", "--iou-thresholds", "--categories", "--agnostic",
-                "--drop-unknown-images"],
+                "--drop-unknown-images", "--name", "--tag"],
     ("sql",): ["DIR", "QUERY", "--json", "--csv"],
 }  # fmt: skip
 

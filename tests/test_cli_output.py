@@ -87,7 +87,7 @@ def test_no_space_for_the_output(arguments: list[str]) -> None:
     process = [sys.executable, "-m", "apframe", *arguments]
     with FULL.open("w") as full:
         done = subprocess.run(process, stdout=full, stderr=subprocess.PIPE, text=True, check=False)
-        assert (done.returncode, done.stderr) == (1, "error: stdout: cannot be written (No space left on device)\n")
+        assert (done.returncode, done.stderr) == (1, "error: stdout: cannot be written (no space left on device)\n")
 
 
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")

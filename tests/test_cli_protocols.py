@@ -52,8 +52,10 @@ def test_every_protocol(name: str, run: Command) -> None:
     assert out == f"{evaluation}\n"
     code, out, err = run.evaluate_tiny(name, "--json")
     assert (code, err) == (0, "")
-    assert json.loads(out) == dict(evaluation.summary.rows())
-    assert " ".join(json.loads(out)) == HEADLINES[evaluation.protocol.name, evaluation.protocol.iou_type]
+    values = json.loads(out)
+    assert values.pop("json_version") == 1
+    assert values == dict(evaluation.summary.rows())
+    assert " ".join(values) == HEADLINES[evaluation.protocol.name, evaluation.protocol.iou_type]
 
 
 @pytest.mark.parametrize(
@@ -112,7 +114,7 @@ def test_rules(run: Command) -> None:
         code, out, err = run.evaluate_tiny(name, "--rules")
         assert (code, out, err) == (0, f"{evaluation.protocol}\n\n{evaluation}\n", "")
         code, out, err = run.evaluate_tiny(name, "--rules", "--json")
-        assert (code, json.loads(out), err) == (0, dict(evaluation.summary.rows()), "")
+        assert (code, json.loads(out), err) == (0, {**dict(evaluation.summary.rows()), "json_version": 1}, "")
     code, out, err = run.evaluate_tiny("coco", "--rules", "--max-detections", "7")
     assert "departs     from COCO as published in max_detections" in out.splitlines()
     assert out.splitlines()[-1] == " not COCO as published: other max_detections"

@@ -117,3 +117,9 @@ def test_errors_are_one_line(arguments: list[str], code: int, message: str) -> N
     assert (done.returncode, done.stdout) == (code, "")
     assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
     assert message in done.stderr
+
+
+def test_names_and_tags_of_search_runs(tmp_path: Path) -> None:
+    assert rank(QRELS, DENSE, "-m", "AP", "--out", str(tmp_path / "a"), "--name", "dense", "--tag", "k1=.9").returncode == 0
+    manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert (manifest["name"], manifest["tags"]) == ("dense", {"k1": 0.9})

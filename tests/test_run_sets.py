@@ -86,6 +86,7 @@ def test_runs_are_one_table(written: Path) -> None:
             "n_annotations": [pl.read_parquet(written / "model_a" / "annotations.parquet").height] * 2,
             "n_detections": [pl.read_parquet(written / name / "detections.parquet").height for name in ("model_a", "model_b")],
             "apframe": [json.loads((written / "model_a" / "manifest.json").read_text())["versions"]["apframe"]] * 2,
+            "name": pl.Series([None, None], dtype=pl.String),
         }
     )
     assert_frame_equal(sets.runs.drop("created", "data"), expected)
@@ -345,17 +346,26 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
         r"pairs\.parquet, metrics\.parquet is missing; evaluate again$",
     ),
     "manifest gone": (lambda at: (at / "manifest.json").unlink(), "not an apframe evaluation"),
-    "earlier version": (lambda at: edit_manifest(at, schema_version=2), "written with schema version 2, this apframe reads 4"),
+    "earlier version": (
+        lambda at: edit_manifest(at, schema_version=1),
+        "written with schema version 1, this apframe reads 2 to 4",
+    ),
     "no hashes": (
         lambda at: edit_manifest(at, inputs={}),
         r"manifest\.json is damaged \(KeyError: 'images'\); evaluate again$",
     ),
-    "inputs a list": (lambda at: edit_manifest(at, inputs=[]), r"manifest\.json is damaged \(TypeError"),
-    "hash a number": (lambda at: edit_manifest(at, inputs=dict.fromkeys(TABLES, 1)), r"manifest\.json is damaged \(TypeError"),
+    "inputs a list": (lambda at: edit_manifest(at, inputs=[]), r"manifest\.json is damaged, inputs is not an object of texts"),
+    "hash a number": (
+        lambda at: edit_manifest(at, inputs=dict.fromkeys(TABLES, 1)),
+        r"manifest\.json is damaged, inputs is not an object of texts",
+    ),
     "no date": (lambda at: edit_manifest(at, created="yesterday"), r"manifest\.json is damaged \(ValueError"),
     "no protocol": (lambda at: edit_manifest(at, protocol=None), r"manifest\.json is damaged \(TypeError"),
     "no name": (lambda at: edit_manifest(at, protocol={}), r"manifest\.json is damaged \(KeyError: 'name'\)"),
-    "no height": (lambda at: edit_manifest(at, tables=dict.fromkeys(TABLES)), r"manifest\.json is damaged \(TypeError"),
+    "no height": (
+        lambda at: edit_manifest(at, tables=dict.fromkeys(TABLES)),
+        r"manifest\.json is damaged, tables is not an object of names and numbers of rows",
+    ),
     "no tables": (lambda at: edit_manifest(at, tables={}), r"manifest\.json has no table images, .*, summary; evaluate again$"),
 }
 
@@ -429,3 +439,27 @@ def test_runs_of_one_data_and_protocol_give_no_warning(tmp_path: Path) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("error")
         assert len(scan_runs(tmp_path / "*")) == 2
+
+
+def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> None:
+    write(tmp_path / "a", 8), write(tmp_path / "b", 8)
+    runs = scan_runs([tmp_path / "a", tmp_path / "b"])
+    plan = runs.tables["detections"]
+    write(tmp_path / "b", 6)
+    for ask in (lambda: runs.summary, lambda: runs.evaluation("b"), lambda: runs.sql("FROM detections"), plan.collect):
+        with pytest.raises(
+            FormatError, match=r"b: another evaluation was written there while this one was being read; read it"
+        ):
+            ask()
+    assert runs.evaluation("a").detections["width"].to_list() == [8]
+
+
+@pytest.mark.parametrize("pattern", ["runs/*", "runs/a*", "*/a", "**"])
+def test_a_pattern_matches_a_run_whose_writer_was_killed_in_its_swap(
+    pattern: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    write(tmp_path / "runs" / "b"), write(tmp_path / "runs" / "ab")
+    left = tmp_path / "runs" / ".a.0123abcd.part"
+    write(left / "new" / "a"), write(left / "earlier")
+    assert "a" in scan_runs(pattern).runs["run"].to_list()

@@ -529,7 +529,7 @@ def test_failure_of_the_last_step_leaves_what_was_there(tmp_path: Path, monkeypa
 
     with monkeypatch.context() as patched:
         patched.setattr(Path, "replace", refuse)
-        with pytest.raises(OutputError, match=r"run\.duckdb: cannot be written \(Permission denied\)"):
+        with pytest.raises(OutputError, match=r"run\.duckdb: cannot be written \(permission denied\)"):
             sql.write_database(path, {"new": PART.lazy()})
     with duckdb.connect(path, read_only=True) as connection:
         assert sql.columns_of_tables(connection).keys() == {"old", "apframe"}

@@ -13,6 +13,7 @@ from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_er
 from apframe.exceptions import ColumnError, RowError
 from apframe.io.coco import Coco, read_result_columns, tables_of_json
 from apframe.io.documents import read_json
+from apframe.io.files import reading_from
 from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
@@ -83,7 +84,7 @@ def read_found(
 def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding], Heights]:
     if isinstance(source, (str, Path)):
         path = Path(source)
-        with reading_once(path):
+        with reading_once(path), reading_from(path):
             chosen = choose_format(source, format, "dataset")
             try:
                 return _whole(chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)))

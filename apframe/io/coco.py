@@ -16,7 +16,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
-from apframe.io.files import read_head, read_unpacked, stamp, write_whole
+from apframe.io.files import read_head, read_unpacked, stamp, write_text, write_whole
 from apframe.io.format import NUMBER, Format
 from apframe.io.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.io.json_scan import FLAGS, scan_masks, scan_results, scan_truth
@@ -158,11 +158,11 @@ class Coco(Format):
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `write_coco`."""
-        write_coco(dataset, path)
+        write_text(path, _text_of(dataset))
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """See `write_coco_results`."""
-        write_coco_results(detections, path)
+        write_text(path, _text_of_results(detections))
 
 
 def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
@@ -207,11 +207,15 @@ def write_coco(dataset: Dataset, path: str | Path) -> None:
     Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed. Bitmaps in the
     column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
     """
+    write_whole(Path(path), _text_of(dataset))
+
+
+def _text_of(dataset: Dataset) -> str:
     sections = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in dataset.other_sections.items()]
     for table in GROUND_TRUTH:
         as_json = {name for owner, name in dataset.json_columns if owner == table}
         sections.append(f'"{table}": {json_rows(table, getattr(dataset, table), as_json)}')
-    write_whole(Path(path), "{" + ",\n".join(sections) + "}\n")
+    return "{" + ",\n".join(sections) + "}\n"
 
 
 def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
@@ -221,8 +225,12 @@ def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
 
     Bitmaps in the column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
     """
+    write_whole(Path(path), _text_of_results(detections))
+
+
+def _text_of_results(detections: pl.DataFrame) -> str:
     frame = canonical("detections", detections).drop("detection_id", "area")
-    write_whole(Path(path), json_rows("detections", frame, set(), first_has_all=True) + "\n")
+    return json_rows("detections", frame, set(), first_has_all=True) + "\n"
 
 
 def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) -> CocoTruth:

@@ -17,7 +17,7 @@ from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import folder_beside, read_head, reading
+from apframe.io.files import finish_replacing, read_head, reading, reading_from, replacing
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -97,7 +97,7 @@ def read_dataset(
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
         return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
-    with reading_once(source):
+    with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
         return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
 
@@ -143,7 +143,7 @@ def read_raw_results(
     `option` is what the caller's own parameter `format` is called, for errors.
     """
     if isinstance(source, (str, Path)):
-        with reading_once(source):
+        with reading_once(source), reading_from(source):
             chosen = choose_format(source, format, "results", option)
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
@@ -272,6 +272,8 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     if not str(source):
         raise FormatError("the path is empty; name a file or folder")
     there = kind_at(path)
+    if there is None and finish_replacing(path):
+        there = kind_at(path)
     if there is None:
         raise FormatError(f"{path}: there is no such file or folder")
     if there == "device":
@@ -358,17 +360,17 @@ def refuse_options(**options: Any) -> None:
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
+    target = to_write(path)  # a link to an empty folder stays one
+    _refuse_existing(path, kind)
+    with replacing(target) as part:
+        write(part)
+        _refuse_existing(path, kind)  # what came there since
+
+
+def _refuse_existing(path: Path, kind: str) -> None:
     if is_folder(path) and kind == "file":
         raise OutputError(f"{path}: this is a folder; name a file")
     if is_folder(path) and any(path.iterdir()):
         raise OutputError(f"{path}: is not empty; name a new folder")
     if not is_folder(path) and os.path.lexists(path):
         raise OutputError(f"{path}: there is a file already; remove it or name another")
-    target = to_write(path)  # a link to an empty folder stays one
-    try:
-        with folder_beside(target) as work:
-            part = work / target.name
-            write(part)
-            part.replace(target)
-    except OSError as error:
-        raise OutputError(f"{path}: cannot be written ({error.strerror})") from error

@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, first_line, import_optional, listed
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason
 from apframe.io.documents import read_csv
 from apframe.io.files import write_text
 from apframe.io.ids import bare, stems
@@ -93,7 +93,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
-                f"{path}: cannot be read as an image ({first_line(error)}); replace it, or give image_sizes"
+                f"{path}: cannot be read as an image ({reason(error)}); replace it, or give image_sizes"
             ) from error
         sizes.append((height, width) if is_turned else (width, height))
     return sizes

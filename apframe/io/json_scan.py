@@ -16,6 +16,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.io.documents import parse_json
+from apframe.io.files import new_folder
 from apframe.io.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
 from apframe.io.json_types import has_other_types
 from apframe.paths import duckdb_literal
@@ -150,12 +151,13 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
 
     kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
-    with ThreadPoolExecutor(1) as other_thread, tempfile.TemporaryDirectory() as folder:
+    with ThreadPoolExecutor(1) as other_thread:
         checking = other_thread.submit(_has_other_types, text, kinds)
         try:
-            paths = _write_parts(text, Path(folder))
-            reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
-            frame = from_arrow_stream(reader)
+            with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
+                paths = _write_parts(text, folder)
+                reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+                frame = from_arrow_stream(reader)
         # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
         except (duckdb.Error, pl.exceptions.PolarsError, OSError):
             return None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Collection, Iterable, Sequence
 from pathlib import Path
 
@@ -161,7 +162,8 @@ def refuse_as_file_names(names: pl.Series) -> None:
     Traceback (most recent call last):
     apframe.exceptions.FormatError: no file can be called '../b'; rename it
     """
-    broken = names.filter(names.str.contains(r"^\.|[/\\\x00]") | (names == ""))
+    separators = r"/\\\x00:" if os.name == "nt" else r"/\\\x00"  # C:name is a file on another drive
+    broken = names.filter(names.str.contains(rf"^\.|[{separators}]") | (names == ""))
     if len(broken):
         raise FormatError(f"no file can be called {listed(broken.to_list())}; rename it")
 

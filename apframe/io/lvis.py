@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, listed
-from apframe.io.coco import Coco, read_unchecked, write_coco
+from apframe.io.coco import Coco, read_unchecked
 from apframe.schema import TABLES, Dataset, refuse_rows
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
@@ -65,7 +65,7 @@ class Lvis(Coco):
         slim = dataset.part(
             images.with_columns(file_name=pl.when(~follows).then("file_name")), annotations.drop(others, strict=False)
         )
-        write_coco(slim, path)
+        super().write(slim, path)
 
 
 def _checked(path: Path, tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFrame]:

@@ -4,21 +4,26 @@ from __future__ import annotations
 
 import hashlib
 import json
+import math
+import re
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from datetime import UTC, datetime
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
+from uuid import uuid4
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, first_line
+from apframe.exceptions import FormatError, OutputError, ParameterError, listed, reason
 from apframe.io.documents import read_json
-from apframe.io.files import folder_beside, write_text
-from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, read_parquet, scan_parquet, to_write
+from apframe.io.files import finish_replacing, reading_from, replacing, write_text
+from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, opened, parquet_of, scan_parquet, to_write
+from apframe.schema import TABLES
 
 MANIFEST = "manifest.json"
 FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
+OLDEST = SCHEMA_VERSION - 2  # that is read
 DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
 
 
@@ -26,12 +31,11 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
     """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
 
     The footer of every file says what it is, wherever it is copied: `apframe.table`, `apframe.schema_version`,
-    `apframe.kind`, and `apframe.manifest`, the manifest as JSON without the numbers of rows. Lazy tables are computed on the
-    way into their files.
+    `apframe.kind`, `apframe.manifest`, the manifest as JSON without the numbers of rows, and `apframe.set_id`: 32 random
+    digits, new for each write, which are in the manifest too and tell files of this write from those of another. Lazy tables
+    are computed on the way into their files.
 
-    All is written beside it first. An earlier set at the same place is then moved aside, the new one takes its place, and the
-    earlier one is removed: whoever reads in the moment between the two moves finds none. A folder that holds anything else
-    is left alone.
+    An earlier set at the same place is replaced as a whole, see `replacing`. A folder that holds anything else is left alone.
 
     Raises
     ------
@@ -39,30 +43,23 @@ def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.Lazy
         the folder holds something else, is a file, or cannot be written
     """
     folder = to_write(folder)
-    try:
-        refuse_foreign(folder, manifest["kind"])
-        with folder_beside(folder) as work:
-            part = work / "new"
-            part.mkdir()
-            created = datetime.now(UTC).isoformat(timespec="seconds")
-            head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
-            contents: dict[str, Any] = head | dict(manifest)
-            footer = {
-                "apframe.schema_version": str(SCHEMA_VERSION),
-                "apframe.kind": contents["kind"],
-                "apframe.manifest": json.dumps(contents),
-            }
-            heights = {
-                name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name})
-                for name, table in tables.items()
-            }
-            write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
-            _replace(folder, part, work / "earlier")
-    except OutputError:
-        raise
-    except (OSError, pl.exceptions.PolarsError) as error:
-        what = getattr(error, "strerror", None) or first_line(error)
-        raise OutputError(f"{folder}: cannot be written ({what})") from error
+    refuse_foreign(folder, manifest["kind"])
+    with replacing(folder) as part:
+        part.mkdir()
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
+        contents: dict[str, Any] = head | {"set_id": uuid4().hex} | dict(manifest)
+        footer = {
+            "apframe.set_id": contents["set_id"],
+            "apframe.schema_version": str(SCHEMA_VERSION),
+            "apframe.kind": contents["kind"],
+            "apframe.manifest": json.dumps(contents),
+        }
+        heights = {
+            name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
+        }
+        write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
+        refuse_foreign(folder, contents["kind"])  # that came there since
 
 
 def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
@@ -71,55 +68,196 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
     Raises
     ------
     FormatError
-        there is no such folder, a file or no such set, it is of another schema version or kind, or parts of it are missing
+        there is no such folder, a file or no such set, it is of a schema version that is too early or later than this one, of
+        another kind, or parts of it are missing
     """
     folder = Path(folder)
     literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
+    with reading_from(folder):
+        return _read_manifest(folder, kind, needed)
+
+
+def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dict[str, Any]:
+    if kind_at(folder) is None:
+        finish_replacing(folder)
     if kind_at(folder) not in (None, "folder"):
         remedy = "name the folder that was written (a DuckDB file is opened with `apframe sql`, or DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
     if not is_folder(folder):
         raise FormatError(f"{folder}: there is no such folder")
-    manifest = _manifest(folder)
+    manifest = find_manifest(folder)
     if manifest is None:
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
-        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if _manifest(path.parent) is not None]
+        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
             raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
         raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
     version = manifest.get("schema_version")
-    if version != SCHEMA_VERSION:
+    if not isinstance(version, int) or not OLDEST <= version <= SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
-        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {SCHEMA_VERSION}; {remedy}")
+        readable = f"{OLDEST} to {SCHEMA_VERSION}"
+        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {readable}; {remedy}")
     if kind is not None and manifest.get("kind", kind) != kind:
         raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
-    lacking = {"kind", "tables", *needed} - set(manifest)
-    if lacking:
-        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(sorted(lacking))}; evaluate again")
+    _refuse_lacking(folder, manifest, ["kind", "tables"])
     if problem := damage(manifest):
         raise FormatError(f"{folder}: {MANIFEST} is damaged, {problem}; evaluate again")
+    strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
+    if strange:  # which may be paths, such as ../../secret
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, no table is called {listed(strange)}; evaluate again")
     gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
+        _refuse_replaced(folder, manifest.get("set_id"))
         raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
+    manifest = _brought_up(folder, manifest)
+    _refuse_lacking(folder, manifest, needed)
     return manifest
 
 
-def read_table(folder: str | Path, name: str) -> pl.DataFrame:
-    """One table of the set."""
-    path = Path(folder) / f"{name}.parquet"
-    with _as_format_error(path):
-        _refuse_another(path, name)
-        return read_parquet(path)
+def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
+    lacking = sorted(set(needed) - set(manifest))
+    if lacking:
+        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(lacking)}; evaluate again")
 
 
-def scan_table(folder: str | Path, name: str) -> pl.LazyFrame:
-    """The same table as a plan that reads it when collected. Its footer is looked at here, so that a damaged file is told."""
-    path = Path(folder) / f"{name}.parquet"
-    with _as_format_error(path):
-        _refuse_another(path, name)
-        table = scan_parquet(path)
-        table.collect_schema()
-        return table
+# what schema version 4 says of a protocol, and the only choice that there was before
+_ONLY_CHOICES: dict[str, Any] = {
+    "similarity": {"name": "box_iou"}, "matching": "score", "strict": False, "ties": "image", "crowds": "ignored",
+    "ignores": [], "per_image": False, "judged_only": False, "expands_hierarchy": False, "detected_images_only": False,
+    "with_area_only": False, "parts": [], "report": ["AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}"],
+}  # fmt: skip
+
+
+def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
+
+    Version 2 (apframe 0.2) has no hashes of the input tables. Versions 2 and 3 (0.3) do not name the conditions of a subset,
+    and have protocols that compare boxes, as COCO does.
+    """
+    if manifest["schema_version"] == SCHEMA_VERSION or manifest["kind"] != DETECTION:
+        return manifest
+    protocol = manifest.get("protocol")
+    if isinstance(protocol, dict) and "iou_types" in protocol:
+        others = {name: value for name, value in protocol.items() if name != "iou_types"}
+        manifest = manifest | {"protocol": others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES}
+    if "inputs" not in manifest:
+        inputs = [name for name in TABLES if name in manifest["tables"]]
+        hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
+        manifest = manifest | {"inputs": hashes}
+    return {"conditions": []} | manifest
+
+
+def input_hash(name: str, table: pl.DataFrame) -> str:
+    """The hash of an input table in the manifest: without its attributes, which no number depends on."""
+    return content_hash(table.select(column.name for column in TABLES[name] if column.name in table.columns))
+
+
+def upgrade_evaluation(folder: str | Path) -> bool:
+    """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is so already.
+
+    Sets of this schema version and of the two before it are read either way. Tables and numbers stay as they are, and so do the
+    time and the versions by which they were computed.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    OutputError
+        it cannot be written
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tables(f"{folder}/run", {"summary": pl.DataFrame({"metric": ["AP"]})}, {"kind": "detection"})
+    ...     upgrade_evaluation(f"{folder}/run")
+    False
+    """
+    manifest = read_manifest(folder)
+    if manifest["schema_version"] == SCHEMA_VERSION and "set_id" in manifest:
+        return False
+    tables = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
+    own = ("format", "schema_version", "set_id", "tables")
+    write_tables(folder, tables, {name: value for name, value in manifest.items() if name not in own})
+    return True
+
+
+def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a manifest says of a name and tags: nothing of what is not given.
+
+    Raises
+    ------
+    ParameterError
+        a name that is no text or empty; tags that are no mapping of names to texts, finite numbers or flags
+
+    >>> labels("baseline", {"lr": 0.1, "epoch": 7})
+    {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
+    """
+    if name is not None and not (isinstance(name, str) and name):
+        raise ParameterError(f"name is a text, not {name!r}")
+    if tags is not None and not isinstance(tags, Mapping):
+        raise ParameterError(f'tags is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}')
+    for key, value in (tags or {}).items():
+        if not (isinstance(key, str) and key):
+            raise ParameterError(f"tags: the name of a tag is a text, not {key!r}")
+        is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
+        if not (is_number or isinstance(value, str)):
+            raise ParameterError(f"tags: {key} is a text, a finite number or a flag, not {value!r}")
+    return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
+
+
+def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
+    """One table of the set that has this id.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read, or belongs to another set, which has been written there since
+    """
+    with _opened(Path(folder), name, set_id) as file:
+        return parquet_of(file)
+
+
+def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
+    """The same table as a plan that reads it when collected, and raises the same errors then.
+
+    Its footer is looked at here too, so that a damaged file is told.
+    """
+    at = Path(folder).absolute()
+
+    def scan() -> pl.LazyFrame:
+        with _opened(at, name, set_id) as file:
+            return pl.scan_parquet(file)  # which keeps it open until it has read it
+
+    with _opened(at, name, set_id) as file:
+        schema = pl.read_parquet_schema(file)
+    return pl.defer(scan, schema=schema)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
+    """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
+    path = folder / f"{name}.parquet"
+    try:
+        with opened(path) as file:
+            footer = pl.read_parquet_metadata(file)
+            is_of_set, said = footer.get("apframe.set_id") == set_id, footer.get("apframe.table", name)
+            if is_of_set and said == name:
+                file.seek(0)
+                yield file
+    except (OSError, pl.exceptions.PolarsError) as error:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: cannot be read as Parquet ({reason(error)}); evaluate again") from error
+    if not is_of_set:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: belongs to another evaluation than {MANIFEST}; evaluate again")
+    if said != name:
+        raise FormatError(f"{path}: holds the table {said}; evaluate again")
+
+
+def _refuse_replaced(folder: Path, set_id: str | None) -> None:
+    """An error if the folder no longer holds the set that has this id."""
+    manifest = find_manifest(folder)
+    if manifest is not None and manifest.get("set_id") != set_id:
+        raise FormatError(f"{folder}: another evaluation was written there while this one was being read; read it again")
 
 
 def damage(manifest: Mapping[str, Any]) -> str | None:
@@ -162,14 +300,6 @@ _VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a 
     "other_sections": (dict, lambda _: True, "an object"),
     "tables": (dict, _are_numbers, "an object of names and numbers of rows"),
 }
-
-
-def _refuse_another(path: Path, name: str) -> None:
-    """An error where the footer says that the file holds another table."""
-    with path.open("rb") as file:
-        said = pl.read_parquet_metadata(file).get("apframe.table", name)
-    if said != name:
-        raise FormatError(f"{path}: holds the table {said}; evaluate again")
 
 
 def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns: Mapping[str, Mapping[str, Any]]) -> None:
@@ -254,26 +384,21 @@ def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str
     return int(scan_parquet(path).select(pl.len()).collect().item())
 
 
-@contextmanager
-def _as_format_error(path: Path) -> Iterator[None]:
-    """What Polars says of a file that cannot be read, as the error of a bad file."""
-    try:
-        yield
-    except (OSError, pl.exceptions.PolarsError) as error:
-        raise FormatError(f"{path}: cannot be read as Parquet ({first_line(error)}); evaluate again") from error
-
-
 def _versions() -> dict[str, str]:
     from importlib.metadata import version  # takes longer to import than a small evaluation to run
 
     return {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")}
 
 
-def _manifest(folder: Path) -> dict[str, Any] | None:
-    try:
-        manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
-    except FormatError:
-        return None
+def find_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set; None if there is none."""
+    for _ in range(10):  # if another process takes it away, it puts another one there at once
+        try:
+            manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
+        except FormatError:
+            manifest = None
+        if manifest is not None or not finish_replacing(folder):
+            break
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 
@@ -284,11 +409,12 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
         raise OutputError(f"{folder}: name a folder of its own")
     if not is_utf8(str(folder)):
         raise OutputError(f"{folder}: the name is not UTF-8 text; name another folder")
+    finish_replacing(folder)
     if kind_at(folder) not in ("folder", None):
         raise OutputError(f"{folder}: this is a file; name a folder")
     if not is_folder(folder):
         return
-    manifest = _manifest(folder)
+    manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
         raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")
@@ -296,15 +422,3 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:
         raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")
-
-
-def _replace(folder: Path, part: Path, earlier: Path) -> None:
-    """Put the finished part in the folder's place; the earlier one stays until then."""
-    if folder.exists():
-        folder.rename(earlier)
-    try:
-        part.rename(folder)
-    except BaseException:  # an interruption too must not lose the earlier one
-        if earlier.exists():
-            earlier.rename(folder)
-        raise

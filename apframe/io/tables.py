@@ -9,11 +9,11 @@ from typing import Any, BinaryIO, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import FormatError, first_line, listed
+from apframe.exceptions import FormatError, first_line, listed, reason
 from apframe.io.documents import read_json
 from apframe.io.files import reading, write_text
 from apframe.io.format import ANY, Format
-from apframe.io.parquet import MANIFEST, damage
+from apframe.io.parquet import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
 
@@ -48,7 +48,7 @@ class _Tables(Format):
         return bool(self._files(path, "detections")) if is_folder(path) else path.suffix in self.endings
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; of an evaluation that apframe wrote too."""
+        """See `Format.read_tables`."""
         return {table: self._read_from(path, table) for table in GROUND_TRUTH}
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
@@ -94,7 +94,7 @@ class _Tables(Format):
             try:
                 return self._take(file)
             except (OSError, pl.exceptions.PolarsError) as error:
-                raise FormatError(f"{path}: cannot be read as {self.kind} ({first_line(error)})") from error
+                raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
         found = self._files(folder, table)
@@ -117,6 +117,13 @@ class Parquet(_Tables):
     dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
     results_are = "a Parquet file, or a folder with detections.parquet"
     endings = (".parquet",)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; of an evaluation that apframe wrote too, all from one write of it."""
+        manifest = find_manifest(path)
+        if manifest is None:
+            return super().read_tables(path, **options)
+        return {table: read_table(path, table, manifest.get("set_id")) for table in GROUND_TRUTH}
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return parquet_of(file)

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, first_line, listed
 from apframe.io.documents import read_csv
-from apframe.io.files import decoded, is_packed, read_unpacked
+from apframe.io.files import decoded, is_packed, read_unpacked, reading_from
 from apframe.paths import kind_at, scan_csv
 from apframe.schema import canonical, refuse_equal_pairs
 
@@ -87,7 +87,8 @@ def read_queries(source: Any) -> pl.DataFrame:
 
 def _columns(table: str, source: Any, fields: Sequence[str]) -> Any:
     if isinstance(source, (str, Path)) and Path(source).suffix != ".parquet":
-        return _read_text(Path(source), fields)
+        with reading_from(source):
+            return _read_text(Path(source), fields)
     if isinstance(source, dict) and source and all(isinstance(value, dict) for value in source.values()):
         return _from_nested(table, source, "relevance" if table == "judgements" else "score")
     return source

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown
-from apframe.io.files import read_head, read_text, write_text
+from apframe.io.files import is_inside, read_head, read_text, write_text
 from apframe.io.lines import first_fields, is_number
 from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
 
@@ -90,12 +90,15 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     A label file is called as its image, ends in .txt, and lies in the folder `labels` instead of `images`. `split` is "val"
     where there is one, else the only one.
 
+    data.yaml says where the data set lies, which may be anywhere: its `path`, folders and lists are trusted as given. Lists of
+    images come with downloaded data, so what they name must lie in the data set, or in the folder of the list.
+
     Raises
     ------
     ParameterError
         no such part, or several of which none is said
     FormatError
-        images that are listed and not there, or have one name in two folders; no files at all
+        images that are listed and not there, lie outside the data set, or have one name in two folders; no files at all
     """
     chosen = split or ("val" if "val" in config.splits else next(iter(config.splits), ""))
     if not config.splits:
@@ -162,9 +165,14 @@ def is_label(path: Path) -> bool:
 def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
     """The files of images that a text file lists, relative to it or to the data set."""
     found: dict[Path, Path | None] = {}
-    missing = []
+    missing, outside = [], []
+    roots = (path.parent, *roots)
     for name in filter(None, map(str.strip, read_text(path).split("\n"))):
-        for image in _candidates(name, path.parent, roots):
+        candidates = [image for root in roots if is_inside(image := root / name, roots)]
+        if not candidates:
+            outside.append(name)
+            continue
+        for image in candidates:
             if is_file(image):
                 found[_label_of(image)] = image
                 break
@@ -173,14 +181,12 @@ def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
                 break
         else:
             missing.append(name)
+    if outside:
+        remedy = "correct the list, or set path in data.yaml to the folder that holds them"
+        raise FormatError(f"{path}: names images outside the data set: {listed(outside)}; {remedy}")
     if missing:
         raise FormatError(f"{path}: names images that are not there: {listed(missing)}; correct the list, or add them")
     return found
-
-
-def _candidates(name: str, folder: Path, roots: Iterable[Path]) -> Iterator[Path]:
-    yield folder / name
-    yield from (root / name for root in roots)
 
 
 def _labels_of(folder: Path) -> Path:

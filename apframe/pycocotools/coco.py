@@ -20,6 +20,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError, listed
 from apframe.io.coco import read_coco_results
+from apframe.io.files import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
 from apframe.schema import Dataset, kind_of
@@ -265,12 +266,18 @@ class COCO:
         return None
 
     def download(self, tarDir: str | None = None, imgIds: Any = ()) -> int | None:
-        """Download images from their `coco_url` into a folder; those that are there already are left alone."""
+        """Download images from their `coco_url` into a folder; those that are there already are left alone.
+
+        Other than in pycocotools: a file name that leads out of the folder is a FormatError, and nothing is downloaded.
+        """
         if tarDir is None:
             print("Please specify target directory")
             return -1
         images = self.loadImgs(imgIds) if len(imgIds) else list(self.imgs.values())
         folder = Path(tarDir)
+        outside = [image["file_name"] for image in images if not is_inside(folder / image["file_name"], [folder])]
+        if outside:
+            raise FormatError(f"images: file_name leads out of {tarDir}: {listed(outside)}; correct it")
         folder.mkdir(parents=True, exist_ok=True)
         for number, image in enumerate(images):
             tic, path = time.time(), folder / image["file_name"]

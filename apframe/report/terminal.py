@@ -12,7 +12,7 @@ from typing import Any, TextIO
 
 import polars as pl
 
-from apframe.exceptions import OutputError
+from apframe.exceptions import OutputError, reason
 
 _CONTROLS = {chr(code): repr(chr(code))[1:-1] for code in [*range(0x20), *range(0x7F, 0xA0)]}
 _NOT_A_LINE_END = re.compile(r"[\x00-\x09\x0b-\x1f\x7f-\x9f]")
@@ -120,7 +120,7 @@ class Terminal(io.TextIOBase):
             self._give_up()
             if error.errno in (errno.EPIPE, errno.ESHUTDOWN) or (os.name == "nt" and error.errno == errno.EINVAL):
                 raise ReaderGoneError from None
-            raise OutputError(f"{self.name}: cannot be written ({error.strerror})") from None
+            raise OutputError(f"{self.name}: cannot be written ({reason(error)})") from None
 
     def _give_up(self) -> None:
         """Let what waits to be written go nowhere: the interpreter would try it again at its end, and complain."""

@@ -278,7 +278,7 @@ def test_interrupted_writing_keeps_the_earlier_file(tmp_path: Path, monkeypatch:
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(Path, "write_bytes", full)
-    with pytest.raises(OutputError, match=r"cannot be written \(No space left on device\)"):
+    with pytest.raises(OutputError, match=r"cannot be written \(no space left on device\)"):
         apf.write_coco_results(apf.read_coco_results(RESULTS), path)
     assert path.read_bytes() == before
     assert [entry.name for entry in tmp_path.iterdir()] == ["results.json"]

@@ -186,7 +186,7 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
         raise OSError(28, "No space left on device")
 
     monkeypatch.setattr(type(FORMATS["coco"]), "write", fail)
-    with pytest.raises(OutputError, match=r"truth\.json: cannot be written \(No space left on device\)"):
+    with pytest.raises(OutputError, match=r"truth\.json: cannot be written \(no space left on device\)"):
         apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "truth.json", "coco")
     assert list(tmp_path.iterdir()) == []
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import shutil
 import struct
 from collections.abc import Callable
 from pathlib import Path
@@ -15,7 +16,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
-from apframe.io.parquet import content_hash, read_table, scan_table, write_tables
+from apframe.io import parquet, tables
+from apframe.io.parquet import content_hash, read_manifest, read_table, scan_table, write_tables
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TABLES = ("images", "categories", "annotations", "detections", "pairs", "assignments", "metrics", "summary")
@@ -170,12 +172,12 @@ def test_interrupted_replacing_puts_the_earlier_run_back(tmp_path: Path, monkeyp
     before, rename = listing(tmp_path), Path.rename
 
     def fails_on_the_new_one(path: Path, target: Path) -> Path:
-        if path.name == "new":
+        if path.parent.name == "new":
             raise OSError(5, "Input/output error")
         return rename(path, target)
 
     monkeypatch.setattr(Path, "rename", fails_on_the_new_one)
-    with pytest.raises(OutputError, match=r"cannot be written \(Input/output error\)"):
+    with pytest.raises(OutputError, match=r"cannot be written \(input/output error\)"):
         small().write_parquet(tmp_path / "run")
     assert listing(tmp_path) == before
 
@@ -193,12 +195,12 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "manifest a list": (lambda at: (at / "manifest.json").write_text("[]"), "not an apframe evaluation"),
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
     "earlier version": (
-        lambda at: edit_manifest(at, schema_version=2),
-        "written with schema version 2, this apframe reads 4; evaluate again$",
+        lambda at: edit_manifest(at, schema_version=1),
+        "written with schema version 1, this apframe reads 2 to 4; evaluate again$",
     ),
     "later version": (
         lambda at: edit_manifest(at, schema_version=5),
-        "written with schema version 5, this apframe reads 4; update apframe$",
+        "written with schema version 5, this apframe reads 2 to 4; update apframe$",
     ),
     "tables are a list": (lambda at: edit_manifest(at, tables=["images"]), "tables is not an object of names and numbers"),
     "empty file": (lambda at: (at / "metrics.parquet").write_bytes(b""), r"metrics\.parquet: cannot be read as Parquet \("),
@@ -213,7 +215,7 @@ DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     ),
     "manifest without version": (
         lambda at: (at / "manifest.json").write_text('{"format": "apframe evaluation"}'),
-        "written with schema version None, this apframe reads 4; evaluate again$",
+        "written with schema version None, this apframe reads 2 to 4; evaluate again$",
     ),
 }  # fmt: skip
 
@@ -248,6 +250,7 @@ def test_every_file_says_what_it_is(tmp_path: Path) -> None:
         footer = pl.read_parquet_metadata(tmp_path / "run" / f"{name}.parquet")
         said = {key: footer[f"apframe.{key}"] for key in ("table", "schema_version", "kind")}
         assert said == {"table": name, "schema_version": "4", "kind": "detection"}
+        assert footer["apframe.set_id"] == manifest["set_id"]
         assert json.loads(footer["apframe.manifest"]) == manifest
 
 
@@ -255,8 +258,9 @@ def test_lazy_tables_are_computed_on_the_way_into_their_files(tmp_path: Path) ->
     table = pl.DataFrame({"a": [3, 1, 2], "b": ["x", None, "y"]})
     tables = {"eager": table, "lazy": table.lazy().filter(pl.col("a") > 1)}
     write_tables(tmp_path / "run", tables, {"kind": "detection"})
-    assert json.loads((tmp_path / "run" / "manifest.json").read_text())["tables"] == {"eager": 3, "lazy": 2}
-    assert_frame_equal(read_table(tmp_path / "run", "lazy"), table.filter(pl.Series([True, False, True])))
+    manifest = read_manifest(tmp_path / "run")
+    assert manifest["tables"] == {"eager": 3, "lazy": 2}
+    assert_frame_equal(read_table(tmp_path / "run", "lazy", manifest["set_id"]), table.filter(pl.Series([True, False, True])))
     assert pl.read_parquet_metadata(tmp_path / "run" / "lazy.parquet")["apframe.table"] == "lazy"
 
 
@@ -280,8 +284,9 @@ def test_a_run_can_be_written_to_its_own_place(tmp_path: Path) -> None:
 def test_a_folder_name_is_no_pattern(name: str, tmp_path: Path) -> None:
     small().write_parquet(tmp_path / name)
     assert_frame_equal(apf.read_evaluation(tmp_path / name).summary, small().summary, check_exact=True)
-    assert_frame_equal(scan_table(tmp_path / name, "summary").collect(), small().summary, check_exact=True)
-    assert_frame_equal(read_table(tmp_path / name, "summary"), small().summary, check_exact=True)
+    set_id = read_manifest(tmp_path / name)["set_id"]
+    assert_frame_equal(scan_table(tmp_path / name, "summary", set_id).collect(), small().summary, check_exact=True)
+    assert_frame_equal(read_table(tmp_path / name, "summary", set_id), small().summary, check_exact=True)
 
 
 @pytest.mark.parametrize("contents", [b"", b"PAR1 no PAR1", None], ids=["empty", "damaged", "gone"])
@@ -291,8 +296,109 @@ def test_a_file_that_cannot_be_read_is_told_when_it_is_scanned(contents: bytes |
         path.write_bytes(contents)
     for function in (scan_table, read_table):
         with pytest.raises(FormatError, match=r"images\.parquet: cannot be read as Parquet \(.*\); evaluate again$") as caught:
-            function(tmp_path, "images")
+            function(tmp_path, "images", None)
         assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
+
+
+REPLACED = r"run: another evaluation was written there while this one was being read; read it again$"
+
+# what is asked of an evaluation after another one took its place
+ASKED: dict[str, Callable[[apf.Evaluation], object]] = {
+    "detections": lambda ev: ev.detections,
+    "metrics": lambda ev: ev.metrics,
+    "dataset": lambda ev: ev.dataset,
+    "matches": lambda ev: ev.matches(),
+    "sql": lambda ev: ev.sql("SELECT count(*) FROM detections"),
+    "written again": lambda ev: ev.write_parquet("again"),
+    "a database": lambda ev: ev.write_duckdb("again.duckdb"),
+}
+
+
+@pytest.mark.parametrize("ask", ASKED.values(), ids=ASKED)
+def test_two_evaluations_are_never_mixed(ask: Callable[[apf.Evaluation], object], tmp_path: Path, monkeypatch: Any) -> None:
+    monkeypatch.chdir(tmp_path)
+    small(0.9).write_parquet("run")
+    evaluation = apf.read_evaluation("run")
+    summary = evaluation.summary
+    small(0.4).write_parquet("run")
+    with pytest.raises(FormatError, match=REPLACED):
+        ask(evaluation)
+    assert_frame_equal(evaluation.summary, summary)  # what was read before stays
+    assert apf.read_evaluation("run").detections["score"].max() == 0.5
+    assert sorted(path.name for path in tmp_path.iterdir()) == ["run"]
+
+
+def test_a_plan_that_is_collected_later_is_of_the_same_set(tmp_path: Path) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    set_id = read_manifest(tmp_path / "run")["set_id"]
+    plan = scan_table(tmp_path / "run", "detections", set_id).filter(pl.col("score") > 0.6).select("score")
+    assert plan.collect().to_series().to_list() == [0.9]
+    small(0.8).write_parquet(tmp_path / "run")
+    for engine in ("in-memory", "streaming"):
+        with pytest.raises(FormatError, match=REPLACED):
+            plan.collect(engine=engine)  # type: ignore[call-overload]
+
+
+def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    is_file = parquet.is_file
+
+    def replaced_meanwhile(path: Path) -> bool:
+        if path.suffix == ".parquet":
+            monkeypatch.undo()
+            write_tables(tmp_path / "run", {"images": pl.DataFrame({"a": [1]})}, {"kind": "detection"})
+        return is_file(path)
+
+    monkeypatch.setattr(parquet, "is_file", replaced_meanwhile)
+    with pytest.raises(FormatError, match=REPLACED):
+        apf.read_evaluation(tmp_path / "run")
+
+
+def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    find = parquet.find_manifest
+
+    def replaced_meanwhile(folder: Path) -> Any:
+        manifest = find(folder)
+        monkeypatch.undo()
+        street().write_parquet(tmp_path / "run")
+        return manifest
+
+    monkeypatch.setattr(tables, "find_manifest", replaced_meanwhile)
+    with pytest.raises(FormatError, match=REPLACED):
+        apf.read_dataset(tmp_path / "run")
+    assert apf.read_dataset(tmp_path / "run").images.height == 300
+
+
+def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:
+    small(0.9).write_parquet(tmp_path / "run")
+    small(0.8).write_parquet(tmp_path / "other")
+    shutil.copy(tmp_path / "other" / "detections.parquet", tmp_path / "run")
+    with pytest.raises(
+        FormatError, match=r"detections\.parquet: belongs to another evaluation than manifest\.json; evaluate again$"
+    ):
+        apf.read_evaluation(tmp_path / "run")
+
+
+@pytest.mark.parametrize("name", ["../../secret", "/etc/secret", "..", "a/b", "a\\b", "", "a.b", "c:secret"])
+def test_a_manifest_names_tables_in_its_folder_alone(name: str, tmp_path: Path) -> None:
+    small().write_parquet(tmp_path / "runs" / "run")
+    pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "secret.parquet")
+    manifest = tmp_path / "runs" / "run" / "manifest.json"
+    tables = json.loads(manifest.read_text())["tables"]
+    edit_manifest(manifest.parent, tables=tables | {name: 1})
+    with pytest.raises(FormatError, match=r"manifest\.json is damaged, no table is called ") as caught:
+        apf.read_evaluation(manifest.parent)
+    assert repr(name) in str(caught.value)
+
+
+def test_links_to_tables_are_followed(tmp_path: Path) -> None:
+    """Download caches keep files elsewhere, and links to them in the folder."""
+    small().write_parquet(tmp_path / "cache")
+    (tmp_path / "run").mkdir()
+    for path in (tmp_path / "cache").iterdir():
+        (tmp_path / "run" / path.name).symlink_to(path)
+    assert_frame_equal(apf.read_evaluation(tmp_path / "run").summary, small().summary)
 
 
 # a frame, and others that hold something else

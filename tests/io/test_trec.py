@@ -226,7 +226,7 @@ def test_bad_files(name: str, content: bytes, problem: str, tmp_path: Path) -> N
 
 @pytest.mark.parametrize("name", ["run.txt", "run.gz", "run.parquet"])
 def test_missing_files(name: str, tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"there is no such file|No such file") as error:
+    with pytest.raises(FormatError, match=r"there is no such file|no such file") as error:
         read_run(tmp_path / name)
     assert str(tmp_path / name) in str(error.value)
 

@@ -144,6 +144,27 @@ def test_images_are_listed_in_a_text_file(tmp_path: Path) -> None:
     assert truth.annotations["image_id"].to_list() == ["a"]
 
 
+@pytest.mark.parametrize("outside", ["../../x.jpg", "labels/../../../x.jpg", "{folder}/x.jpg"])
+def test_a_list_names_images_in_the_data_set_alone(outside: str, tmp_path: Path) -> None:
+    picture(tmp_path / "x.jpg", 10, 10)
+    folder = tmp_path / "down" / "loaded"
+    small(folder, config="val: val.txt\nnames: [cat, dog]\n")
+    (folder / "image_sizes.csv").unlink()
+    name = outside.format(folder=tmp_path)
+    (folder / "val.txt").write_text(f"{name}\n")
+    message = rf"val\.txt: names images outside the data set: '{re.escape(name)}'; correct the list, or set path in data\.yaml"
+    with pytest.raises(FormatError, match=message):
+        apf.read_dataset(folder)
+    (folder / "data.yaml").write_text(f"path: {tmp_path}\nval: down/loaded/val.txt\nnames: [cat, dog]\n")
+    assert apf.read_dataset(folder).images["image_width"].to_list() == [10]
+
+
+def test_a_list_may_name_its_images_in_full(tmp_path: Path) -> None:
+    small(tmp_path, config="val: val.txt\nnames: [cat, dog]\n")
+    (tmp_path / "val.txt").write_text(f"{tmp_path}/images/val/a.jpg\n")
+    assert apf.read_dataset(tmp_path).images["image_id"].to_list() == ["a"]
+
+
 def test_images_without_a_label_file_are_empty(tmp_path: Path) -> None:
     picture(tmp_path / "images" / "val" / "c.PNG", 30, 40)
     truth = apf.read_dataset(small(tmp_path), image_sizes=written(tmp_path, {"s.csv": SIZES + "c,30,40\n"}) / "s.csv")

@@ -474,6 +474,16 @@ def test_images_are_downloaded_where_they_are_missing(tmp_path: Path) -> None:
         assert content == {"1.txt": "pixels", "2.txt": "mine", "3.txt": "pixels"}
 
 
+@pytest.mark.parametrize("name", ["../outside.txt", "a/../../outside.txt", "{folder}/outside.txt"])
+def test_images_are_not_downloaded_out_of_the_folder(name: str, tmp_path: Path) -> None:
+    (tmp_path / "source.txt").write_text("pixels")
+    image = {"id": 1, "file_name": name.format(folder=tmp_path), "coco_url": (tmp_path / "source.txt").as_uri()}
+    coco = as_coco(OURS[0], {"images": [image], "annotations": [], "categories": []})
+    with pytest.raises(FormatError, match=r"images: file_name leads out of .*images: '.*outside\.txt'; correct it"):
+        coco.download(str(tmp_path / "images"))
+    assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
+
+
 def test_captions_are_shown_as_text() -> None:
     with printed() as text:
         assert COCO().showAnns([]) == 0
