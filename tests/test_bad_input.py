@@ -464,6 +464,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "levels below 0": ({"recall_levels": [-0.1, 0.5]}, r"recall_levels must lie in \[0, 1\]"),
     "no levels": ({"recall_levels": []}, "recall_levels must"),
     "no detections": ({"max_detections": [0]}, r"max_detections must be 1 or more, each once, got \(0,\)"),
+    "a limit beyond all": ({"max_detections": [10, 2**53]}, "max_detections must be below 2\\^31, got 9007199254740992"),
     "a limit twice": ({"max_detections": [100, 10, 100]}, "max_detections must be 1 or more, each once"),
     "no max_detections": ({"max_detections": []}, r"max_detections must .*, got \(\)"),
     "half a detection": ({"max_detections": [1.5]}, "max_detections"),

@@ -195,6 +195,8 @@ class Protocol:
             raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {short(levels)}")
         if not (limits and _increasing(limits) and limits[0] >= 1):
             raise ParameterError(f"max_detections must be 1 or more, each once, got {self.max_detections}")
+        if limits[-1] > _UNLIMITED:
+            raise ParameterError(f"max_detections must be below 2^31, got {limits[-1]}; None (all) means no limit")
         if self.per_image and len(limits) > 1:
             raise ParameterError(f"{self.name} limits the detections of an image: max_detections is one number, got {limits}")
         names = [name for name, *_ in self.area_ranges]
