@@ -227,8 +227,7 @@ def new_folder(target: Path) -> Iterator[Path]:
     no locks, folders that were left behind stay.
     """
     target.parent.mkdir(parents=True, exist_ok=True)
-    for work in _folders_beside(target):
-        _remove_abandoned(work, target)
+    remove_left_behind(target)
     while True:
         work = target.with_name(f".{target.name}.{os.urandom(4).hex()}{_PART}")
         work.mkdir(0o700)
@@ -244,6 +243,12 @@ def new_folder(target: Path) -> Iterator[Path]:
         yield work
     finally:
         _remove(work, lock, target)
+
+
+def remove_left_behind(target: Path) -> None:
+    """Remove the hidden folders that killed writers of a target left, as `new_folder` does first."""
+    for work in _folders_beside(target):
+        _remove_abandoned(work, target)
 
 
 def _folders_beside(target: Path) -> list[Path]:

@@ -17,7 +17,7 @@ from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import finish_replacing, read_head, reading, reading_from, replacing
+from apframe.io.files import finish_replacing, read_head, reading, reading_from, remove_left_behind, replacing
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -361,6 +361,7 @@ def refuse_options(**options: Any) -> None:
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
     target = to_write(path)  # a link to an empty folder stays one
+    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
     _refuse_existing(path, kind)
     with replacing(target) as part:
         write(part)

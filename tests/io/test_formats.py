@@ -12,6 +12,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, ParameterError
 from apframe.io.formats import FORMATS, as_format
+from tests.io.folders import written
 
 TRUTH = {
     "images": [{"id": 1, "file_name": "a.jpg"}],
@@ -189,6 +190,16 @@ def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.Monke
     with pytest.raises(OutputError, match=r"truth\.json: cannot be written \(no space left on device\)"):
         apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "truth.json", "coco")
     assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_writer_left_that_was_killed_at_its_very_end_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / ".boxes.0123abcd.part"
+    (left / "new").mkdir(parents=True)
+    (left / "lock").touch()
+    written(tmp_path / "boxes", {"a.txt": ""})
+    with pytest.raises(OutputError, match="boxes: is not empty; name a new folder"):
+        apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "boxes", "boxes")
+    assert [path.name for path in tmp_path.iterdir()] == ["boxes"]
 
 
 def test_a_name_that_ends_in_gz_is_packed(tmp_path: Path) -> None:
