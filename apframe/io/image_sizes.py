@@ -51,11 +51,14 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
         raise FormatError(f"{name}: no column {' and '.join(missing)}; there are {', '.join(table.columns)}")
     texts = [pl.col(column) if column in table.columns else pl.lit(None) for column in ("image_id", "file_name")]
     image_id, file_name = (text.cast(pl.String) for text in texts)
-    sizes = table.select(
-        pl.coalesce(stems(file_name), image_id).alias("image_id"),
-        file_name.alias("file_name"),
-        *(pl.col(column).cast(pl.Float64, strict=False) for column in SIZE),
-    )
+    try:
+        sizes = table.select(
+            pl.coalesce(stems(file_name), image_id).alias("image_id"),
+            file_name.alias("file_name"),
+            *(pl.col(column).cast(pl.Float64, strict=False) for column in SIZE),
+        )
+    except pl.exceptions.PolarsError as error:  # lists, structs, bytes
+        raise FormatError(f"{name}: names of files must be text and sizes numbers ({reason(error)})") from error
     size = pl.col(*SIZE)
     is_whole = (size > 0) & (size < 2**31) & (size == size.floor())
     wrong = sizes.select(~pl.all_horizontal(is_whole).fill_null(False)).to_series()

@@ -116,6 +116,9 @@ def test_numbers_that_no_column_holds(tmp_path: Path) -> None:
     text = "image_id,file_name,image_width,image_height\none,one.jpg,1e30,48\n"
     with pytest.raises(FormatError, match="image_width and image_height are no positive whole numbers for the images 'one'"):
         read_image_sizes(written(tmp_path, {"sizes.csv": text}) / "sizes.csv")
+    for sizes in ({"file_name": [["a"]], "image_width": [1]}, {"file_name": ["a"], "image_width": [[1]]}):
+        with pytest.raises(FormatError, match="names of files must be text and sizes numbers"):
+            read_image_sizes(sizes | {"image_height": [1]})
     labels = {"data.yaml": "val: images\nnames: [cat]\n", "labels/a.txt": "1e30 .5 .5 .1 .1\n"}
     labels["image_sizes.csv"] = "file_name,image_width,image_height\na.jpg,64,48\n"
     with pytest.raises(FormatError, match=r"a\.txt: class is not a whole number from 0 in line 1"):
