@@ -55,7 +55,9 @@ _argument, _option = partial(typer.Argument, readable=False), partial(typer.Opti
 # options that several commands have
 GtFormat = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="the format of the ground truth, where its path does not tell; see `apframe formats`"),
+    typer.Option(
+        metavar="NAME", help="the ground truth's format, if it cannot be detected from the path; see `apframe formats`"
+    ),
 ]
 DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of the results, likewise")]
 Split = Annotated[
@@ -68,9 +70,7 @@ ImageSizes = Annotated[
 ]
 JoinByName = Annotated[
     list[str] | None,
-    typer.Option(
-        metavar="images,categories", help="results name these (files, categories), and have not the ids of the ground truth"
-    ),
+    typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),
 ]
 RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
 Tags = Annotated[
@@ -178,6 +178,7 @@ def evaluate_files(
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
+    _refuse_both(as_json, as_csv)
     if as_csv and not by:
         raise ParameterError("--csv is for slices: name columns with --by")
     published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
@@ -275,7 +276,7 @@ def convert_files(
     target: Annotated[Path, _argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
     to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, where its path does not tell")
+        str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, if it cannot be detected from the path")
     ] = None,
     results_of: Annotated[
         Path | None,
@@ -359,6 +360,7 @@ def evaluate_rankings(
     Measures are AP P R F RR nDCG Success Judged ERR, with @k or without, and Rprec Bpref infAP GMAP AP11 IPrec@.1 SetP SetR
     SetF SetAP RBP INP; parameters stand in brackets: AP(rel=2)@10, RBP(p=.9).
     """
+    _refuse_both(as_json, as_csv)
     if per_query + compare + bool(by) > 1:
         raise ParameterError("--per-query, --compare and --by exclude each other")
     if compare and len(runs) < 2:
@@ -439,8 +441,9 @@ def query_evaluation(
     SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
     unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
     """
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other")
+    _refuse_both(as_json, as_csv)
+    if query is not None and not query.strip(" ;\n\t"):
+        raise ParameterError("the query is empty; leave it out for a prompt")
     from apframe import prompt, sql  # for this alone
 
     def show(answer: pl.DataFrame) -> None:
@@ -491,13 +494,14 @@ def _read_any(folder: str) -> Any:
 def upgrade_evaluations(
     folders: Annotated[list[Path], _argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
-    """Rewrite stored evaluations that earlier versions of apframe wrote in today's version; their numbers stay.
+    """Rewrite stored evaluations of earlier versions of apframe in place, as today's version writes them; their numbers stay.
 
-    Those of this schema version and of the two before it can be read without it.
+    Those of this schema version and of the two before it can be read without it. If one cannot be read, none is rewritten.
     """
     for folder in folders:
-        done = "rewritten" if apf.upgrade_evaluation(folder) else "is of today's version already"
-        print(f"{folder}: {done}")
+        read_manifest(folder)
+    for folder in folders:
+        print(f"{one_line(str(folder))}: {'rewritten' if apf.upgrade_evaluation(folder) else 'already up to date'}")
 
 
 def _labels(out: Path | None, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
@@ -524,13 +528,19 @@ def _value(text: str) -> str | float | bool:
 
 def _words(texts: Sequence[str] | None) -> list[str]:
     """The names that an option was given: with commas between them, once or several times."""
-    return [name.strip() for text in texts or () for name in text.split(",")]
+    names = [name.strip() for text in texts or () for name in text.split(",")]
+    if "" in names:
+        raise ParameterError(f"{','.join(texts or ())!r} has an empty name in it; write names with single commas between them")
+    return names
+
+
+def _refuse_both(as_json: bool, as_csv: bool) -> None:
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other")
 
 
 def _show(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:
     """Print a table: for people (numbers with so many digits), or for programs."""
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other")
     if as_json:
         if any("Binary" in str(dtype) for dtype in answer.dtypes):
             raise QueryError("JSON holds no bytes; use hex() to make them text, or choose other columns")

@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
-from threading import Lock
+from threading import RLock
 from typing import Any
 from zlib import crc32
 
@@ -112,7 +112,7 @@ class Evaluator:
             self._masks = mask_columns.read_masks("annotations", sized)
             mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
-        self._lock = Lock()  # held while detections are added or put together, not while they are read
+        self._lock = RLock()  # held while detections are added or put together, not while they are read
         self.reset()
 
     def __getstate__(self) -> dict[str, Any]:
@@ -124,7 +124,7 @@ class Evaluator:
 
     def __setstate__(self, state: dict[str, Any]) -> None:
         """With a lock of its own."""
-        self.__dict__ = state | {"_lock": Lock()}
+        self.__dict__ = state | {"_lock": RLock()}
 
     def reset(self) -> None:
         """Forget all detections; the ground truth stays."""

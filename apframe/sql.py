@@ -330,6 +330,8 @@ def _hint(message: str, sql: str) -> str:
     column = re.match(r'Binder Error: Referenced column "(.*)" not found', message)
     if column is not None and '"{}"'.format(column[1].replace('"', '""')) in sql:
         return "; text is written in 'single quotes'"
+    if "Cannot compare values of type VARCHAR" in message:
+        return "; a column of text is compared with a number: TRY_CAST(column AS DOUBLE) reads its numbers"
     if "Window function macro" in message and "average_precision" in sql.lower():
         return "; average_precision works with GROUP BY, not with OVER"
     if re.search("disabled (by|through) configuration|configuration has been locked|attached in read-only mode", message):

@@ -6,6 +6,7 @@ import csv
 import io
 import json
 import re
+import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -327,7 +328,7 @@ def test_names_and_tags_of_what_is_stored(
     }.items()  # fmt: skip
     for wrong in (["--tag", "lr"], ["--tag", "=1"], ["--tag", "a=1", "--tag", "a=2"], ["--name", ""]):
         code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--out", folder, *wrong)
-        assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name is a text" in err)
+        assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name is empty" in err)
     code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--tag", "a=1")
     assert (code, out, err) == (2, "", "error: --name and --tag are for what is stored: say where with --out\n")
 
@@ -364,3 +365,51 @@ def test_a_message_has_an_end(tmp_path: Path, capsys: pytest.CaptureFixture[str]
     assert code == 1
     assert len(error) < 11_000
     assert error.endswith(" characters)\n")
+
+
+@pytest.mark.parametrize("query", ["", " ; "])
+def test_an_empty_query_is_refused(
+    query: str, run: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    assert command(capsys, monkeypatch, "sql", str(run), query) == (
+        2, "", "error: the query is empty; leave it out for a prompt\n"
+    )  # fmt: skip
+
+
+def test_an_empty_name_in_a_list_is_refused(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--by", "weather,,name")
+    assert (code, out) == (2, "") and "'weather,,name' has an empty name in it" in err
+
+
+def test_json_and_csv_are_refused_before_anything_is_written(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    options = ["--by", "name", "--json", "--csv", "--out", str(tmp_path / "out")]
+    code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), *options)
+    assert (code, out, err) == (2, "", "error: --json and --csv exclude each other\n")
+    assert not (tmp_path / "out").exists()
+
+
+def test_upgrade_rewrites_all_or_none(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    old = tmp_path / "old"
+    shutil.copytree(Path(__file__).parent / "stored" / "0.2" / "detection", old)
+    before = (old / "manifest.json").read_text()
+    code, out, err = command(capsys, monkeypatch, "upgrade", str(old), str(tmp_path / "nowhere"))
+    assert (code, out) == (1, "") and "nowhere: there is no such folder" in err
+    assert (old / "manifest.json").read_text() == before
+    assert command(capsys, monkeypatch, "upgrade", str(old)) == (0, f"{old}: rewritten\n", "")
+    assert command(capsys, monkeypatch, "upgrade", str(old)) == (0, f"{old}: already up to date\n", "")
+
+
+def test_a_manifest_that_is_cut_off_is_not_called_absent(
+    run: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    cut = tmp_path / "cut"
+    shutil.copytree(run, cut)
+    (cut / "manifest.json").write_text('{"format": ')
+    code, out, err = command(capsys, monkeypatch, "sql", str(cut), "SELECT 1")
+    assert (code, out) == (1, "") and err.startswith(f"error: {cut / 'manifest.json'}: not JSON, or cut off")

@@ -88,7 +88,7 @@ def test_upgrade_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[st
     code, out, err = command(capsys, monkeypatch, "upgrade", *folders)
     assert (code, err) == (0, "") and out == "".join(f"{folder}: rewritten\n" for folder in folders)
     code, out, err = command(capsys, monkeypatch, "upgrade", folders[0])
-    assert (code, out, err) == (0, f"{folders[0]}: is of today's version already\n", "")
+    assert (code, out, err) == (0, f"{folders[0]}: already up to date\n", "")
     code, out, err = command(capsys, monkeypatch, "upgrade", str(tmp_path))
     assert (code, out) == (1, "") and "not an apframe evaluation" in err
 
@@ -150,13 +150,13 @@ def test_conditions_that_cannot_be_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, r"name is a text, not ''"),
-        ({"name": 7}, r"name is a text, not 7"),
+        ({"name": ""}, r"name is empty, or no text: ''"),
+        ({"name": 7}, r"name is empty, or no text: 7"),
         ({"tags": ["a"]}, r"tags is a dict such as .*, not \['a'\]"),
         ({"tags": {1: "a"}}, r"the name of a tag is a text, not 1"),
-        ({"tags": {"lr": float("nan")}}, r"tags: lr is a text, a finite number or a flag, not nan"),
-        ({"tags": {"lr": None}}, r"tags: lr is a text, a finite number or a flag, not None"),
-        ({"tags": {"n": 2**64}}, r"tags: n is a text, a finite number or a flag"),
+        ({"tags": {"lr": float("nan")}}, r"tags: lr is a text, a finite number below 2\^63 or a flag, not nan"),
+        ({"tags": {"lr": None}}, r"tags: lr is a text, a finite number below 2\^63 or a flag, not None"),
+        ({"tags": {"n": 2**64}}, r"tags: n is a text, a finite number below 2\^63 or a flag"),
     ],
 )
 def test_names_and_tags_that_cannot_be_stored(options: dict[str, Any], message: str, tmp_path: Path) -> None:

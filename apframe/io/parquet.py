@@ -87,6 +87,8 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
         raise FormatError(f"{folder}: there is no such folder")
     manifest = find_manifest(folder)
     if manifest is None:
+        if is_file(folder / MANIFEST):
+            read_json(folder / MANIFEST)  # an error if it is cut off or damaged
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
         runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
@@ -192,7 +194,7 @@ def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
     {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
     """
     if name is not None and not (isinstance(name, str) and name):
-        raise ParameterError(f"name is a text, not {name!r}")
+        raise ParameterError(f"name is empty, or no text: {name!r}")
     if tags is not None and not isinstance(tags, Mapping):
         raise ParameterError(f'tags is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}')
     for key, value in (tags or {}).items():
@@ -200,7 +202,7 @@ def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
             raise ParameterError(f"tags: the name of a tag is a text, not {key!r}")
         is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
         if not (is_number or isinstance(value, str)):
-            raise ParameterError(f"tags: {key} is a text, a finite number or a flag, not {value!r}")
+            raise ParameterError(f"tags: {key} is a text, a finite number below 2^63 or a flag, not {value!r}")
     return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
 
 

@@ -191,7 +191,7 @@ def edit_manifest(folder: Path, **changes: Any) -> None:
 DAMAGE: dict[str, tuple[Callable[[Path], object], str]] = {
     "a table gone": (lambda at: (at / "pairs.parquet").unlink(), r"pairs\.parquet is missing; evaluate again$"),
     "no manifest": (lambda at: (at / "manifest.json").unlink(), r"not an apframe evaluation, it has no manifest\.json of one"),
-    "manifest not JSON": (lambda at: (at / "manifest.json").write_text("{"), "not an apframe evaluation"),
+    "manifest not JSON": (lambda at: (at / "manifest.json").write_text("{"), r"manifest\.json: not JSON, or cut off"),
     "manifest a list": (lambda at: (at / "manifest.json").write_text("[]"), "not an apframe evaluation"),
     "another's manifest": (lambda at: edit_manifest(at, format="other"), "not an apframe evaluation"),
     "earlier version": (
