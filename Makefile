@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
-EXAMPLES ?= 60
+EXAMPLES ?= 40
 CASES ?= 200
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean

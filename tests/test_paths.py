@@ -274,9 +274,9 @@ def test_what_is_no_file_is_refused_in_folders(tmp_path: Path, format_: str, fil
 
 def test_a_pipe_as_the_manifest_of_a_run(tmp_path: Path) -> None:
     os.mkfifo(written(tmp_path / "run", {"images.parquet": ""}) / "manifest.json")
-    with pytest.raises(FormatError, match="not an apframe evaluation"):
+    with pytest.raises(FormatError, match="this is a pipe where a file is expected"):
         apf.read_evaluation(tmp_path / "run")
-    with pytest.raises(FormatError, match="not an apframe evaluation"):
+    with pytest.raises(FormatError, match="this is a pipe where a file is expected"):
         apf.scan_runs(tmp_path / "*")
 
 
