@@ -196,10 +196,23 @@ def finish_replacing(path: Path) -> bool:
         target = path.resolve()
     except (OSError, ValueError, RuntimeError):  # a name that nothing can have
         return False
-    if kind_at(target) is None:
-        for work in _folders_beside(target):
+    for _ in range(10):  # other writers may take away at once what was put there
+        works = [] if kind_at(target) is not None else _folders_beside(target)
+        if not works:
+            break
+        for work in works:
             _finish(work, target)
     return kind_at(target) is not None
+
+
+def settled_kind(path: Path) -> str | None:
+    """`kind_at`, but not of the moment in which a writer has taken away what it replaces and put nothing there yet."""
+    kind = kind_at(path)
+    for _ in range(10):
+        if kind is not None or not finish_replacing(path):
+            break
+        kind = kind_at(path)
+    return kind
 
 
 def finish_replacing_in(folder: Path) -> None:
@@ -214,7 +227,7 @@ def _finish(work: Path, target: Path) -> None:
         try:
             part.rename(target)
         except OSError:
-            if not target.exists():  # otherwise the writer itself, or another reader, was faster
+            if part.exists() and not target.exists():  # otherwise the writer itself, or another reader, was faster
                 raise
 
 

@@ -17,7 +17,7 @@ from apframe.io.coco import Coco, read_coco, read_result_columns
 from apframe.io.cvat import Cvat
 from apframe.io.dota import Dota
 from apframe.io.edges import with_boxes_around_corners
-from apframe.io.files import finish_replacing, read_head, reading, reading_from, remove_left_behind, replacing
+from apframe.io.files import read_head, reading, reading_from, remove_left_behind, replacing, settled_kind
 from apframe.io.format import Format
 from apframe.io.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.io.kitti import Kitti
@@ -271,9 +271,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     path = Path(source)
     if not str(source):
         raise FormatError("the path is empty; name a file or folder")
-    there = kind_at(path)
-    if there is None and finish_replacing(path):
-        there = kind_at(path)
+    there = settled_kind(path)
     if there is None:
         raise FormatError(f"{path}: there is no such file or folder")
     if there == "device":

@@ -17,7 +17,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, OutputError, ParameterError, listed, reason
 from apframe.io.documents import read_json
-from apframe.io.files import finish_replacing, reading_from, replacing, write_text
+from apframe.io.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, opened, parquet_of, scan_parquet, to_write
 from apframe.schema import TABLES
 
@@ -78,17 +78,19 @@ def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[
 
 
 def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dict[str, Any]:
-    if kind_at(folder) is None:
-        finish_replacing(folder)
-    if kind_at(folder) not in (None, "folder"):
+    kind_there = settled_kind(folder)
+    if kind_there not in (None, "folder"):
         remedy = "name the folder that was written (a DuckDB file is opened with `apframe sql`, or DuckDB itself)"
         raise FormatError(f"{folder}: is a file; {remedy}")
-    if not is_folder(folder):
+    if kind_there is None:
         raise FormatError(f"{folder}: there is no such folder")
     manifest = find_manifest(folder)
     if manifest is None:
-        if is_file(folder / MANIFEST):
-            read_json(folder / MANIFEST)  # an error if it is cut off or damaged
+        try:
+            read_json(folder / MANIFEST)
+        except FormatError:
+            if is_file(folder / MANIFEST):  # it is cut off or damaged, not absent
+                raise
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
         runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
