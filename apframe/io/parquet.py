@@ -87,7 +87,8 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     manifest = find_manifest(folder)
     if manifest is None:
         try:
-            read_json(folder / MANIFEST)
+            if is_file(folder / MANIFEST):
+                read_json(folder / MANIFEST)
         except FormatError:
             if is_file(folder / MANIFEST):  # it is cut off or damaged, not absent
                 raise
