@@ -64,20 +64,21 @@ def has_other_types(text: memoryview, *, numbers: Collection[str], ids: Collecti
 def _has_keys_alone(characters: np.ndarray) -> bool:
     """Whether all texts are keys, and neither true nor false is there: the case of most files, and quickly seen.
 
-    A text that begins with a colon is taken for a key; it is no number either, so that readers fail.
+    A quote between a small letter and a colon ends a key, wherever it stands. Keys that end otherwise are not recognized here.
     """
     import numpy as np
 
     def of_block(start: int) -> tuple[int, int, bool]:
-        """How many quotes there are, how many of them before a colon, and whether there may be true or false."""
-        block = characters[start : start + _BLOCK + 1]
-        here, behind = block[:-1], block[1:]
+        """How many quotes there are, how many of them end a key, and whether there may be true or false."""
+        block = characters[start : start + _BLOCK + 2]
+        before, here, behind = block[:-2], block[1:-1], block[2:]
         is_quote = here == _QUOTE
+        is_letter = before - ord("a") < 26  # bytes wrap around
         has_flags = any(((here == one) & (behind == two)).any() for one, two in (b"ru", b"ls"))
-        return int(np.count_nonzero(is_quote)), int(np.count_nonzero(is_quote & (behind == _COLON))), has_flags
+        return int(np.count_nonzero(is_quote)), int(np.count_nonzero(is_quote & (behind == _COLON) & is_letter)), has_flags
 
     with ThreadPoolExecutor(2) as threads:
-        n_quotes, n_keys, have_flags = zip(*threads.map(of_block, range(0, len(characters) - 1, _BLOCK)), strict=True)
+        n_quotes, n_keys, have_flags = zip(*threads.map(of_block, range(0, max(len(characters) - 2, 1), _BLOCK)), strict=True)
     return sum(n_quotes) == 2 * sum(n_keys) and not any(have_flags)
 
 

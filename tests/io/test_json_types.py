@@ -43,6 +43,12 @@ def test_the_types_are_those_of_the_values(
         assert has_other_types(memoryview(text), numbers=numbers, ids=ids, texts=texts) == expected(data, numbers, ids, texts)
 
 
+@pytest.mark.parametrize("value", [":", '":":', "a:", '\\":', "b", '":a":'])
+def test_a_text_with_quotes_and_colons_is_no_key(value: str) -> None:
+    text = json.dumps([{"id": value}], separators=(",", ":")).encode()
+    assert has_other_types(memoryview(text), numbers={"id"}, ids=(), texts=())
+
+
 @pytest.mark.parametrize("text", [b"[]", b"[1]", b'["a]', b'[{"a]', b'["]', b'[{"x":]', b'[{"x":  \n]  '])
 def test_nothing_is_said_of_what_has_no_fields(text: bytes) -> None:
     assert not has_other_types(memoryview(text), numbers={"y"}, ids={"y"}, texts={"y"})
