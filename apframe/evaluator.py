@@ -112,7 +112,7 @@ class Evaluator:
             self._masks = mask_columns.read_masks("annotations", sized)
             mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
-        self._lock = RLock()  # held while detections are added or put together, not while they are read
+        self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
         self.reset()
 
     def __getstate__(self) -> dict[str, Any]:

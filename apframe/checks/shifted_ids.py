@@ -10,8 +10,8 @@ from apframe.analysis.overlaps import n_overlapping, spread
 from apframe.checks.findings import Finding, of_table
 from apframe.schema import KEYS, Dataset, is_known
 
-# what it takes to believe another numbering: of all detections nearly all fit by their ids, and this share by their boxes, and
-# so many times as many as with the ids as they are
+# another numbering is believed if it gives nearly all detections known ids, and this share of them an overlap with an
+# annotation, which is this many times as many as the given ids do
 _KNOWN, _SHARE, _TIMES = 0.99, 0.2, 4
 _LEAST = 10  # detections that overlap by it, if all ids are known as they are
 

@@ -24,7 +24,7 @@ _PART = ".part"
 
 
 def read_unpacked(path: Path) -> bytes:
-    """The file's bytes, unpacked when it is gzip (told by its content, not its name).
+    """The file's bytes, unpacked if it is gzip, which its content shows, whatever its name.
 
     A file that unpacks to more than 1 GB and 100 times its size is a `FormatError`, before the memory is full: data never
     do, files that were made to fill a disk do.

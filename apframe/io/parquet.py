@@ -84,14 +84,8 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
         raise FormatError(f"{folder}: is a file; {remedy}")
     if kind_there is None:
         raise FormatError(f"{folder}: there is no such folder")
-    manifest = find_manifest(folder)
+    manifest = _manifest_at(folder)
     if manifest is None:
-        try:
-            if is_file(folder / MANIFEST):
-                read_json(folder / MANIFEST)
-        except FormatError:
-            if is_file(folder / MANIFEST):  # it is cut off or damaged, not absent
-                raise
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
         runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
@@ -396,14 +390,25 @@ def _versions() -> dict[str, str]:
 
 
 def find_manifest(folder: Path) -> dict[str, Any] | None:
-    """The manifest of a set; None if there is none."""
+    """The manifest of a set; None if there is none, or none that can be read."""
+    try:
+        return _manifest_at(folder)
+    except FormatError:
+        return None
+
+
+def _manifest_at(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set, None if there is none; an error if it is damaged."""
     for _ in range(10):  # if another process takes it away, it puts another one there at once
+        manifest, problem = None, None
         try:
             manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
-        except FormatError:
-            manifest = None
+        except FormatError as error:
+            problem = error
         if manifest is not None or not finish_replacing(folder):
             break
+    if problem is not None:
+        raise problem
     return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
 
 

@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
 from apframe.schema import BOX
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.mask_columns import mask_extents, read_both
+from apframe.similarity.mask_columns import mask_extents
 from apframe.similarity.mask_iou import MaskIoU
 
 if TYPE_CHECKING:
@@ -33,16 +33,7 @@ class MaskIoUOfAnySize(MaskIoU):
     [-1.0]
     """
 
-    def pair(
-        self,
-        detections: pl.DataFrame,
-        annotations: pl.DataFrame,
-        least: float,
-        found: Runs | None = None,
-        expected: Runs | None = None,
-    ) -> pl.DataFrame:
-        """See `MaskSimilarity.pair`."""
-        return self.compare(*read_both(detections, annotations, found, expected), detections, annotations, least)
+    any_size: ClassVar[bool] = True
 
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float

@@ -23,6 +23,7 @@ class MaskSimilarity(Similarity):
 
     needs: ClassVar[tuple[str, ...]] = ("mask",)
     uses_images: ClassVar[bool] = True
+    any_size: ClassVar[bool] = False  # masks may be of other sizes than their image and than each other
 
     def pair(
         self,
@@ -36,11 +37,12 @@ class MaskSimilarity(Similarity):
         from apframe.similarity.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
         masks = read_both(detections, annotations, found, expected)
-        refuse_different_sizes(detections, annotations, *masks)
-        if found is None:  # else whoever decoded them has warned
-            warn_of_other_sizes("detections", detections, masks[0])
-        if expected is None:
-            warn_of_other_sizes("annotations", annotations, masks[1])
+        if not self.any_size:
+            refuse_different_sizes(detections, annotations, *masks)
+            if found is None:  # else whoever decoded them has warned
+                warn_of_other_sizes("detections", detections, masks[0])
+            if expected is None:
+                warn_of_other_sizes("annotations", annotations, masks[1])
         return self.compare(*masks, detections, annotations, least)
 
     @abstractmethod
