@@ -1,9 +1,11 @@
 """apframe: average precision as tables. Every number is a group-by, and every step is a frame to look at."""
 
+import sys
 from importlib import import_module
 from typing import TYPE_CHECKING, Any
 
-import apframe.ranking.expressions  # noqa: F401 - puts `ap` on Polars expressions
+import apframe.lists.expressions  # noqa: F401 - puts `ap` on Polars expressions
+from apframe.moved import OldNames
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe.adapters.supervision import from_supervision as from_supervision
@@ -11,28 +13,43 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.adapters.torchvision import from_torchvision as from_torchvision
     from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
     from apframe.adapters.ultralytics import from_ultralytics as from_ultralytics
-    from apframe.analysis.comparison import bootstrap_mean as bootstrap_mean
-    from apframe.analysis.comparison import compare_runs as compare_runs
-    from apframe.analysis.keys import bins as bins
-    from apframe.analysis.keys import quantiles as quantiles
-    from apframe.analysis.patches import evaluate_patches as evaluate_patches
     from apframe.checks.check import check as check
-    from apframe.evaluation import Evaluation as Evaluation
-    from apframe.evaluation import evaluate as evaluate
-    from apframe.evaluation import read_evaluation as read_evaluation
-    from apframe.evaluator import Evaluator as Evaluator
-    from apframe.io.coco import read_coco as read_coco
-    from apframe.io.coco import read_coco_results as read_coco_results
-    from apframe.io.coco import write_coco as write_coco
-    from apframe.io.coco import write_coco_results as write_coco_results
-    from apframe.io.formats import formats as formats
-    from apframe.io.formats import read_dataset as read_dataset
-    from apframe.io.formats import read_results as read_results
-    from apframe.io.formats import write_dataset as write_dataset
-    from apframe.io.formats import write_results as write_results
-    from apframe.io.parquet import upgrade_evaluation as upgrade_evaluation
-    from apframe.io.trec import read_qrels as read_qrels
-    from apframe.io.trec import read_run as read_run
+    from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
+    from apframe.compare.comparison import compare_runs as compare_runs
+    from apframe.detection.evaluation import Evaluation as Evaluation
+    from apframe.detection.evaluation import evaluate as evaluate
+    from apframe.detection.evaluation import read_evaluation as read_evaluation
+    from apframe.detection.evaluator import Evaluator as Evaluator
+    from apframe.detection.slices.keys import bins as bins
+    from apframe.detection.slices.keys import quantiles as quantiles
+    from apframe.file_formats.catalogue import formats as formats
+    from apframe.file_formats.catalogue import read_dataset as read_dataset
+    from apframe.file_formats.catalogue import read_results as read_results
+    from apframe.file_formats.catalogue import write_dataset as write_dataset
+    from apframe.file_formats.catalogue import write_results as write_results
+    from apframe.file_formats.coco import read_coco as read_coco
+    from apframe.file_formats.coco import read_coco_results as read_coco_results
+    from apframe.file_formats.coco import write_coco as write_coco
+    from apframe.file_formats.coco import write_coco_results as write_coco_results
+    from apframe.lists.expressions import average_precision as average_precision
+    from apframe.lists.expressions import best_f_beta as best_f_beta
+    from apframe.lists.expressions import dcg as dcg
+    from apframe.lists.expressions import f_beta as f_beta
+    from apframe.lists.expressions import ndcg as ndcg
+    from apframe.lists.expressions import precision as precision
+    from apframe.lists.expressions import precision_at_recall as precision_at_recall
+    from apframe.lists.expressions import r_precision as r_precision
+    from apframe.lists.expressions import recall as recall
+    from apframe.lists.expressions import recall_at_precision as recall_at_precision
+    from apframe.lists.expressions import reciprocal_rank as reciprocal_rank
+    from apframe.lists.expressions import success as success
+    from apframe.lists.list_curves import pr_from_roc as pr_from_roc
+    from apframe.lists.list_curves import precision_recall_curve as precision_recall_curve
+    from apframe.lists.list_curves import roc_curve as roc_curve
+    from apframe.lists.measures import Measure as Measure
+    from apframe.lists.measures import as_measure as as_measure
+    from apframe.lists.measures import measures as measures
+    from apframe.lists.vl_pr import vl_pr as vl_pr
     from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.protocols.coco import COCO as COCO
     from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
@@ -50,43 +67,23 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
-    from apframe.ranking.expressions import average_precision as average_precision
-    from apframe.ranking.expressions import best_f_beta as best_f_beta
-    from apframe.ranking.expressions import dcg as dcg
-    from apframe.ranking.expressions import f_beta as f_beta
-    from apframe.ranking.expressions import ndcg as ndcg
-    from apframe.ranking.expressions import precision as precision
-    from apframe.ranking.expressions import precision_at_recall as precision_at_recall
-    from apframe.ranking.expressions import r_precision as r_precision
-    from apframe.ranking.expressions import recall as recall
-    from apframe.ranking.expressions import recall_at_precision as recall_at_precision
-    from apframe.ranking.expressions import reciprocal_rank as reciprocal_rank
-    from apframe.ranking.expressions import success as success
-    from apframe.ranking.list_curves import pr_from_roc as pr_from_roc
-    from apframe.ranking.list_curves import precision_recall_curve as precision_recall_curve
-    from apframe.ranking.list_curves import roc_curve as roc_curve
-    from apframe.ranking.losses import fast_ap as fast_ap
-    from apframe.ranking.losses import quantized_ap as quantized_ap
-    from apframe.ranking.losses import smooth_ap as smooth_ap
-    from apframe.ranking.measures import Measure as Measure
-    from apframe.ranking.measures import as_measure as as_measure
-    from apframe.ranking.measures import measures as measures
-    from apframe.ranking.torch_losses import ap_loss as ap_loss
-    from apframe.ranking.vl_pr import vl_pr as vl_pr
-    from apframe.reidentification import evaluate_reidentification as evaluate_reidentification
-    from apframe.report.charts import plot_precision_recall as plot_precision_recall
-    from apframe.report.charts import plot_roc as plot_roc
-    from apframe.report.charts import plot_vl_pr as plot_vl_pr
-    from apframe.report.score_charts import plot_scores as plot_scores
-    from apframe.report.score_charts import plot_thresholds as plot_thresholds
-    from apframe.report.slice_charts import plot_slice_heatmap as plot_slice_heatmap
-    from apframe.report.slice_charts import plot_slices as plot_slices
-    from apframe.retrieval import RunEvaluation as RunEvaluation
-    from apframe.retrieval import evaluate_run as evaluate_run
-    from apframe.retrieval import read_run_evaluation as read_run_evaluation
-    from apframe.run_sets import RunSets as RunSets
-    from apframe.run_sets import scan_runs as scan_runs
+    from apframe.retrieval.evaluation import RunEvaluation as RunEvaluation
+    from apframe.retrieval.evaluation import evaluate_run as evaluate_run
+    from apframe.retrieval.evaluation import read_run_evaluation as read_run_evaluation
+    from apframe.retrieval.patches import evaluate_patches as evaluate_patches
+    from apframe.retrieval.reidentification import evaluate_reidentification as evaluate_reidentification
+    from apframe.retrieval.trec import read_qrels as read_qrels
+    from apframe.retrieval.trec import read_run as read_run
+    from apframe.runs.run_sets import RunSets as RunSets
+    from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.schema import Dataset as Dataset
+    from apframe.show.charts import plot_precision_recall as plot_precision_recall
+    from apframe.show.charts import plot_roc as plot_roc
+    from apframe.show.charts import plot_vl_pr as plot_vl_pr
+    from apframe.show.score_charts import plot_scores as plot_scores
+    from apframe.show.score_charts import plot_thresholds as plot_thresholds
+    from apframe.show.slice_charts import plot_slice_heatmap as plot_slice_heatmap
+    from apframe.show.slice_charts import plot_slices as plot_slices
     from apframe.similarity.boundary_iou import BoundaryIoU as BoundaryIoU
     from apframe.similarity.box_iou import BoxIoU as BoxIoU
     from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU as InclusiveBoxIoU
@@ -97,6 +94,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.pairs import Similarity as Similarity
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
+    from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
+    from apframe.training.losses import fast_ap as fast_ap
+    from apframe.training.losses import quantized_ap as quantized_ap
+    from apframe.training.losses import smooth_ap as smooth_ap
+    from apframe.training.torch_losses import ap_loss as ap_loss
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOMES = {
@@ -104,16 +106,18 @@ _HOMES = {
     "apframe.adapters.torchmetrics": "MeanAveragePrecision",
     "apframe.adapters.torchvision": "from_torchvision targets_from_torchvision",
     "apframe.adapters.ultralytics": "from_ultralytics",
-    "apframe.analysis.comparison": "bootstrap_mean compare_runs",
-    "apframe.analysis.keys": "bins quantiles",
-    "apframe.analysis.patches": "evaluate_patches",
     "apframe.checks.check": "check",
-    "apframe.evaluation": "Evaluation evaluate read_evaluation",
-    "apframe.evaluator": "Evaluator",
-    "apframe.io.coco": "read_coco read_coco_results write_coco write_coco_results",
-    "apframe.io.formats": "formats read_dataset read_results write_dataset write_results",
-    "apframe.io.parquet": "upgrade_evaluation",
-    "apframe.io.trec": "read_qrels read_run",
+    "apframe.compare.comparison": "bootstrap_mean compare_runs",
+    "apframe.detection.evaluation": "Evaluation evaluate read_evaluation",
+    "apframe.detection.evaluator": "Evaluator",
+    "apframe.detection.slices.keys": "bins quantiles",
+    "apframe.file_formats.catalogue": "formats read_dataset read_results write_dataset write_results",
+    "apframe.file_formats.coco": "read_coco read_coco_results write_coco write_coco_results",
+    "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
+    "r_precision recall recall_at_precision reciprocal_rank success",
+    "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
+    "apframe.lists.measures": "Measure as_measure measures",
+    "apframe.lists.vl_pr": "vl_pr",
     "apframe.protocols.activitynet": "ACTIVITYNET",
     "apframe.protocols.coco": "COCO",
     "apframe.protocols.crowdpose": "CROWDPOSE",
@@ -126,20 +130,15 @@ _HOMES = {
     "apframe.protocols.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",
-    "apframe.ranking.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
-    "r_precision recall recall_at_precision reciprocal_rank success",
-    "apframe.ranking.list_curves": "pr_from_roc precision_recall_curve roc_curve",
-    "apframe.ranking.losses": "fast_ap quantized_ap smooth_ap",
-    "apframe.ranking.measures": "Measure as_measure measures",
-    "apframe.ranking.torch_losses": "ap_loss",
-    "apframe.ranking.vl_pr": "vl_pr",
-    "apframe.reidentification": "evaluate_reidentification",
-    "apframe.report.charts": "plot_precision_recall plot_roc plot_vl_pr",
-    "apframe.report.score_charts": "plot_scores plot_thresholds",
-    "apframe.report.slice_charts": "plot_slice_heatmap plot_slices",
-    "apframe.retrieval": "RunEvaluation evaluate_run read_run_evaluation",
-    "apframe.run_sets": "RunSets scan_runs",
+    "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",
+    "apframe.retrieval.patches": "evaluate_patches",
+    "apframe.retrieval.reidentification": "evaluate_reidentification",
+    "apframe.retrieval.trec": "read_qrels read_run",
+    "apframe.runs.run_sets": "RunSets scan_runs",
     "apframe.schema": "Dataset",
+    "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
+    "apframe.show.score_charts": "plot_scores plot_thresholds",
+    "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",
     "apframe.similarity.boundary_iou": "BoundaryIoU",
     "apframe.similarity.box_iou": "BoxIoU",
     "apframe.similarity.inclusive_box_iou": "InclusiveBoxIoU",
@@ -150,10 +149,15 @@ _HOMES = {
     "apframe.similarity.pairs": "Similarity",
     "apframe.similarity.rotated_iou": "RotatedIoU",
     "apframe.similarity.user": "UserSimilarity",
+    "apframe.store.parquet": "upgrade_evaluation",
+    "apframe.training.losses": "fast_ap quantized_ap smooth_ap",
+    "apframe.training.torch_losses": "ap_loss",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 
 __all__ = sorted(_HOME_OF)
+
+sys.meta_path.insert(0, OldNames())
 
 
 def __getattr__(name: str) -> Any:

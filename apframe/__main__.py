@@ -1,5 +1,5 @@
 """`python -m apframe` is the `apframe` command."""
 
-from apframe.cli import main
+from apframe.cli.command import main
 
 main()

@@ -16,11 +16,11 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, UnknownIdError
-from apframe.io.image_sizes import read_image_sizes
-from apframe.io.json_scan import scan_results, scan_truth
-from apframe.io.trec import read_queries
-from tests.io.folders import written
-from tests.test_cli import FOUND, SMALL, command
+from apframe.file_formats.image_sizes import read_image_sizes
+from apframe.file_formats.json_scan import scan_results, scan_truth
+from apframe.retrieval.trec import read_queries
+from tests.cli.test_command import FOUND, SMALL, command
+from tests.file_formats.folders import written
 
 BOX = {"x": [0.0], "y": [0.0], "width": [40.0], "height": [30.0]}
 DETECTIONS = pl.DataFrame({"image_id": [1], "category_id": [1], "score": [0.9], **BOX})

@@ -15,7 +15,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, counted, listed
 from apframe.schema import BOX, canonical
-from apframe.similarity.run_lengths import count_pixels, to_text
+from apframe.shapes.run_lengths import count_pixels, to_text
 
 Item = Mapping[str, Any]
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")

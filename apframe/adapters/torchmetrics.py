@@ -11,10 +11,10 @@ import polars as pl
 
 from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
-from apframe.evaluation import Evaluation, evaluate
+from apframe.detection.evaluation import Evaluation, evaluate
 from apframe.exceptions import ParameterError
 from apframe.protocols.coco import COCO
-from apframe.similarity.mask_columns import read_masks
+from apframe.shapes.mask_columns import read_masks
 
 _ARRAYS = {"bbox": "boxes", "segm": "masks"}
 

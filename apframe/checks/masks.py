@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, of_rows
 from apframe.checks.refused import accept
-from apframe.similarity.extents import with_image_sizes
+from apframe.detection.prepare.extents import with_image_sizes
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
 # published areas of COCO's crowds by up to 13 %.
@@ -30,7 +30,7 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     """
     if "mask" not in frame.columns:
         return
-    from apframe.similarity.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
+    from apframe.shapes.mask_columns import mask_extents, of_other_size, read_masks  # which bring in NumPy
 
     given = frame.filter(has_mask(frame["mask"]))
     if given.is_empty():

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.checks.findings import Finding, first_few, of_rows
 from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
-from apframe.io.ids import with_ids_by_name
+from apframe.file_formats.ids import with_ids_by_name
 from apframe.schema import TABLES, Dataset, canonical, with_id_types
 
 PLACE = "place in the source"

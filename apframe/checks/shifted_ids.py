@@ -6,8 +6,8 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from apframe.analysis.overlaps import n_overlapping, spread
 from apframe.checks.findings import Finding, of_table
+from apframe.detection.diagnose.overlaps import n_overlapping, spread
 from apframe.schema import KEYS, Dataset, is_known
 
 # another numbering is believed if it gives nearly all detections known ids, and this share of them an overlap with an

@@ -11,10 +11,10 @@ import polars as pl
 from apframe.checks.findings import Finding
 from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_error
 from apframe.exceptions import ColumnError, RowError
-from apframe.io.coco import Coco, read_result_columns, tables_of_json
-from apframe.io.documents import read_json
-from apframe.io.files import reading_from
-from apframe.io.formats import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.file_formats.catalogue import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
+from apframe.file_formats.documents import read_json
+from apframe.file_formats.files import reading_from
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 

@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.counting import ignored_annotations
-from apframe.evaluation import Evaluation, evaluate
+from apframe.detection.evaluation import Evaluation, evaluate
+from apframe.detection.prepare.counting import ignored_annotations
+from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
-from apframe.inputs import make_inputs
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.ranking.definitions import Levels

@@ -15,7 +15,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.evaluation import Evaluation
+from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.pycocotools import mask as maskUtils

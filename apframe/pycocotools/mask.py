@@ -20,11 +20,11 @@ from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.schema import BOX, MOST_PIXELS, MOST_SIDE, kind_of
+from apframe.shapes.mask_columns import LARGEST, REMEDIES, mask_extents
+from apframe.shapes.polygons import rasterise
+from apframe.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
+from apframe.shapes.runs import Fault, Runs, in_at_least, to_bitmaps
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.mask_columns import LARGEST, REMEDIES, mask_extents
-from apframe.similarity.polygons import rasterise
-from apframe.similarity.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text
-from apframe.similarity.runs import Fault, Runs, in_at_least, to_bitmaps
 
 Encoding = dict[str, Any]
 _AGAIN = "encode these masks again"

@@ -8,12 +8,12 @@ from typing import TYPE_CHECKING, ClassVar
 import polars as pl
 
 from apframe.schema import BOX
+from apframe.shapes.mask_columns import mask_extents
 from apframe.similarity.box_iou import BoxIoU
-from apframe.similarity.mask_columns import mask_extents
 from apframe.similarity.mask_iou import MaskIoU
 
 if TYPE_CHECKING:
-    from apframe.similarity.runs import Runs
+    from apframe.shapes.runs import Runs
 
 SMALLEST = 5e-324  # a threshold that every pair reaches which has anything in common
 

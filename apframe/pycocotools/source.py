@@ -10,10 +10,10 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, InputError
-from apframe.io.coco import read_coco_results, read_unchecked
-from apframe.io.documents import parse_json
-from apframe.io.files import read_unpacked
-from apframe.io.json_scan import scan_results
+from apframe.file_formats.coco import read_coco_results, read_unchecked
+from apframe.file_formats.documents import parse_json
+from apframe.file_formats.files import read_unpacked
+from apframe.file_formats.json_scan import scan_results
 from apframe.schema import Dataset, canonical
 
 Row = dict[str, Any]

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
 
 if TYPE_CHECKING:
-    from apframe.similarity.runs import Runs
+    from apframe.shapes.runs import Runs
 
 
 _EDGES = ["left", "top", "right", "bottom"]
@@ -34,7 +34,7 @@ class MaskSimilarity(Similarity):
         expected: Runs | None = None,
     ) -> pl.DataFrame:
         """See `Similarity.pair`; `found` and `expected` are the masks of the tables where they have been decoded before."""
-        from apframe.similarity.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
+        from apframe.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
         masks = read_both(detections, annotations, found, expected)
         if not self.any_size:
@@ -86,7 +86,7 @@ def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotation
 
     Only pairs whose boxes and areas leave room for enough common pixels are looked at.
     """
-    from apframe.similarity.runs import intersect
+    from apframe.shapes.runs import intersect
 
     left = _sizes(detections.select("cell"), found)
     right = _sizes(annotations.select("cell", "is_crowd"), expected)

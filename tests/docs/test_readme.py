@@ -10,7 +10,7 @@ import pytest
 from typer.main import get_command
 
 import apframe as apf
-from apframe.cli import app
+from apframe.cli.command import app
 
 ROOT = Path(__file__).parents[2]
 README = (ROOT / "README.md").read_text()

@@ -16,7 +16,7 @@ from unittest.mock import patch
 
 import typer.main
 
-from apframe import cli
+from apframe.cli import command as cli
 from tests.fuzz.mutations import mutate
 
 CASES = int(os.environ.get("APFRAME_CASES", "200"))

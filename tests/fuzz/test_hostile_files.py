@@ -21,14 +21,14 @@ from apframe.exceptions import (
     QueryError,
     RowError,
 )
-from apframe.io.files import read_unpacked
-from apframe.io.image_sizes import read_image_sizes
-from apframe.io.trec import read_queries
+from apframe.file_formats.files import read_unpacked
+from apframe.file_formats.image_sizes import read_image_sizes
 from apframe.paths import is_utf8
+from apframe.retrieval.trec import read_queries
+from tests.file_formats.folders import written
 from tests.fuzz.commands import problem_of
 from tests.fuzz.mutations import NAMES, rewrite
 from tests.fuzz.valid_sets import SHAPES, write_valid
-from tests.io.folders import written
 
 _JSON = ("coco", "lvis", "label_studio", "activitynet")
 _NESTED = {
@@ -222,7 +222,7 @@ def test_xml_that_is_nested_deep(tmp_path: Path) -> None:
 
 
 def test_gzip_that_unpacks_to_very_much_is_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("apframe.io.files._USUAL", 10_000)
+    monkeypatch.setattr("apframe.file_formats.files._USUAL", 10_000)
     path = tmp_path / "a.json.gz"
     path.write_bytes(gzip.compress(b"[" + b" " * 10**7 + b"]"))
     with pytest.raises(FormatError, match=r"a\.json\.gz: unpacks to more than [\d,]+ bytes; unpack it yourself"):

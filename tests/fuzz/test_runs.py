@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.io.trec import read_queries
+from apframe.retrieval.trec import read_queries
 from tests.fuzz.commands import CASES, report, run_cases
 from tests.fuzz.valid_sets import write_valid
 

@@ -6,7 +6,7 @@ from pathlib import Path
 from typing import Any
 
 import apframe as apf
-from apframe.io.formats import FORMATS
+from apframe.file_formats.catalogue import FORMATS
 
 _POLYGON = "[[4.0,4.0,24.0,4.0,24.0,20.0,4.0,20.0]]"
 _TEXT, _LIST = '{"size":[48,64],"counts":"T3d0l0000\\\\h2"}', '{"size":[48,64],"counts":[100,20,28,20,28,20,2856]}'

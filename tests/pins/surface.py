@@ -15,9 +15,10 @@ from pathlib import Path
 from typing import Any
 
 import apframe as apf
-from apframe import cli, exceptions
-from apframe.io.parquet import FORMAT, SCHEMA_VERSION
+from apframe import exceptions
+from apframe.cli import command as cli
 from apframe.schema import dictionary
+from apframe.store.parquet import FORMAT, SCHEMA_VERSION
 
 HERE = Path(__file__).parent
 COMMANDS = ("", "eval", "check", "convert", "formats", "rank", "sql", "upgrade")

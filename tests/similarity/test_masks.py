@@ -17,10 +17,10 @@ from hypothesis import strategies as st
 from pycocotools import mask as reference
 
 from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
-from apframe.similarity import run_lengths, runs
-from apframe.similarity.mask_columns import mask_extents, read_masks
+from apframe.shapes import run_lengths, runs
+from apframe.shapes.mask_columns import mask_extents, read_masks
+from apframe.shapes.runs import Runs, in_blocks, intersect
 from apframe.similarity.mask_iou import MaskIoU
-from apframe.similarity.runs import Runs, in_blocks, intersect
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
 REAL = Path(__file__).parents[3] / "shared" / "data" / "coco-val2014-100"

@@ -1,0 +1,5 @@
+"""The `apframe` command."""
+
+from apframe.cli.command import main
+
+__all__ = ["main"]

@@ -1,0 +1,1 @@
+"""Detections against annotations: `evaluate`, and the tables behind its numbers."""

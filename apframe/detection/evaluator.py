@@ -1,0 +1,378 @@
+"""Evaluator: an evaluation that is fed step by step from a training loop, in one process or many."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Mapping, Sequence
+from copy import deepcopy
+from dataclasses import replace
+from functools import reduce
+from threading import RLock
+from typing import Any
+from zlib import crc32
+
+import numpy as np
+import polars as pl
+from polars import selectors
+
+from apframe.columns import exact
+from apframe.detection.evaluation import Evaluation
+from apframe.detection.prepare.extents import with_image_sizes
+from apframe.detection.prepare.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed
+from apframe.file_formats.catalogue import read_dataset, read_raw_results
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.schema import BOX, TABLES, canonical, canonical_detections, is_known, to_polars
+from apframe.shapes import mask_columns
+from apframe.similarity.pairs import Similarity, require
+
+_UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
+_GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
+
+
+class Evaluator:
+    """`evaluate` for detections that come in updates; the ground truth is read, checked and prepared once, for many epochs.
+
+    An update holds all detections of its images. An image that comes again, in another update or from another process, is
+    taken for the padding of a distributed sampler: one of its results is kept. Where they differ (in more than the order of
+    the rows and `detection_id`), a `RepeatedImageWarning` names the images, and that with the most detections is kept; of as
+    many, one that a hash of their contents tells. So neither the order of the updates nor how they are divided among
+    processes changes any number.
+
+    An `Evaluator` stays in its process; what travels is `state()`, a Polars frame that can be pickled, sent as an Arrow stream
+    and written to a file. (It can be pickled itself, but carries its ground truth.) Threads may call it at the same time.
+
+    Start worker processes, those of a data loader too, with "spawn" or "forkserver". A process that was forked after Polars has
+    run hangs as soon as it uses Polars, which has threads of its own; Linux forks by default before Python 3.14.
+
+    Parameters
+    ----------
+    truth, protocol, and all others
+        as `evaluate` takes them
+
+    Raises
+    ------
+    InputError
+        bad ground truth
+    ParameterError
+        bad options
+
+    >>> from apframe.schema import Dataset
+    >>> evaluator = Evaluator(Dataset(
+    ...     images={"image_id": [1, 2]}, categories={"category_id": [1]},
+    ...     annotations={
+    ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]}))
+    >>> for image_id in (2, 1):
+    ...     evaluator.update({
+    ...         "image_id": [image_id], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> evaluator.compute().summary.row(0)
+    ('AP', 1.0)
+    >>> evaluator.state()["image_id"].to_list()
+    [1, 2]
+    """
+
+    def __init__(
+        self,
+        truth: Any,
+        protocol: Protocol | str = COCO,
+        *,
+        iou_type: str | None = None,
+        iou_thresholds: Sequence[float] | None = None,
+        recall_levels: Sequence[float] | None = None,
+        area_ranges: Mapping[str, tuple[float, float]] | None = None,
+        max_detections: Sequence[int | None] | None = None,
+        categories: Sequence[int | str] | None = None,
+        agnostic: bool | None = None,
+        similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
+        matching: str | None = None,
+        unknown_images: str = "error",
+        format: str | None = None,
+        results_format: str | None = None,
+        split: str | None = None,
+        image_sizes: Any = None,
+        join_by_name: str | Sequence[str] = (),
+    ) -> None:
+        self.protocol = chosen_options(
+            protocol, iou_type, unknown_images, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
+            area_ranges=area_ranges,
+            max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
+        )  # fmt: skip
+        self._drop, self._results_format, self._join_by_name = unknown_images == "drop", results_format, join_by_name
+        needs = self.protocol.similarity.needs
+        dataset = read_dataset(truth, format, split=split, image_sizes=image_sizes, masks="mask" in needs)
+        self._category_ids = choose_categories(dataset.core("categories"), categories)
+        of_all_images = replace(self.protocol, detected_images_only=False)
+        inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
+        self._dataset, self._annotations = inputs.dataset, inputs.annotations
+        self._require(pl.DataFrame(schema=list(needs)))
+        self._masks = None
+        if "mask" in needs and self._annotations.height and not self.protocol.detected_images_only:
+            sized = with_image_sizes(self._annotations, self._dataset.images)
+            self._masks = mask_columns.read_masks("annotations", sized)
+            mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
+        self._empty = canonical_detections({}, self._dataset).drop("detection_id")
+        self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
+        self.reset()
+
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: all but the lock, which stays with its process."""
+        with self._lock:
+            state = self.__dict__ | {"_updates": deepcopy(self._updates)}  # to which more may be added while it is pickled
+        del state["_lock"]
+        return state
+
+    def __setstate__(self, state: dict[str, Any]) -> None:
+        """With a lock of its own."""
+        self.__dict__ = state | {"_lock": RLock()}
+
+    def reset(self) -> None:
+        """Forget all detections; the ground truth stays."""
+        with self._lock:
+            self._table = self._empty  # what has been put together
+            self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
+            self._columns: set[str] = set()
+            self._n_updates = 0
+
+    def update(self, detections: Any) -> None:
+        """Add the detections of some images: all that each of them has.
+
+        They are copied. Columns and types are checked now, and with the first update that has them its values and images; those
+        of further ones by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and start
+        again. What only a comparison finds out, such as masks that cannot be decoded, is told by `compute`. An update that is
+        refused changes nothing. Several threads may call this at the same time.
+
+        Parameters
+        ----------
+        detections
+            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results. The same columns
+            in each update; attributes may be missing, and are null there. If `detection_id` is given, the ids are unique over
+            all updates; else the detections are numbered in the order of `state`.
+
+        Raises
+        ------
+        ColumnError
+            columns are missing, cannot be read, or are not those of earlier updates
+        RowError, DuplicateIdError, UnknownIdError
+            naming the rows of this update
+        """
+        number = self._next_number()
+        found = read_raw_results(detections, self._results_format, lambda: self._dataset, self._join_by_name)
+        self._add(to_polars(found, "detections"), number)
+
+    def merge(self, other: Any) -> None:
+        """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
+
+        The options of the other one play no part.
+
+        Raises
+        ------
+        As `update`, among which it is counted
+        """
+        number = self._next_number()
+        self._add(to_polars(other.state() if isinstance(other, Evaluator) else other, "detections"), number)
+
+    def state(self) -> pl.DataFrame:
+        """All detections so far: a canonical table sorted by `image_id`, within an image as they came.
+
+        It has `detection_id` if the updates had it. Attributes follow in the order of their names.
+
+        Raises
+        ------
+        ColumnError
+            an attribute has types that have nothing in common
+        RowError, UnknownIdError
+            naming an update with values or images that cannot be right and its rows; updates, and what was merged, are
+            numbered from 1 since the start or `reset`
+        DuplicateIdError
+            a `detection_id` stands in several rows
+
+        Warns
+        -----
+        RepeatedImageWarning
+            images came more than once, with different results
+        """
+        with self._lock:
+            return self._collect().clone()
+
+    def compute(self) -> Evaluation:
+        """The evaluation of all detections so far; images without any are missed, as in `evaluate`.
+
+        It may be asked for at any time, and again after further updates. Raises and warns as `state` and `evaluate` do.
+        """
+        with self._lock:
+            found = self._collect()
+        if "detection_id" not in found.columns:
+            found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
+        inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
+        if self._masks is not None:
+            inputs = replace(inputs, annotation_masks=self._masks)
+        return Evaluation(lambda: inputs, self.protocol)
+
+    def _next_number(self) -> int:
+        with self._lock:
+            self._n_updates += 1
+            return self._n_updates
+
+    def _add(self, frame: pl.DataFrame, number: int) -> None:
+        kind = (*frame.columns, *frame.dtypes)
+        with self._lock:
+            if kind in self._updates:
+                self._updates[kind].add(frame, number)
+                return
+            found = self._checked(frame)
+            if found.is_empty():
+                return
+            self._require(found)
+            columns = _columns(found) - ({"detection_id"} - set(frame.columns))
+            _refuse_other_columns(columns, self._columns or columns)
+            self._columns, self._updates[kind] = columns, _Updates(frame, number)
+
+    def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Detections on known images as a canonical table."""
+        found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
+        known = on_known_images(found, self._dataset, drop=self._drop)
+        return found if known.all() else found.filter(known)
+
+    def _require(self, found: pl.DataFrame) -> None:
+        if self._annotations.height:  # else nothing is compared
+            require(self.protocol.similarity, found, self._annotations)
+
+    def _collect(self) -> pl.DataFrame:
+        """See `state`. What has been put together stays so, and is told once."""
+        if not self._updates:
+            return self._table
+        tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(_UPDATE))] if self._table.height else []
+        tables += [self._put_together(updates) for updates in self._updates.values()]
+        try:
+            table = pl.concat(tables, how="diagonal_relaxed", rechunk=True)
+        except pl.exceptions.PolarsError as error:
+            raise ColumnError(f"detections: columns of different updates do not fit: {first_line(error)}") from error
+        table, differ = keep_one_of_each(table)
+        if not table["image_id"].is_sorted():
+            table = table.sort("image_id", maintain_order=True)
+        if "detection_id" in table.columns:
+            try:
+                table = canonical("detections", table)
+            except DuplicateIdError as error:  # as it is where each update numbers its own
+                remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
+                problem = "detection_id is not unique over all updates"
+                raise DuplicateIdError(error.table, problem, error.key, error.rows, remedy) from None
+        known = [column.name for column in TABLES["detections"] if column.name in table.columns]
+        self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
+        if differ:
+            warnings.warn(
+                f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
+                f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
+                RepeatedImageWarning, 3,
+            )  # fmt: skip
+        return self._table
+
+    def _put_together(self, updates: _Updates) -> pl.DataFrame:
+        """The updates as a canonical table with their numbers, and `detection_id` as it was given."""
+        numbers = updates.number_rows()
+        try:
+            found = self._checked(updates.rows.rename({"detection_id": _GIVEN}, strict=False).with_columns(numbers))
+        except RowError as error:
+            raise _name_update(error, numbers) from None
+        return found.drop("detection_id").rename({_GIVEN: "detection_id"}, strict=False)
+
+    def __repr__(self) -> str:
+        with self._lock:
+            n_detections = self._table.height + sum(updates.rows.height for updates in self._updates.values())
+        return f"Evaluator({self._dataset!r}, {counted(n_detections, 'detection')}, protocol={self.protocol.name})"
+
+
+class _Updates:
+    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again."""
+
+    def __init__(self, first: pl.DataFrame, number: int) -> None:
+        self.rows, self._numbers, self._heights = _copy(first), [number], [first.height]
+        self._is_flat = not any(dtype.is_nested() or dtype.is_object() for dtype in first.dtypes)
+
+    def add(self, frame: pl.DataFrame, number: int) -> None:
+        if self._is_flat:
+            self.rows.extend(frame)
+        else:  # `extend` would not copy lists and structs
+            self.rows.vstack(_copy(frame), in_place=True)
+        self._numbers.append(number)
+        self._heights.append(frame.height)
+
+    def number_rows(self) -> pl.Series:
+        return pl.Series(_UPDATE, np.repeat(self._numbers, self._heights))
+
+
+def _copy(frame: pl.DataFrame) -> pl.DataFrame:
+    """A copy of the memory too, as two frames put together are."""
+    return frame.vstack(frame.head(1)).rechunk().head(frame.height)
+
+
+def _name_update(error: RowError, numbers: pl.Series) -> RowError:
+    """The error, of rows of many updates (from 1), as one of the first update that has some."""
+    of_rows = numbers.gather([row - 1 for row in error.rows])
+    first = of_rows[0]
+    start = numbers.index_of(first)
+    rows = [row - start for row, number in zip(error.rows, of_rows, strict=True) if number == first]
+    problem, remedy = f"in update {first}, {error.problem}", f"{error.remedy}, and start again with reset()"
+    return type(error)(error.table, problem, "row", rows, remedy)
+
+
+def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]:
+    """Of each image the rows of one update, and the ids of the images whose updates differ, sorted.
+
+    Parameters
+    ----------
+    detections
+        canonical, and a column that numbers the updates
+
+    >>> twice = pl.DataFrame({"image_id": [7, 7, 7, 8, 8], "score": [.5, .5, .6, .9, .9], _UPDATE: [0, 1, 1, 0, 1]})
+    >>> rows, differ = keep_one_of_each(twice)
+    >>> rows.rows(), differ
+    ([(7, 0.5, 1), (7, 0.6, 1), (8, 0.9, 0)], [7])
+    """
+    begins = [(pl.col(name) != pl.col(name).shift()).fill_null(True) for name in ("image_id", _UPDATE)]
+    stretches = detections.lazy().select("image_id", _UPDATE).filter(pl.any_horizontal(begins))  # far fewer than rows
+    n_updates = stretches.group_by("image_id").agg(pl.col(_UPDATE).n_unique())
+    several = n_updates.filter(pl.col(_UPDATE) > 1).collect()["image_id"]
+    if several.is_empty():
+        return detections, []
+    again = is_known(detections["image_id"], several)
+    repeated = detections.filter(again)
+    ids = selectors.by_name("detection_id", require_all=False)
+    updates = (
+        repeated.select("image_id", _UPDATE, row=_hash_contents(repeated), id=repeated.select(ids, "image_id").hash_rows())
+        .group_by("image_id", _UPDATE, maintain_order=True)
+        .agg(pl.len(), contents=pl.col("row").sort(), in_order=pl.col("row"), ids=pl.col("id"))
+        .with_columns(pl.col("contents", "in_order", "ids").hash())
+    )
+    best_first = updates.sort("len", "contents", "in_order", "ids", descending=[True, False, False, False])
+    kept = best_first.unique("image_id", keep="first", maintain_order=True).select("image_id", _UPDATE)
+    differ = updates.group_by("image_id").agg(pl.col("contents").n_unique()).filter(pl.col("contents") > 1)
+    rows = repeated.join(kept, on=["image_id", _UPDATE], how="semi", maintain_order="left")
+    return pl.concat([detections.filter(~again), rows]), differ["image_id"].sort().to_list()
+
+
+def _hash_contents(frame: pl.DataFrame) -> pl.Series:
+    """A number for what each row says, whatever columns other rows brought, and in whatever order."""
+    known = [c.name for c in TABLES["detections"] if c.name in frame.columns and c.name != "detection_id"]
+    attributes = [
+        pl.when(exact(name).is_not_null()).then(exact(name).hash(crc32(name.encode()))).otherwise(pl.lit(0, pl.UInt64))
+        for name in frame.columns
+        if name not in (*known, "detection_id", _UPDATE)
+    ]
+    of_attributes = reduce(pl.Expr.xor, attributes, pl.repeat(0, pl.len(), dtype=pl.UInt64))
+    return frame.select(known=frame.select(known).hash_rows(), attributes=of_attributes).hash_rows()
+
+
+def _columns(found: pl.DataFrame) -> set[str]:
+    """The canonical columns there are; those of a box only if it is given."""
+    columns = {column.name for column in TABLES["detections"]} & set(found.columns)
+    return columns if found["x"].count() else columns - set(BOX)
+
+
+def _refuse_other_columns(columns: set[str], earlier: set[str]) -> None:
+    lacking, more = sorted(earlier - columns), sorted(columns - earlier)
+    problems = [f"no column {', '.join(lacking)}, which earlier updates have"] if lacking else []
+    problems += [f"column {', '.join(more)}, which earlier updates do not have"] if more else []
+    if problems:
+        raise ColumnError(f"detections: {'; '.join(problems)}; give the same columns in each update")

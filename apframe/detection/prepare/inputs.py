@@ -1,0 +1,311 @@
+"""What is evaluated: the four canonical tables, checked against each other, and subsets of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.detection.prepare.counting import outside
+from apframe.detection.prepare.extents import masks_for_boxes, with_boxes
+from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
+from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.exceptions import (
+    ColumnError,
+    MissingColumnWarning,
+    NoAnnotationsWarning,
+    ParameterError,
+    UnitWarning,
+    UnknownCategoryWarning,
+    UnknownImageWarning,
+    counted,
+    listed,
+    warn,
+)
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
+from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
+from apframe.similarity.rotated_iou import RotatedIoU
+from apframe.similarity.user import UserSimilarity
+
+if TYPE_CHECKING:
+    from apframe.shapes.runs import Runs
+
+
+_CHECK = "run `apframe check` on both to find out why"
+
+
+def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_images: str, **options: Any) -> Protocol:
+    """The protocol that an evaluation goes by, options included; `ParameterError` for those that are wrong.
+
+    >>> chosen_options("coco", "segm", "drop", max_detections=[10]).max_detections
+    (10,)
+    """
+    if unknown_images not in ("error", "drop"):
+        raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
+    return as_protocol(protocol).variant(iou_type).with_options(**options)
+
+
+@dataclass(frozen=True)
+class Inputs:
+    """What is evaluated.
+
+    `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
+    resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
+    be unread; `tables` has them. `masks` are those of the detections, if they are compared and had to be
+    decoded already, to make boxes of them; `annotation_masks` those of the annotations, where somebody has them decoded.
+    """
+
+    dataset: Dataset
+    annotations: pl.DataFrame
+    detections: pl.DataFrame
+    image_ids: pl.Series
+    category_ids: pl.Series
+    by_category: bool
+    masks: Runs | None = None
+    annotation_masks: Runs | None = None
+
+    def tables(self) -> dict[str, pl.DataFrame]:
+        """The four tables with their attributes; rows of images and categories in the order of their ids."""
+        categories = self.dataset.categories.sort("category_id")
+        annotations = self.dataset.annotations
+        annotations = annotations.filter(is_known(annotations["category_id"], self.category_ids))
+        return {
+            "images": self.dataset.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+            "annotations": _in_order(annotations, self.by_category),
+            "detections": self.detections,
+        }
+
+    def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
+        """The part inside the masks, which are those of `apframe.detection.slices.keys.conjunction` on `tables`.
+
+        Images, categories, and detections by a key of their own are left out. Objects outside stay, as ignored ones.
+        """
+        tables = self.tables()
+        for name, inside in masks.get("annotations", {}).items():
+            frame = tables[name].with_columns((outside(tables[name]) | ~inside).alias(OUTSIDE))
+            known = [column.name for column in TABLES[name] if column.name in frame.columns]
+            tables[name] = frame.select(*known, pl.exclude(known))
+        for name in ("images", "categories", "detections"):
+            if name in masks:
+                tables[name] = tables[name].filter(masks[name][name])
+        ids = [tables[name][f"{key}_id"] for name, key in (("images", "image"), ("categories", "category"))]
+        for name in ("annotations", "detections"):
+            for column in ids:
+                tables[name] = tables[name].filter(is_known(tables[name][column.name], column))
+        dataset = self.dataset.part(tables["images"], tables["annotations"])
+        return Inputs(dataset, tables["annotations"], tables["detections"], ids[0], ids[1], self.by_category)
+
+
+def make_inputs(
+    dataset: Dataset,
+    detections: Any,
+    category_ids: pl.Series | None,
+    protocol: Protocol,
+    *,
+    drop_unknown_images: bool = False,
+    are_checked: bool = False,
+) -> Inputs:
+    """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
+
+    Detections that `are_checked` are those of `check_detections`.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [2, 1]}, {"category_id": [1]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> make_inputs(dataset, {}, None, COCO).image_ids.to_list()
+    [1, 2]
+    """
+    found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
+    _refuse_intervals("annotations", dataset.core("annotations"), protocol)
+    _warn_of_lists(dataset.core("images"), protocol)
+    _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
+    if protocol.per_image and protocol.max_detections[-1] is not None:
+        found = limit_per_image(found, protocol.limits[-1])
+    dataset = _prepared(dataset, protocol)
+    inputs = check_inputs(
+        dataset, found, category_ids, by_category=protocol.by_category, drop_unknown_images=drop_unknown_images
+    )
+    found = inputs.detections
+    if protocol.judged_only:
+        found = keep_judged(found, inputs.annotations, dataset.images)
+        found = flag_not_exhaustive(found, dataset.images)
+    masks = masks_for_boxes("detections", found, dataset.images)
+    found = with_boxes("detections", found, dataset.images, masks)
+    if protocol.with_area_only:
+        has_area = found["area"] > 0
+        found = found.filter(has_area)
+        masks = None if masks is None else masks.take(has_area.arg_true().to_numpy())
+    inputs = replace(inputs, detections=found, masks=masks if "mask" in protocol.similarity.needs else None)
+    if protocol.detected_images_only:
+        inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
+    return inputs
+
+
+def check_detections(detections: Any, dataset: Dataset, category_ids: pl.Series | None, protocol: Protocol) -> pl.DataFrame:
+    """Detections as a canonical table, as far as they can be checked without the annotations.
+
+    Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
+    one that is missing or unknown is taken for the first category's.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> found = {"image_id": [1], "category_id": [1], "score": [0.5], "bbox": [[0, 0, 9, 9]]}
+    >>> check_detections(found, dataset, None, COCO)["area"].to_list()
+    [81.0]
+    """
+    if protocol.agnostic and protocol.ties == "input":
+        detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
+    found = canonical_detections(detections, dataset)
+    _refuse_intervals("detections", found, protocol)
+    return found
+
+
+def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
+    """The data set with the masks that are compared, boxes, and annotations of the parents of their categories.
+
+    One that is prepared already stays as it is.
+    """
+    if "mask" in protocol.similarity.needs:
+        dataset.read_masks()
+    annotations = dataset.core("annotations")
+    if annotations["x"].count() < annotations.height:
+        dataset = dataset.part(dataset.images, with_boxes("annotations", dataset.annotations, dataset.images))
+    if protocol.with_area_only and not (dataset.core("annotations")["area"] > 0).all():
+        dataset = dataset.part(dataset.images, dataset.annotations.filter(pl.col("area") > 0))
+    is_expanded = "expanded_from" in dataset.core("annotations").columns
+    parents = {"parent_id", "parent_ids"} & set(dataset.categories.columns)
+    if protocol.expands_hierarchy and not is_expanded and parents == {"parent_id"}:
+        raise ColumnError("categories: no column parent_ids; make it of parent_id: a list, [7] for 7 and [] for none")
+    if protocol.expands_hierarchy and not is_expanded and parents:
+        ancestors = find_ancestors(dataset.categories)
+        dataset = dataset.part(expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors))
+    return dataset
+
+
+def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
+    """Detections with a known category_id each: the first one where it is missing or unknown."""
+    frame = to_polars(detections, "detections")
+    if known.is_empty() or not frame.columns:
+        return frame
+    given = frame["category_id"] if "category_id" in frame.columns else pl.Series([None]).new_from_index(0, frame.height)
+    if given.dtype.is_nested():
+        return frame  # which is an error that others name
+    ids = given.cast(known.dtype, strict=False).alias("category_id")
+    first = pl.lit((known if chosen is None else chosen)[0], known.dtype)
+    return frame.with_columns(pl.when(is_known(ids, known)).then(ids).otherwise(first).alias("category_id"))
+
+
+def _refuse_intervals(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
+    """An error where boxes would be made of intervals, and compared as boxes."""
+    compares = "start_time" in protocol.similarity.needs or isinstance(protocol.similarity, UserSimilarity)
+    others = {"mask", "keypoints", "corners"} & set(frame.columns)
+    if "start_time" in frame.columns and not (compares or others) and frame["x"].null_count():
+        there_are = "start_time, end_time" if "end_time" in frame.columns else "start_time"
+        raise ColumnError(f"{table}: no boxes; there are {there_are}: did you mean protocol activitynet?")
+
+
+def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
+    lists = [column.name for column in TABLES["images"] if isinstance(column.dtype, pl.List)]
+    if protocol.judged_only and not set(lists) & set(images.columns):
+        message = (
+            f"{protocol.name}: the images have no column {', '.join(lists)}: a category is judged only where it is annotated"
+        )
+        warn(message, MissingColumnWarning)
+
+
+def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
+    """A warning where angles that are compared are more than a full turn."""
+    for table, frame in tables.items():
+        if isinstance(protocol.similarity, RotatedIoU) and "angle" in frame.columns:
+            beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
+            if len(beyond):
+                warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
+
+
+def check_inputs(
+    dataset: Dataset,
+    found: pl.DataFrame,
+    category_ids: pl.Series | None,
+    *,
+    by_category: bool,
+    drop_unknown_images: bool = False,
+) -> Inputs:
+    """The inputs, with errors and warnings for what cannot be evaluated; the tables are canonical."""
+    image_ids = dataset.core("images")["image_id"].sort()
+    category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
+    found = _of_known(found, dataset, category_ids, drop_unknown_images)
+    annotations = dataset.core("annotations")
+    annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
+    if annotations.is_empty():
+        warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning)
+    annotations, found = _in_order(annotations, by_category), _in_order(found, by_category)
+    return Inputs(dataset, annotations, found, image_ids, category_ids, by_category)
+
+
+def _in_order(frame: pl.DataFrame, by_category: bool) -> pl.DataFrame:
+    return frame.sort("category_id", maintain_order=True) if by_category else frame
+
+
+def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
+    """The ids of the categories that were named, by id or by name; None for None."""
+    if chosen is None:
+        return None
+    ids, names = categories["category_id"], categories["name"]
+    as_text = ids.cast(pl.String)
+    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
+    found: list[pl.Series] = []
+    for value in chosen:
+        # a text is a name, or an id where no category has that name; an integer is an id
+        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
+        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
+    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
+    if unknown or not found:
+        known = listed(names.fill_null(as_text).to_list(), 12)
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}; there are {known}")
+    return pl.concat(found).unique()
+
+
+def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
+    """The detections on images and of categories that are evaluated."""
+    on_known = on_known_images(found, dataset, drop=drop_unknown_images)
+    if len(on_known) and not on_known.any():
+        images = dataset.core("images")["image_id"]
+        warn(f"{_dropped('image_id', found, ~on_known, images)}; {_CHECK}", UnknownImageWarning)
+    found = found if on_known.all() else found.filter(on_known)
+    listed_ids = dataset.core("categories")["category_id"]
+    unknown = ~is_known(found["category_id"], listed_ids)
+    if unknown.any():
+        dropped = _dropped("category_id", found, unknown, listed_ids)
+        warn(f"{dropped}; {_CHECK}" if unknown.all() else dropped, UnknownCategoryWarning)
+    if unknown.any() or len(category_ids) < len(listed_ids):
+        found = found.filter(is_known(found["category_id"], category_ids))
+    return found
+
+
+def _dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
+    """What is said of detections that are dropped: how many, their ids, and those that there are."""
+    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
+    given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
+    return (
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}"
+    )
+
+
+def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:
+    """Flags: is each detection on an image of the data set? Unless the others are to be dropped, they are an error.
+
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
+    >>> on_known_images(pl.DataFrame({"image_id": [1, 2]}), dataset, drop=True).to_list()
+    [True, False]
+    """
+    known = is_known(found["image_id"], dataset.core("images")["image_id"])
+    if not (drop or known.all()):
+        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
+        raise unknown_ids("detections", found, "image_id", "images", known, remedy)
+    return known

@@ -1,0 +1,1 @@
+"""Slices: metrics by columns, bins and conditions."""

@@ -1,0 +1,255 @@
+"""ActivityNet's JSON: intervals of activities in videos, and results of the same."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterable
+from itertools import chain, compress
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
+from apframe.file_formats.documents import read_json
+from apframe.file_formats.files import read_head, write_text
+from apframe.file_formats.format import Format
+from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
+from apframe.schema import TABLES, Dataset, kind_of, refuse_rows
+
+_EVALUATED, _ALL = "validation", "all"
+_INTERVAL = ("start_time", "end_time")
+_VERSION = "VERSION 1.3"
+_OWN = {"images": {"annotations"}, "annotations": {"label", "segment"}, "detections": {"label", "segment"}}
+
+
+class ActivityNet(Format):
+    """ActivityNet's database of videos, which stand for images, with labels and segments (in seconds) of activities.
+
+    A video is called by its key. Its `duration`, `subset`, `resolution`, `url` and further fields are attributes, and so are
+    further fields of the annotations. Only one subset is read: `split`, or where that is not given `validation`, which is what
+    ActivityNet evaluates on, or the only one that has annotations; `split="all"` reads all of them.
+
+    Categories are the activities at the ends of the taxonomy, with the name right above as `supercategory`, and others of it
+    that are used; without a taxonomy all labels of the file. A data set without `subset` is written as validation.
+
+    Source: Heilbron et al., ActivityNet; the formats that its eval_detection.py takes.
+    """
+
+    name = "activitynet"
+    title = "ActivityNet JSON"
+    dataset_is = "a JSON file, plain or gzip, with an object database of videos, each with annotations of label and segment"
+    results_are = "a JSON file, plain or gzip, with an object results of videos, each a list of label, score and segment"
+    options = ("split",)
+    holds = {
+        "images": ("*",),
+        "categories": ("supercategory",),
+        "annotations": ("*", *_INTERVAL),
+        "detections": ("*", "score", *_INTERVAL),
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A JSON object with a database, or a taxonomy of nodes, near its beginning."""
+        head = read_head(path)
+        is_there = b'"database"' in head or (b'"taxonomy"' in head and b'"nodeName"' in head)
+        return head.lstrip()[:1] == b"{" and is_there
+
+    def is_results(self, path: Path) -> bool:
+        """A JSON object with results near its beginning."""
+        head = read_head(path)
+        return head.lstrip()[:1] == b"{" and b'"results"' in head and b'"database"' not in head
+
+    def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; `ParameterError` for a subset that is not there, or has to be named."""
+        data = _parsed(path)
+        database = _section(path, data, "database")
+        _refuse(path, database, [not isinstance(video, dict) for video in database.values()], "no JSON object")
+        lists = {key: video.get("annotations") for key, video in database.items()}
+        _refuse(path, lists, [not isinstance(rows, list) for rows in lists.values()], "no list of annotations")
+        chosen = _of_subset(path, database, split)
+        fields = [{name: database[key][name] for name in database[key] if name != "annotations"} for key in chosen]
+        images, _ = frame_of_rows("images", [row | {"id": key} for key, row in zip(chosen, fields, strict=True)])
+        labels = {row["label"] for row in chain(*lists.values()) if isinstance(row, dict) and isinstance(row.get("label"), str)}
+        return {
+            "images": canonical_names("images", images),
+            "categories": _categories(path, data.get("taxonomy"), labels),
+            "annotations": _intervals(path, "annotations", {key: lists[key] for key in chosen}),
+        }
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `Format.read_results`."""
+        results = _section(path, _parsed(path), "results")
+        _refuse(path, results, [not isinstance(rows, list) for rows in results.values()], "no list of results")
+        return _intervals(path, "detections", results)
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `Format.write`."""
+        is_said = dataset.images.schema.get("subset") == pl.String
+        subset = pl.col("subset").fill_null(_EVALUATED) if is_said else pl.lit(_EVALUATED).alias("subset")
+        videos = _rows("images", dataset.images.with_columns(subset), ("image_id",), dataset.json_columns)
+        database = {video.pop("id"): video | {"annotations": []} for video in videos}
+        for key, row in _labelled("annotations", dataset.annotations, dataset.json_columns):
+            database[key]["annotations"].append(row)
+        document = {"version": _VERSION, "taxonomy": _taxonomy(dataset.categories), "database": database}
+        write_text(path, json.dumps(document) + "\n")
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `Format.write_results`; videos without detections are left out."""
+        results: dict[str, list[Any]] = {}
+        for key, row in _labelled("detections", detections, set()):
+            results.setdefault(key, []).append(row)
+        write_text(path, json.dumps({"version": _VERSION, "results": results, "external_data": {}}) + "\n")
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """See `Format.further_losses`."""
+        clashes = [name for name in frame.columns if name in _taken(table)]
+        found = [(name, frame[name].is_not_null(), "left out: the files have another use for this name") for name in clashes]
+        if table == "images" and frame.schema.get("subset", pl.String()) != pl.String:
+            found.append(("subset", frame["subset"].is_not_null(), "left out: no text"))
+        return found
+
+
+def _parsed(path: Path) -> dict[str, Any]:
+    """The JSON object in a file, in which no object has a key twice."""
+
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        made = dict(pairs)
+        if len(made) < len(pairs):
+            keys = [key for key, _ in pairs]
+            doubled = [key for key in made if keys.count(key) > 1]
+            raise FormatError(f"{path}: an object has the key {listed(doubled)} more than once; join what belongs together")
+        return made
+
+    data = read_json(path, object_pairs_hook=without_duplicates)
+    if not isinstance(data, dict):
+        raise FormatError(f"{path}: holds {kind_of(data)}, not an object with videos; is it COCO's results?")
+    return data
+
+
+def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
+    if not isinstance(data.get(name), dict):
+        raise FormatError(f"{path}: no object named {name}, the names here: {', '.join(data) or 'none'}")
+    return data[name]
+
+
+def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: str) -> None:
+    named = list(dict.fromkeys(compress(videos, wrong)))
+    if named:
+        raise FormatError(f"{path}: {problem} in the video {listed(named)}; correct the file")
+
+
+def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[str]:
+    """The keys of the videos of a subset; see `ActivityNet` for which."""
+    subsets = {key: video.get("subset") for key, video in database.items()}
+    _refuse(path, subsets, [not isinstance(name, str | None) for name in subsets.values()], "a subset that is no text")
+    names = sorted(set(subsets.values()) - {None})
+    if names:
+        _refuse(path, subsets, [name is None for name in subsets.values()], "no subset")
+    if split == _ALL and _ALL not in names:
+        return list(database)
+    if split is not None and split not in names:
+        raise ParameterError(f"{path}: no subset {split!r}{did_you_mean(split, [*names, _ALL])}")
+    if split is None:
+        likely = {subsets[key] for key, video in database.items() if video["annotations"]} or set(subsets.values())
+        if len(likely) > 1 and _EVALUATED not in likely:
+            which = ", ".join(sorted(likely))
+            raise ParameterError(f"{path}: the subsets {which} have annotations; name the split that is meant, or {_ALL}")
+        split = _EVALUATED if _EVALUATED in likely else next(iter(likely), None)
+    return [key for key, name in subsets.items() if name == split]
+
+
+def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataFrame:
+    """Labels and segments of all videos as a table, with the score where they are detections, and further fields."""
+    keys = [key for key, rows in videos.items() for _ in rows]
+    rows = list(chain.from_iterable(videos.values()))
+    _refuse(path, keys, [not isinstance(row, dict) for row in rows], "something that is no JSON object")
+    labels = [row.get("label") for row in rows]
+    _refuse(path, keys, [not isinstance(label, str) for label in labels], "a label that is missing or no text")
+    segments = [row.get("segment") for row in rows]
+    is_segment = [
+        isinstance(ends, list) and len(ends) == 2 and _is_number(ends[0]) and _is_number(ends[1]) for ends in segments
+    ]
+    _refuse(path, keys, [not right for right in is_segment], "a segment that is missing or not two numbers")
+    columns = [pl.Series("image_id", keys, pl.String), pl.Series("category_id", labels, pl.String)]
+    own = {"label", "segment"}
+    if table == "detections":
+        own.add("score")
+        scores = [row.get("score") for row in rows]
+        _refuse(path, keys, [not _is_number(score) for score in scores], "a score that is missing or no number")
+        columns.append(pl.Series("score", scores, pl.Float64))
+    columns += [pl.Series(name, [ends[k] for ends in segments], pl.Float64) for k, name in enumerate(_INTERVAL)]
+    frame = pl.DataFrame(columns)
+    further = set(chain.from_iterable(rows)) - own
+    if further:
+        others = [{name: value for name, value in row.items() if name in further} for row in rows]
+        frame = frame.hstack(canonical_names(table, frame_of_rows(table, others, attributes_only=True)[0]))
+    return frame
+
+
+def _is_number(value: Any) -> bool:
+    return type(value) is float or (type(value) is int and abs(value) < 2**63)
+
+
+def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:
+    if not nodes:
+        return pl.DataFrame({"category_id": sorted(labels)}, {"category_id": pl.String}).with_columns(name="category_id")
+    if not isinstance(nodes, list) or not all(
+        isinstance(node, dict)
+        and isinstance(node.get("nodeName"), str)
+        and isinstance(node.get("nodeId"), int | str)
+        and isinstance(node.get("parentId"), int | str | None)
+        for node in nodes
+    ):
+        raise FormatError(
+            f"{path}: the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct it, or remove it"
+        )
+    names = {node["nodeId"]: node["nodeName"] for node in nodes}
+    parents = [node["parentId"] for node in nodes if node.get("parentId") is not None]
+    unknown = [parent for parent in dict.fromkeys(parents) if parent not in names]
+    if unknown:
+        raise FormatError(f"{path}: the taxonomy has no nodeId {listed(unknown)}, which is a parentId there; correct it")
+    ends = {node["nodeName"] for node in nodes if node["nodeId"] not in parents}
+    kept = [node for node in nodes if node["nodeId"] not in parents or node["nodeName"] in labels - ends]
+    ids = [node["nodeName"] for node in kept]
+    supercategories = [names.get(node.get("parentId")) for node in kept]
+    return pl.DataFrame({"category_id": ids, "name": ids, "supercategory": pl.Series(supercategories, dtype=pl.String)})
+
+
+def _taxonomy(categories: pl.DataFrame) -> list[dict[str, Any]]:
+    """A node for each supercategory, then one for each category below them."""
+    supercategories = categories["supercategory"].drop_nulls().unique(maintain_order=True).to_list()
+    numbers = {name: number for number, name in enumerate(supercategories)}
+    above: list[tuple[str, str | None]] = [(name, None) for name in supercategories]
+    nodes = above + categories.select("category_id", "supercategory").rows()
+    return [
+        {"nodeId": number, "nodeName": name, "parentId": None if parent is None else numbers[parent], "parentName": parent}
+        for number, (name, parent) in enumerate(nodes)
+    ]
+
+
+def _taken(table: str) -> set[str]:
+    """Names of fields that are read as something else than an attribute of the same name."""
+    return taken_names(table) | _OWN.get(table, set())
+
+
+def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: set[tuple[str, str]]) -> list[dict[str, Any]]:
+    """The rows of these columns and the attributes, as JSON has them, without nulls."""
+    known = {column.name for column in TABLES[table]} | _taken(table)
+    attributes = [name for name in frame.columns if name not in known]
+    as_json = {name for owner, name in json_columns if owner == table}
+    rows: list[dict[str, Any]] = json.loads(json_rows(table, frame[[*names, *attributes]], as_json))
+    return rows
+
+
+def _labelled(table: str, frame: pl.DataFrame, json_columns: set[tuple[str, str]]) -> Iterable[tuple[str, dict[str, Any]]]:
+    """Each row's video, and its label, segment and attributes."""
+    there = [name for name in _INTERVAL if name in frame.columns]
+    lacking = frame.select(pl.any_horizontal(pl.col(there).is_null(), pl.lit(len(there) < 2))).to_series()
+    remedy = f"{ActivityNet.title} holds intervals: give these rows one, or remove them"
+    refuse_rows(table, frame, lacking, "start_time or end_time is missing", remedy)
+    score = ("score",) if table == "detections" else ()
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _INTERVAL if name not in there)
+    for row in _rows(table, frame, ("image_id", "category_id", *score, *_INTERVAL), json_columns):
+        segment = [row.pop(name) for name in _INTERVAL]
+        yield row.pop("image_id"), {"label": row.pop("category_id"), "segment": segment, **row}

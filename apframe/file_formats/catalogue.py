@@ -1,0 +1,375 @@
+"""All formats by name: which one a path is of, and data sets and results read and written in any of them."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Collection, Iterator, Mapping
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
+from apframe.file_formats.activitynet import ActivityNet
+from apframe.file_formats.boxes import Boxes
+from apframe.file_formats.coco import Coco, read_coco, read_result_columns
+from apframe.file_formats.cvat import Cvat
+from apframe.file_formats.dota import Dota
+from apframe.file_formats.edges import with_boxes_around_corners
+from apframe.file_formats.files import read_head, reading, reading_from, remove_left_behind, replacing, settled_kind
+from apframe.file_formats.format import Format
+from apframe.file_formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
+from apframe.file_formats.kitti import Kitti
+from apframe.file_formats.label_studio import LabelStudio
+from apframe.file_formats.losses import losses, tables_of
+from apframe.file_formats.lvis import Lvis
+from apframe.file_formats.open_images import OpenImages
+from apframe.file_formats.tables import Arrow, Parquet
+from apframe.file_formats.voc import Voc
+from apframe.file_formats.yolo import Yolo
+from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
+from apframe.schema import Dataset, canonical, refuse_rows, to_polars
+
+_ALL: tuple[Format, ...] = (
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
+    Arrow(),
+)  # fmt: skip
+FORMATS = {format_.name: format_ for format_ in _ALL}
+
+
+def formats() -> pl.DataFrame:
+    """The formats there are: `format`, `title`, what a `dataset` of it is, what `results` are.
+
+    >>> formats().filter(pl.col("format") == "coco")["title"].item()
+    'COCO JSON'
+    """
+    rows = [(each.name, each.title, each.dataset_is, each.results_are) for each in FORMATS.values()]
+    return pl.DataFrame(rows, schema=["format", "title", "dataset", "results"], orient="row")
+
+
+def as_format(name: str) -> Format:
+    """A format by its name, in any case and with - or _.
+
+    >>> as_format("COCO").title
+    'COCO JSON'
+    >>> as_format("cocoo")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
+    """
+    found = FORMATS.get(str(name).lower().replace("-", "_"))
+    if found is None:
+        raise ParameterError(f"no format {name!r}{did_you_mean(str(name), list(FORMATS))}")
+    return found
+
+
+def read_dataset(
+    source: Any, format: str | None = None, *, split: str | None = None, image_sizes: Any = None, masks: bool = False
+) -> Dataset:
+    """Read ground truth in any format.
+
+    Parameters
+    ----------
+    source
+        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is
+    format
+        the name of its format, see `formats`; by default it is told from the path
+    split
+        which part of a data set that has several: VOC's image set, YOLO's train, val or test, ActivityNet's subset
+    image_sizes
+        for formats whose boxes are fractions of the image: `file_name` (with or without folders and ending), `image_width`,
+        `image_height`, as anything that holds columns, or a CSV or Parquet file
+    masks
+        read masks at once, where the format would leave them for later
+
+    Raises
+    ------
+    FormatError
+        a path that is missing, of another kind, or of no format that can be told; what cannot be read, naming file and line
+    ParameterError
+        no such format, an option that it does not take, or options of files with what is in memory
+    RowError, DuplicateIdError, UnknownIdError
+        rows that cannot be right
+
+    >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
+    Dataset(1 image, 0 categories, 0 annotations)
+    """
+    if not isinstance(source, (str, Path)):
+        refuse_options(format=format, split=split, image_sizes=image_sizes)
+        return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
+    with reading_once(source), reading_from(source):
+        chosen = choose_format(source, format, "dataset")
+        return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
+
+
+def read_results(
+    source: Any, format: str | None = None, *, dataset: Any = None, join_by_name: str | Collection[str] = ()
+) -> pl.DataFrame:
+    """Read detections in any format, as the canonical table.
+
+    Parameters
+    ----------
+    source
+        a path; or what is in memory: a list of dicts as COCO's results, anything that holds columns
+    format
+        the name of its format, see `formats`; by default it is told from the path
+    dataset
+        what they are results of, as `read_dataset` takes it: for formats whose boxes are fractions of the image, and to be
+        joined to by name
+    join_by_name
+        "images", "categories" or both: match these by name instead of id, see `apframe.file_formats.ids`
+
+    Raises
+    ------
+    As `read_dataset`
+
+    >>> read_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}])["area"].to_list()
+    [1200.0]
+    """
+    known = None if dataset is None else read_dataset(dataset)
+    return canonical("detections", read_raw_results(source, format, lambda: known, join_by_name, option="format"))
+
+
+def read_raw_results(
+    source: Any,
+    format: str | None,
+    dataset: Callable[[], Dataset | None],
+    join_by_name: str | Collection[str] = (),
+    *,
+    option: str = "results_format",
+) -> Any:
+    """What `read_results` gives before it is checked; the data set is asked for only if it is needed.
+
+    `option` is what the caller's own parameter `format` is called, for errors.
+    """
+    if isinstance(source, (str, Path)):
+        with reading_once(source), reading_from(source):
+            chosen = choose_format(source, format, "results", option)
+            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
+    else:
+        refuse_options(**{option: format})
+        if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
+            raise FormatError("results: this has images and annotations, and is no list of results; is it ground truth?")
+        _refuse_outputs(source)
+        found = read_result_columns(source) if isinstance(source, list) else source
+    if not join_by_name:
+        return found
+    known = dataset()
+    if known is None:
+        raise ParameterError("join_by_name needs the data set whose names they are")
+    with naming_format(source, format):
+        return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+
+
+def _refuse_outputs(source: Any) -> None:
+    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
+    if isinstance(source, list) and source:
+        source = source[0]
+    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
+        source = first
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
+        raise ColumnError(
+            "detections: labels and scores are what torchvision's detectors return; convert these outputs first, with "
+            "apf.from_torchvision(outputs, image_ids)"
+        )
+
+
+@contextmanager
+def naming_format(source: Any, format: str | None) -> Iterator[None]:
+    """An error that no image or category of a file's results is known also says which format they were read as."""
+    try:
+        yield
+    except UnknownIdError as error:
+        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) != "pipe":  # which is empty by now
+            as_what = choose_format(source, format, "results").name
+            remedy = f"{error.remedy}; {source} was read as {as_what}"
+            raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None
+        raise
+
+
+def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
+    """Write ground truth in a format, and say what it cannot hold.
+
+    Ids become what the format has: names (of files, without their ending, and of classes), or numbers. The file or folder
+    appears whole or not at all. Nothing is replaced: there must be nothing at the path yet, or an empty folder.
+
+    Parameters
+    ----------
+    dataset
+        as `read_dataset` takes it
+    path
+        the file or folder to write, as the format has it
+    format
+        its name, see `formats`
+
+    Returns
+    -------
+    A row for each thing that is not in the files: `table`, `column` (null: whole rows), `n_rows`, `what` becomes of them.
+
+    Raises
+    ------
+    ParameterError
+        no such format
+    RowError, FormatError
+        what cannot be written, such as two images of one name
+    OutputError
+        there is something at the path, or it cannot be written
+    """
+    chosen, dataset = as_format(format), read_dataset(dataset)
+    boxed = dataset
+    if _has_boxes_alone(chosen, "annotations"):
+        boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
+    given = with_ids_of(chosen, boxed)
+    lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
+    _write_whole(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
+    return lost
+
+
+def write_results(detections: Any, path: str | Path, format: str, *, dataset: Any = None) -> pl.DataFrame:
+    """Write detections in a format, and say what it cannot hold; see `write_dataset`.
+
+    `detections` are as `read_results` takes them, `dataset` is what they are of, as `read_dataset` takes it.
+    """
+    chosen = as_format(format)
+    known = None if dataset is None else read_dataset(dataset)
+    found = read_results(detections, dataset=known)
+    if _has_boxes_alone(chosen, "detections"):
+        found = _boxed(chosen, "detections", found)
+    with naming_format(detections, None):
+        given = results_with_ids_of(chosen, found, known)
+    named = None if known is None else with_ids_of(chosen, known)
+    if chosen.fractions and named is None:
+        raise ParameterError(f"{chosen.title} has boxes as fractions of their images; give the data set that they are of")
+    lost = losses(chosen, tables_of(None, found), tables_of(None, given))
+    _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
+    return lost
+
+
+def _has_boxes_alone(format_: Format, table: str) -> bool:
+    columns = set(format_.holds[table])
+    return "x" in columns and not columns & {"mask", "keypoints", "corners", "start_time"}
+
+
+def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with boxes around its corners; rows without either are an error."""
+    frame = with_boxes_around_corners(frame)
+    remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
+    refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
+    return frame
+
+
+def choose_format(source: str | Path, name: str | None, role: str, option: str = "format") -> Format:
+    """The format that was named, or the only one that the path looks like.
+
+    Parameters
+    ----------
+    role
+        "dataset" or "results"
+    option
+        what the parameter is called that names the format, for errors
+    """
+    path = Path(source)
+    if not str(source):
+        raise FormatError("the path is empty; name a file or folder")
+    there = settled_kind(path)
+    if there is None:
+        raise FormatError(f"{path}: there is no such file or folder")
+    if there == "device":
+        raise FormatError(f"{path}: this is a device or a socket; name a file, a folder or a pipe")
+    kind = "folder" if there == "folder" else "file"
+    if name is not None:
+        chosen = as_format(name)
+        if kind not in _from(chosen, role):
+            raise FormatError(f"{path}: this is a {kind}; {chosen.title}, {_words(chosen, role)}, is needed")
+        return chosen
+    likely = _likely(path, kind, role)
+    if len(likely) == 1:
+        return likely[0]
+    if not likely and _is_json(path, kind):
+        return FORMATS["coco"]  # whose reader says what is wrong
+    if not likely:
+        _refuse_mistaken(path, kind, role)
+    if likely:
+        problem = "is like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
+    else:
+        problem = f"no format's {role} {'is' if role == 'dataset' else 'are'} a {kind} like this"
+    names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
+    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with {option}=: {names}")
+
+
+def _likely(path: Path, kind: str, role: str) -> list[Format]:
+    able = [each for each in FORMATS.values() if kind in _from(each, role)]
+    return [each for each in able if (each.is_dataset if role == "dataset" else each.is_results)(path)]
+
+
+def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
+    """An error where it shows what a path is, though of no format in this role."""
+    if _is_empty(path, kind):
+        raise FormatError(f"{path}: the {kind} is empty")
+    others = _likely(path, kind, "results" if role == "dataset" else "dataset")
+    if others:
+        what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
+        names = " or ".join(each.name for each in others)
+        raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
+    is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
+    around = _likely(path.parent, "folder", role) if is_one_of_many else []
+    if around:
+        names = " or ".join(each.name for each in around)
+        raise FormatError(f"{path}: this is one file of results of {names}, which are folders; name the folder: {path.parent}")
+    documents = files_in(path, ".json") if kind == "folder" else []
+    if len(documents) == 1:
+        raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")
+
+
+def _is_empty(path: Path, kind: str) -> bool:
+    if kind == "folder":
+        return not any(path.iterdir())
+    with reading(path) as file:
+        return not file.read(1)
+
+
+def _is_json(path: Path, kind: str) -> bool:
+    return kind == "file" and (".json" in path.name or read_head(path, 64).lstrip()[:1] in (b"{", b"["))
+
+
+def _from(format_: Format, role: str) -> tuple[str, ...]:
+    return format_.dataset_from if role == "dataset" else format_.results_from
+
+
+def _words(format_: Format, role: str) -> str:
+    return format_.dataset_is if role == "dataset" else format_.results_are
+
+
+def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
+    """The options that were given, all of which the format takes."""
+    given = {name: value for name, value in options.items() if value is not None}
+    for name in given:
+        if name not in format_.options:
+            raise ParameterError(f"{format_.title} takes no {name}")
+    return given
+
+
+def refuse_options(**options: Any) -> None:
+    """An error where options of files were given with what is in memory, which has no use for them."""
+    given = [f"{name}=" for name, value in options.items() if value is not None]
+    if given:
+        raise ParameterError(f"{', '.join(given)}: for files and folders alone; leave it out for what is in memory already")
+
+
+def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
+    """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
+    target = to_write(path)  # a link to an empty folder stays one
+    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
+    _refuse_existing(path, kind)
+    with replacing(target) as part:
+        write(part)
+        _refuse_existing(path, kind)  # what came there since
+
+
+def _refuse_existing(path: Path, kind: str) -> None:
+    if is_folder(path) and kind == "file":
+        raise OutputError(f"{path}: this is a folder; name a file")
+    if is_folder(path) and any(path.iterdir()):
+        raise OutputError(f"{path}: is not empty; name a new folder")
+    if not is_folder(path) and os.path.lexists(path):
+        raise OutputError(f"{path}: there is a file already; remove it or name another")

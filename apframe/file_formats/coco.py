@@ -1,0 +1,274 @@
+"""COCO's JSON: ground truth (one object with images, categories, annotations) and results (one list of detections).
+
+Files are read by compiled parsers with the types spelled out. Whatever these cannot read, or would read wrongly, goes
+through Python's own `json`, which is slower, loses nothing, and says what is wrong and where.
+"""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from dataclasses import dataclass, replace
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.file_formats.documents import parse_json
+from apframe.file_formats.files import read_head, read_unpacked, stamp, write_text, write_whole
+from apframe.file_formats.format import NUMBER, Format
+from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
+from apframe.file_formats.json_scan import FLAGS, scan_masks, scan_results, scan_truth
+from apframe.paths import kind_at
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
+
+
+@dataclass(frozen=True)
+class CocoTruth:
+    """Ground truth as it was read, not checked yet.
+
+    Attributes
+    ----------
+    tables
+        `images`, `categories` and `annotations` under canonical names
+    json_columns, other_sections
+        as a `Dataset` has them
+    attributes, masks
+        what is read when it is first looked at, see `Dataset.defer`
+    """
+
+    tables: dict[str, pl.DataFrame]
+    json_columns: set[tuple[str, str]]
+    other_sections: dict[str, Any]
+    attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
+    masks: Callable[[], pl.DataFrame] | None = None
+
+    def checked(self) -> Dataset:
+        """The data set."""
+        dataset = Dataset(**self.tables)
+        dataset.json_columns, dataset.other_sections = self.json_columns, self.other_sections
+        if self.attributes is not None:
+            dataset.defer(self.attributes, self.masks)
+        return dataset
+
+
+def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
+    """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
+
+    Fields that COCO does not know become attribute columns of their table. Those of a file's annotations are read when the
+    table is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
+    text; with `masks` it is read at once, else when masks are first compared or the table is looked at. A field with the name
+    of another canonical column (an annotation's own `width`) is kept as `width_attribute`. Text in the place of a number is
+    an error; true and false are 1 and 0, but no ids.
+
+    Raises
+    ------
+    FormatError
+        the file is missing, not JSON, cut off, or a results file
+    RowError, DuplicateIdError, UnknownIdError
+        rows that cannot be right, named by their ids
+
+    >>> truth = read_coco({
+    ...     "images": [{"id": 7, "width": 640, "height": 480, "weather": "rain"}],
+    ...     "categories": [{"id": 1, "name": "cat"}],
+    ...     "annotations": [{"id": 1, "image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40]}],
+    ... })
+    >>> truth.images["weather"].to_list(), truth.annotations["area"].to_list()
+    (['rain'], [1200.0])
+    """
+    if isinstance(source, (str, Path)):
+        return read_unchecked(Path(source), masks=masks).checked()
+    data = getattr(source, "dataset", source)  # a COCO object of pycocotools has a dict there
+    return _of_json(data, "ground truth").checked()
+
+
+def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
+    """What `read_coco` reads of a file, before it is checked; or of its unpacked bytes, if somebody has kept these."""
+    text = read_unpacked(path) if kept is None else kept
+    if kind_at(path) != "file":  # a pipe is empty by now
+        kept = text
+    scanned = scan_truth(text, masks=masks)
+    if scanned is None:
+        return _of_json(parse_json(path, text), str(path))
+    rest, annotations, place = scanned
+    read_at = stamp(path)
+
+    def read_again() -> bytes:
+        if kept is not None:
+            return kept
+        if stamp(path) != read_at:
+            raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
+        return read_unpacked(path)
+
+    def attributes() -> tuple[pl.DataFrame, set[str]]:
+        frame, as_json = frame_of_rows("annotations", parse_json(path, read_again())["annotations"], attributes_only=True)
+        frame = frame.drop([name for name in FLAGS if name in annotations.columns], strict=False)
+        return canonical_names("annotations", frame), as_json
+
+    def read_masks() -> pl.DataFrame:
+        return scan_masks(memoryview(read_again())[place])
+
+    truth = _of_json(rest, str(path), annotations)
+    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
+    return replace(truth, attributes=attributes, masks=None if are_read else read_masks)
+
+
+class Coco(Format):
+    """COCO's JSON as a format of files; results are a JSON list."""
+
+    name = "coco"
+    title = "COCO JSON"
+    dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
+    results_are = "a JSON file, plain or gzip, with a list of detections"
+    image_ids = category_ids = NUMBER
+    holds = {
+        **{table: ("*", *(column.name for column in TABLES[table])) for table in GROUND_TRUTH},
+        "detections": ("*", *(column.name for column in TABLES["detections"] if column.name not in ("detection_id", "area"))),
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """A JSON object with one of COCO's lists near its beginning, and no database."""
+        head = read_head(path)
+        is_there = any(f'"{section}"'.encode() in head for section in GROUND_TRUTH)
+        return head.lstrip()[:1] == b"{" and is_there and b'"database"' not in head
+
+    def is_results(self, path: Path) -> bool:
+        """A JSON list of objects with an image_id; or an empty one."""
+        head = read_head(path)
+        return head.lstrip()[:1] == b"[" and (b'"image_id"' in head or head.strip() == b"[]")
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; with masks, but not the other attributes of the annotations."""
+        return read_unchecked(path, masks=True).tables
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """See `read_coco`."""
+        return read_coco(path, masks=masks)
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `read_result_columns`."""
+        return read_result_columns(path)
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """See `Format.further_losses`."""
+        what = "left out: COCO has a field of this name"
+        return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `write_coco`."""
+        write_text(path, _text_of(dataset))
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `write_coco_results`."""
+        write_text(path, _text_of_results(detections))
+
+
+def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+    """Read COCO results: a JSON file, plain or gzip, with a list of boxes, masks or keypoints; or that list already in memory.
+
+    Of a file, the first row decides which columns there are. Returns the canonical detections: `detection_id` (from 1, in
+    the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, `mask` or `keypoints`, and further fields
+    as attributes. Where the first row has another shape and no `bbox`, `evaluate` makes the boxes of all rows of that shape, as
+    pycocotools does, also of rows that have a `bbox`; where it has one, all rows need one.
+
+    Raises
+    ------
+    FormatError
+        the file is missing, not JSON, cut off, or a ground-truth file
+    RowError
+        rows without a score or a box, with NaN or infinite numbers, negative sizes or values of the wrong type, named by
+        their place in the file
+
+    >>> read_coco_results([{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]).rows()
+    [(1, 7, 1, 0.5, 10.0, 20.0, 30.0, 40.0, 1200.0)]
+    """
+    return canonical("detections", read_result_columns(source))
+
+
+def read_result_columns(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+    """Results as `read_coco_results` reads them, under canonical names, but not checked.
+
+    >>> read_result_columns([{"image_id": 7, "bbox": [10, 20, 30, 40], "score": 0.5}])["category_id"].to_list()
+    [None]
+    """
+    if not isinstance(source, (str, Path)):
+        return _results(source, "results")
+    path = Path(source)
+    text = read_unpacked(path)
+    scanned = scan_results(path, text)
+    return _results(parse_json(path, text), str(path)) if scanned is None else scanned
+
+
+def write_coco(dataset: Dataset, path: str | Path) -> None:
+    """Write ground truth as COCO JSON, with all attributes and the other sections of the file it came from.
+
+    Fields that are null are left out. The file appears whole or not at all; a name that ends in .gz is packed. Bitmaps in the
+    column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
+    """
+    write_whole(Path(path), _text_of(dataset))
+
+
+def _text_of(dataset: Dataset) -> str:
+    sections = [f"{json.dumps(name)}: {json.dumps(value)}" for name, value in dataset.other_sections.items()]
+    for table in GROUND_TRUTH:
+        as_json = {name for owner, name in dataset.json_columns if owner == table}
+        sections.append(f'"{table}": {json_rows(table, getattr(dataset, table), as_json)}')
+    return "{" + ",\n".join(sections) + "}\n"
+
+
+def write_coco_results(detections: pl.DataFrame, path: str | Path) -> None:
+    """Write detections as COCO results. `detection_id` and `area` follow from the file and are left out.
+
+    The first row has every field that any row has, null where it lacks it, as readers take the columns from it.
+
+    Bitmaps in the column `mask` are a `ColumnError`: COCO's JSON has run lengths and polygons only.
+    """
+    write_whole(Path(path), _text_of_results(detections))
+
+
+def _text_of_results(detections: pl.DataFrame) -> str:
+    frame = canonical("detections", detections).drop("detection_id", "area")
+    return json_rows("detections", frame, set(), first_has_all=True) + "\n"
+
+
+def _of_json(data: Any, source: str, annotations: pl.DataFrame | None = None) -> CocoTruth:
+    """Ground truth from parsed JSON, with all its fields; annotations may have been read already."""
+    tables, json_columns = tables_of_json(data, source, annotations)
+    return CocoTruth(tables, json_columns, {name: value for name, value in data.items() if name not in GROUND_TRUTH})
+
+
+def tables_of_json(
+    data: Any, source: str, annotations: pl.DataFrame | None
+) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
+    """The tables, not checked yet, and which of their columns are JSON text."""
+    if isinstance(data, list):
+        raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
+    if not isinstance(data, dict):
+        raise FormatError(
+            f"{source}: {kind_of(data)} is no ground truth; give a path, a dict as json.load returns it, or an "
+            "apframe.Dataset of three frames"
+        )
+    missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]
+    if missing:
+        found = ", ".join(data) or "none"
+        raise FormatError(f"{source}: no list named {', '.join(missing)}; ground truth needs it, the names here: {found}")
+    frames, json_columns = {}, set()
+    for table in GROUND_TRUTH:
+        if table == "annotations" and annotations is not None:
+            frames[table] = annotations
+            continue
+        frame, as_json = frame_of_rows(table, data[table])
+        frames[table] = canonical_names(table, frame)
+        json_columns |= {(table, name) for name in as_json}
+    return frames, json_columns
+
+
+def _results(rows: Any, source: str) -> pl.DataFrame:
+    """Results from parsed JSON, with all their fields."""
+    if not isinstance(rows, list):
+        raise FormatError(f"{source}: not a list of objects, one for each detection; is it ground truth?")
+    frame, _ = frame_of_rows("detections", rows)
+    boxes_of_shapes = ["bbox"] if rows and lacks_box(rows[0]) else []
+    return canonical_names("detections", frame.drop("area", *boxes_of_shapes, strict=False))

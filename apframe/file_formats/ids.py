@@ -1,0 +1,220 @@
+"""Ids as a format's files have them, names or numbers, and results joined to a data set by names."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Collection, Sequence
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, ParameterError, RowError, listed
+from apframe.file_formats.format import ANY, INDEX, NAME, NUMBER, Format
+from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, is_known, unknown_ids, with_id_types
+
+Form = Callable[[pl.Expr], pl.Expr]
+
+_STEM = r"\.[^./\\]*$"
+
+
+def stems(files: pl.Expr) -> pl.Expr:
+    r"""The names of files without folders and without ending.
+
+    >>> pl.DataFrame({"a": ["train\\1.jpg", "x/000007.b.png", "9"]}).select(stems(pl.col("a")))["a"].to_list()
+    ['1', '000007.b', '9']
+    """
+    return bare(files).str.replace(_STEM, "")
+
+
+def bare(files: pl.Expr) -> pl.Expr:
+    """The names of files without folders."""
+    return files.str.replace(r"^.*[/\\]", "")
+
+
+def _as_is(files: pl.Expr) -> pl.Expr:
+    return files
+
+
+# By what the names of images in results, and those in their data set, may be equal, in this order. Each may lack its ending,
+# and a dot need not begin one: `frame_jpg.rf.8d3` is the name of frame_jpg.rf.8d3.jpg.
+_FORMS: tuple[tuple[tuple[Form, Form], ...], ...] = (
+    ((_as_is, _as_is),),
+    ((bare, bare),),
+    ((bare, bare), (bare, stems), (stems, bare), (stems, stems)),
+)
+
+
+def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
+    """The data set with ids as the format has them; the same one where they are so already.
+
+    Names are the files' without folders and ending (the ids as text where there is no file_name) and those of the categories;
+    numbers count the rows from 1, where ids are texts; indices count them from 0, where ids are no indices yet.
+
+    Raises
+    ------
+    RowError
+        two images or categories would have the same name
+    """
+    new = {table: _new_ids(dataset.core(table), table, kind) for table, kind in _kinds(format_).items()}
+    if all(new[table].equals(dataset.core(table)[KEYS[table]]) for table in new):
+        return dataset
+    annotations = dataset.annotations
+    frames = {}
+    for table, key in KEYS.items():
+        frames[table] = dataset.core(table).with_columns(new[table].alias(key))
+        if new[table].dtype == ID and not new[table].equals(dataset.core(table)[key]):  # the texts stay as names
+            frames[table] = frames[table].with_columns(pl.coalesce(NAMES[table], dataset.core(table)[key].cast(pl.String)))
+        annotations = annotations.with_columns(_replaced(annotations[key], dataset.core(table)[key], new[table]))
+    lists = {"images": ["pos_category_ids", "neg_category_ids", "not_exhaustive_category_ids"], "categories": ["parent_ids"]}
+    for table, names in lists.items():
+        for name in set(names) & set(frames[table].columns):
+            frames[table] = frames[table].with_columns(
+                _replaced_in_lists(frames[table][name], dataset.core("categories")["category_id"], new["categories"])
+            )
+    translated = Dataset(**frames, annotations=annotations)
+    translated.other_sections, translated.json_columns = dataset.other_sections, dataset.json_columns
+    return translated
+
+
+def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Dataset | None) -> pl.DataFrame:
+    """Canonical detections with ids as the format has them, by their data set where one is given.
+
+    Raises
+    ------
+    ParameterError
+        the format numbers what has names here, and there is no data set that would say the numbers
+    UnknownIdError
+        detections of images or categories that the data set does not have
+    IdTypeError
+        ids are integers on one side and strings on the other
+    """
+    if dataset is not None:
+        detections = with_id_types("detections", detections, dataset)
+    for table, kind in _kinds(format_).items():
+        ids = detections[KEYS[table]]
+        if dataset is not None:
+            known = dataset.core(table)[KEYS[table]]
+            is_there = is_known(ids, known)
+            if not is_there.all():
+                raise unknown_ids("detections", detections, ids.name, table, is_there, "give the data set of these results")
+            ids = _replaced(ids, known, _new_ids(dataset.core(table), table, kind))
+        elif kind == NAME:
+            ids = ids.cast(pl.String)
+        elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:
+            raise ParameterError(
+                f"{format_.title} numbers its {table}, and these results name them; give the data set that they are of"
+            )
+        detections = detections.with_columns(ids)
+    return detections
+
+
+def _kinds(format_: Format) -> dict[str, str]:
+    return {"images": format_.image_ids, "categories": format_.category_ids}
+
+
+def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
+    ids = frame[KEYS[table]]
+    if kind == ANY or (kind == NUMBER and ids.dtype == ID):
+        return ids
+    if kind in (NUMBER, INDEX):
+        numbers = pl.int_range(frame.height, dtype=pl.Int64, eager=True).alias(ids.name)
+        if kind == NUMBER:
+            return numbers + 1
+        return ids if ids.dtype == ID and ids.sort().equals(numbers) else numbers
+    name = pl.col(NAMES[table])
+    names = frame.select(pl.coalesce(stems(name) if table == "images" else name, pl.col(ids.name).cast(pl.String)))
+    new = names.to_series().alias(ids.name)
+    doubled = new.is_duplicated()
+    if doubled.any():
+        which = listed(new.filter(doubled).unique(maintain_order=True).to_list())
+        remedy = "this format knows them by their names alone: rename them"
+        raise RowError(table, f"the name is not unique ({which})", ids.name, ids.filter(doubled).to_list(), remedy)
+    return new
+
+
+def _replaced(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
+    return values.replace_strict(old, new, return_dtype=new.dtype) if len(old) else values.cast(new.dtype)
+
+
+def _replaced_in_lists(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
+    rows = values.to_frame().with_row_index("row")
+    items = rows.explode(values.name, empty_as_null=False, keep_nulls=False)
+    items = items.with_columns(_replaced(items[values.name], old, new))
+    lists = items.group_by("row", maintain_order=True).agg(values.name)
+    return rows.select("row").join(lists, on="row", how="left", maintain_order="left")[values.name].fill_null([])
+
+
+def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | Collection[str]) -> pl.DataFrame:
+    """Detections with the ids that a data set has for the images and categories that they name.
+
+    Parameters
+    ----------
+    detections
+        with a name for each image or category: the column `file_name`, or `image_id` where there is none; the column `name`, or
+        `category_id`. A number names what is called as it is written: 7, also where it was read as 7.0.
+    dataset
+        its images are known by `file_name`: as it is, without folders, or without folders with or without ending, whichever
+        is the first that all names are among; where that is null by `image_id`. Its categories by `name`.
+    tables
+        "images", "categories", or both
+
+    Raises
+    ------
+    ParameterError
+        another table
+    ColumnError
+        there are no names
+    UnknownIdError
+        names that the data set does not have
+    RowError
+        a name that several images or categories have
+
+    >>> dataset = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [3], "name": ["cat"]}, {})
+    >>> found = pl.DataFrame({"image_id": ["a"], "category_id": ["cat"]})
+    >>> with_ids_by_name(found, dataset, ["images", "categories"]).rows()
+    [(7, 3)]
+    """
+    tables = [tables] if isinstance(tables, str) else list(tables)
+    unknown = [table for table in tables if table not in KEYS]
+    if unknown:
+        raise ParameterError(f"join_by_name takes {' and '.join(KEYS)}, not {listed(unknown)}")
+    for table in tables:
+        key, name = KEYS[table], NAMES[table]
+        given = [column for column in (name, key) if column in detections.columns]
+        if not given:
+            raise ColumnError(
+                f"detections: no column {name} or {key} to be joined by; there are {', '.join(detections.columns)}"
+            )
+        names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
+        detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))
+    return detections
+
+
+def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
+    """The ids of what is named."""
+    key = KEYS[table]
+    called = owner.select(pl.coalesce(NAMES[table], pl.col(key).cast(pl.String))).to_series()
+    asked = names.drop_nulls().unique(maintain_order=True)
+    for forms in _FORMS if table == "images" else _FORMS[:1]:
+        places = _places(asked, called, forms)
+        is_there = places.list.len() > 0
+        if is_there.all():
+            break
+    if not is_there.all():
+        shown = detections.with_columns(names.alias(key))
+        known = is_known(names, asked.filter(is_there))
+        raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {NAMES[table]} of the {table}")
+    doubled = places.list.len() > 1
+    if doubled.any():
+        which = listed(asked.filter(doubled).to_list())
+        ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
+        raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "results cannot be joined by it")
+    return _replaced(names, asked, owner[key].gather(places.list.first()))
+
+
+def _places(asked: pl.Series, called: pl.Series, forms: Sequence[tuple[Form, Form]]) -> pl.Series:
+    """The rows in which names stand, a list for each that is asked for: those of the first pair of forms that are equal."""
+    found = asked.alias("asked").to_frame()
+    for number, (of_asked, of_called) in enumerate(forms):
+        rows = called.alias("called").to_frame().with_row_index(str(number))
+        rows = rows.group_by(form=of_called(pl.col("called"))).agg(str(number))
+        found = found.with_columns(form=of_asked(pl.col("asked"))).join(rows, on="form", how="left", maintain_order="left")
+    return found.select(pl.coalesce(map(str, range(len(forms)))).fill_null([])).to_series()

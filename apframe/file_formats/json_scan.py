@@ -1,0 +1,241 @@
+"""Lists of annotations and of detections in COCO's JSON, read by a compiled parser with the types spelled out."""
+
+from __future__ import annotations
+
+import atexit
+import json
+import os
+import re
+import tempfile
+from concurrent.futures import ThreadPoolExecutor
+from functools import cache
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.file_formats.documents import parse_json
+from apframe.file_formats.files import new_folder
+from apframe.file_formats.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
+from apframe.file_formats.json_types import has_other_types
+from apframe.paths import duckdb_literal
+from apframe.schema import TABLES, from_arrow_stream
+
+if TYPE_CHECKING:
+    import duckdb
+
+# What other data sets call `ignore` and `iscrowd`: attributes, which are no longer left for later.
+FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column.aliases if alias != "iscrowd"}
+# Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
+_LARGEST_ID = 2.0**53
+_DUCKDB = {
+    "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
+    "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
+}  # fmt: skip
+_NOWHERE = Path("a part of a file")  # whose errors are not shown
+_CUT = ["\0 the annotations were cut out here"]  # no file holds this
+_ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
+
+
+def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFrame, slice] | None:
+    """Ground truth without its annotations, parsed; their known fields; where their list stands in the text.
+
+    None where only `parse_json` and `frame_of_rows` can read or explain it.
+    """
+    cut = _cut_annotations(text)
+    if cut is None:
+        return None
+    annotations = _scan_annotations(memoryview(text)[cut[1]], masks=masks)
+    return None if annotations is None else (cut[0], annotations, cut[1])
+
+
+def scan_masks(text: memoryview) -> pl.DataFrame:
+    """The column `mask` of a list of annotations that `scan_truth` has read."""
+    masks = _scan_list(text, {"segmentation": "json"}, {})
+    assert masks is not None  # as it was read before
+    return canonical_names("annotations", masks)
+
+
+def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
+    """Ground truth without its annotations, and where their list stands. None if it is not found.
+
+    The list is nearly all of the file, and a list of objects alone is what the fast reader takes. Where it ends is a guess,
+    from the section that follows; it is right if the rest parses and the reader takes the list.
+    """
+    opening = re.search(rb'"annotations"\s*:\s*\[', text)
+    if opening is None:
+        return None
+    begin = opening.end() - 1
+    tail = max(begin, len(text) - (1 << 20))
+    after = [text.find(name, begin) for name in (b'"images"', b'"categories"') if text.find(name, 0, begin) < 0]
+    after += [text.find(name, tail) for name in (b'"info"', b'"licenses"')]
+    end = text.rfind(b"]", begin, min((place for place in after if place > 0), default=len(text))) + 1
+    try:
+        rest = parse_json(_NOWHERE, text[:begin] + json.dumps(_CUT).encode() + text[end:])
+    except FormatError:
+        return None
+    if not isinstance(rest, dict) or rest.get("annotations") != _CUT:
+        return None
+    return rest | {"annotations": []}, slice(begin, end)
+
+
+def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
+    """The known fields of a list of annotations."""
+    try:
+        first = _first_row(_NOWHERE, text)
+    except FormatError:
+        return None
+    masks = masks or "bbox" not in first  # boxes are made of them then
+    kinds = {name: kind for name, kind in (FIELDS["annotations"] | FLAGS).items() if masks or kind != "json"}
+    frame = _scan_list(text, kinds, first)
+    if frame is None:
+        return None
+    empty = [name for name in OPTIONAL | FLAGS.keys() if name in frame.columns and not frame[name].count()]
+    if not frame["bbox"].count() and SHAPES.keys() <= set(empty):
+        return None
+    return canonical_names("annotations", frame.drop(empty))
+
+
+def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
+    """Results with the columns of their first row; None where only `parse_json` and `frame_of_rows` can read or explain them.
+
+    Raises
+    ------
+    FormatError
+        there is no first row, or none that is a JSON object
+    """
+    first = _first_row(path, text)
+    refuse_long_names("detections", first)
+    fields = FIELDS["detections"]
+    kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
+    kinds |= {name: fields.get(name) or _ATTRIBUTES.get(type(value), "") for name, value in first.items()}
+    kinds.pop("area", None)
+    if lacks_box(first):
+        del kinds["bbox"]
+    mask = first.get("segmentation")
+    if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
+        kinds["segmentation"] = "rle"
+    frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
+    if frame is not None and kinds.get("segmentation") == "rle":
+        frame = _with_whole_sizes(frame)
+    if frame is None:
+        return None
+    whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
+    whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
+    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+
+
+def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
+    """The sizes of masks as whole numbers; None where they are none."""
+    size, counts = (pl.col("segmentation").struct.field(name) for name in ("size", "counts"))
+    numbers = frame.select(size.explode(empty_as_null=False)).to_series()
+    if not (numbers == numbers.floor()).all():
+        return None
+    mask = pl.struct(size.cast(pl.List(pl.Int64)), counts)
+    return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
+
+
+def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
+    """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
+
+    DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
+    make a text column, and a value of another type makes the whole list one for the thorough reader.
+    """
+    if any("\0" in name for name in kinds):  # which DuckDB would cut off there
+        return None
+    is_text = {name for name, value in first.items() if isinstance(value, str)}
+    if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
+        return None
+    import duckdb  # reading JSON needs it, `import apframe` does not
+
+    kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
+    types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
+    with ThreadPoolExecutor(1) as other_thread:
+        checking = other_thread.submit(_has_other_types, text, kinds)
+        try:
+            with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
+                paths = _write_parts(text, folder)
+                reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+                frame = from_arrow_stream(reader)
+        # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+        except (duckdb.Error, pl.exceptions.PolarsError, OSError):
+            return None
+        if checking.result():
+            return None
+    return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
+
+
+def _has_other_types(text: memoryview, kinds: dict[str, str]) -> bool:
+    """Whether DuckDB cast values that are of another type than their fields."""
+    numbers = {name for name, kind in kinds.items() if kind in ("id", "number", "box", "numbers")}
+    texts = {name for name, kind in kinds.items() if kind == "text"}
+    if "rle" in kinds.values():
+        numbers, texts = numbers | {"size"}, texts | {"counts"}
+    return has_other_types(text, numbers=numbers, ids={name for name in numbers if kinds.get(name) == "id"}, texts=texts)
+
+
+@cache
+def _duckdb() -> duckdb.DuckDBPyConnection:
+    """One database for all reading: opening one takes longer than reading a small file."""
+    import duckdb
+
+    connection = duckdb.connect()
+    atexit.register(_duckdb.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
+    atexit.register(connection.close)
+    return connection
+
+
+def _write_parts(text: memoryview, folder: Path) -> list[str]:
+    """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
+
+    It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
+    the reader refuses them.
+    """
+    between = re.compile(rb"\}\s*,\s*(?=\{)")
+    n_parts = max(1, min(os.cpu_count() or 1, len(text) >> 20))
+    cuts = [between.search(text, len(text) * part // n_parts) for part in range(1, n_parts)]
+    ends = [cut.start() + 1 for cut in cuts if cut] + [len(text)]
+    begins = [0] + [cut.end() for cut in cuts if cut]
+    paths = []
+    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
+        path = folder / f"{number}.json"
+        with path.open("wb") as file:
+            file.write(b"[" if begin else b"")
+            file.write(text[begin:end])
+            file.write(b"]" if end < len(text) else b"")
+        paths.append(duckdb_literal(path))
+    return paths
+
+
+def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
+    """The first row of a list of objects, read from its head; an empty one where the list is empty."""
+    size = 1 << 16
+    while True:
+        head = bytes(text[:size]).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        if not head:
+            raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
+        if head.startswith("{"):
+            if re.match(r"\{[^\n]*\}[ \r]*\n\s*\{", head):
+                remedy = "results are one JSON list; convert it with `jq -s .`"
+                raise FormatError(f"{path}: holds JSON lines, an object in each line; {remedy}")
+            raise FormatError(f"{path}: holds an object, not a list of results; is it ground truth?")
+        if not head.startswith("["):
+            raise FormatError(f"{path}: not a JSON list of results, it begins with {head[:20]!r}")
+        body = head[1:].lstrip()
+        if body.startswith("]"):
+            return {}
+        try:
+            first, _ = json.JSONDecoder().raw_decode(body)
+        except (ValueError, RecursionError):
+            if size < len(text):
+                size *= 16
+                continue
+            first = parse_json(path, bytes(text))[0]  # which says what is wrong
+        if not isinstance(first, dict):
+            raise FormatError(f"{path}: the list begins with {first!r}, not an object with image_id, bbox and score")
+        return first
+
+
+def _loses_digits(ids: pl.Series) -> bool:
+    return ids.dtype.is_float() and bool((ids.abs() >= _LARGEST_ID).any())

@@ -1,0 +1,149 @@
+"""KITTI's text: a folder with a file for each image, fifteen fields in each line, sixteen where they are results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.file_formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
+from apframe.file_formats.format import Format
+from apframe.file_formats.lines import (
+    first_fields,
+    is_name_and_numbers,
+    read_lines,
+    refuse_blanks,
+    refuse_lines,
+    some_text_files,
+    take_fields,
+    text_files,
+    write_lines,
+)
+from apframe.file_formats.names import categories_of, ids_to_write, image_ids
+from apframe.schema import BOX, Dataset
+
+_EDGES = ("left", "top", "right", "bottom")
+_REGION = "DontCare"
+# attributes, and the numbers that stand for an unknown one in the files
+_UNKNOWN = {
+    "truncated": -1.0, "occluded": -1.0, "alpha": -10.0, "object_height": -1.0, "object_width": -1.0, "object_length": -1.0,
+    "location_x": -1000.0, "location_y": -1000.0, "location_z": -1000.0, "rotation_y": -10.0,
+}  # fmt: skip
+_LAYOUT = (
+    "category_id", "truncated", "occluded", "alpha", *_EDGES, "object_height", "object_width",
+    "object_length", "location_x", "location_y", "location_z", "rotation_y",
+)  # fmt: skip
+
+
+class Kitti(Format):
+    """KITTI's labels of objects, as in the folder `label_2`; results are the same with a score at the end of the line.
+
+    An image is called as its file without the ending; its size is not known. The type is the category. The other fields are
+    attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown), `alpha` (angle of observation), `object_height`,
+    `object_width`, `object_length` (metres), `location_x`, `location_y`, `location_z` (metres, before the camera) and
+    `rotation_y`, angles in radians. The numbers -1, -10 and -1000 that stand for unknown ones are null.
+
+    The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
+    that none counts by the rules of COCO, VOC or LVIS. KITTI's own evaluation drops what is detected in such a region, of
+    whatever type. Here a category is matched with its own annotations, so only a category-agnostic evaluation does that; to
+    have it for each category, repeat the regions under each.
+
+    Source: the description of the labels in KITTI's development kit for objects.
+    """
+
+    name = "kitti"
+    title = "KITTI text"
+    dataset_is = "a folder of text files, one for each image, lines of 15 fields: type truncated occluded alpha left top ..."
+    results_are = "the same, lines of 16 fields, the last the score"
+    dataset_from = results_from = ("folder",)
+    holds = {
+        "images": (),
+        "categories": (),
+        "annotations": (*BOX, "is_crowd", "ignore", *_UNKNOWN),
+        "detections": ("score", *BOX, *_UNKNOWN),
+    }
+
+    def is_dataset(self, path: Path) -> bool:
+        """Fifteen fields, of which the first is no number."""
+        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT))
+
+    def is_results(self, path: Path) -> bool:
+        """Sixteen fields, of which the first is no number."""
+        return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT) + 1)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`."""
+        is_region = pl.col("category_id") == _REGION
+        annotations = _read(path, _LAYOUT).with_columns(is_crowd=is_region, ignore=is_region)
+        return {
+            "images": image_ids(text_files(path)).to_frame(),
+            "categories": categories_of(annotations),
+            "annotations": annotations,
+        }
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `Format.read_results`."""
+        return _read(path, (*_LAYOUT, "score"))
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `Format.write`."""
+        _write(dataset.annotations, path, _LAYOUT, dataset.images["image_id"])
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `Format.write_results`."""
+        images = ids_to_write("image_id", detections, None if dataset is None else dataset.images)
+        _write(detections, path, (*_LAYOUT, "score"), images)
+
+    def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
+        """See `Format.further_losses`."""
+        if table not in ("annotations", "detections"):
+            return []
+        found = rounded_sizes(frame)
+        said = _sayable(frame)
+        for name in (name for name in _UNKNOWN if name in frame.columns):
+            lost = frame[name].is_not_null() & said[name].is_null()
+            found.append((name, lost, "left out: no such number, or the one that stands for unknown"))
+        if table == "annotations":
+            is_region = frame["category_id"] == _REGION
+            for name in (name for name in ("is_crowd", "ignore") if name in frame.columns):
+                found.append((name, frame[name] & ~is_region, f"left out: only {_REGION} has it"))
+                found.append((name, ~frame[name] & is_region, f"becomes true: {_REGION} has it"))
+        return [(name, flags.fill_null(False), what) for name, flags, what in found]
+
+
+def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
+    paths = some_text_files(folder)
+    frame = take_fields(paths, read_lines(paths), layout, layout[1:])
+    refuse_reversed(paths, frame, _EDGES)
+    is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
+    refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
+    types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
+    known = {name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name]) for name, unknown in _UNKNOWN.items()}
+    return frame.select(
+        image_ids(paths).gather(frame["file"]),
+        "category_id",
+        *(["score"] if "score" in layout else []),
+        **from_edges(_EDGES),
+        **known,
+    )
+
+
+def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
+    """The attributes as numbers, null where the frame has none, or one that means something else in the files."""
+    values = {}
+    for name, unknown in _UNKNOWN.items():
+        dtype = frame.schema.get(name, pl.Null())
+        value = pl.col(name).cast(pl.Float64) if dtype.is_numeric() or dtype == pl.Boolean else pl.lit(None, pl.Float64)
+        is_said = value.is_finite() & (value != unknown)
+        if name == "occluded":
+            is_said &= value.cast(pl.Int64, strict=False) == value
+        values[name] = pl.when(is_said).then(value)
+    return frame.with_columns(**values)
+
+
+def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
+    refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
+    fields = _sayable(frame).with_columns(pl.col(name).fill_null(unknown) for name, unknown in _UNKNOWN.items())
+    fields = fields.with_columns(pl.col("occluded").cast(pl.Int64), **to_edges(_EDGES))
+    write_lines(folder, fields.select(name="image_id", text=pl.concat_str(layout, separator=" ")), images)

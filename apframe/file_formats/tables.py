@@ -1,0 +1,165 @@
+"""Parquet and Arrow files: the canonical tables as they are, with ids of any kind and nested columns."""
+
+from __future__ import annotations
+
+import json
+from abc import abstractmethod
+from pathlib import Path
+from typing import Any, BinaryIO, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import FormatError, first_line, listed, reason
+from apframe.file_formats.documents import read_json
+from apframe.file_formats.files import reading, write_text
+from apframe.file_formats.format import ANY, Format
+from apframe.paths import is_file, is_folder, literal, parquet_of
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
+from apframe.store.parquet import MANIFEST, damage, find_manifest, read_table
+
+_BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
+
+
+class _Tables(Format):
+    """A folder with a file for each table. Results are one file, or the file `detections` of a folder.
+
+    Attributes
+    ----------
+    endings
+        of the files; the first is what is written
+    """
+
+    endings: ClassVar[tuple[str, ...]]
+    kind: ClassVar[str]
+    dataset_from = ("folder",)
+    results_from = ("file", "folder")
+    image_ids = category_ids = ANY
+    holds: ClassVar[dict[str, tuple[str, ...]]] = {
+        table: ("*", *(column.name for column in TABLES[table])) for table in (*GROUND_TRUTH, "detections")
+    }
+    unused_categories = True
+
+    def is_dataset(self, path: Path) -> bool:
+        """One of the three tables is there."""
+        return any(self._files(path, table) for table in GROUND_TRUTH)
+
+    def is_results(self, path: Path) -> bool:
+        """A file with such an ending, or a folder where one is called detections."""
+        return bool(self._files(path, "detections")) if is_folder(path) else path.suffix in self.endings
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`."""
+        return {table: self._read_from(path, table) for table in GROUND_TRUTH}
+
+    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+        """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
+        dataset = super().read(path, **options)
+        for name in (MANIFEST, _BESIDE):
+            if is_file(path / name):
+                beside = _beside(path / name)
+                dataset.json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
+                dataset.other_sections |= beside.get("other_sections", {})
+        return dataset
+
+    def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
+        """See `Format.read_results`."""
+        return self._read_from(path, "detections") if is_folder(path) else self._read(path)
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """See `Format.write`."""
+        path.mkdir(parents=True)
+        for table in GROUND_TRUTH:
+            self._write(getattr(dataset, table), path / (table + self.endings[0]))
+        beside = {"json_columns": sorted(dataset.json_columns), "other_sections": dataset.other_sections}
+        if any(beside.values()):
+            write_text(path / _BESIDE, json.dumps(beside) + "\n")
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """See `Format.write_results`."""
+        self._write(detections, path)
+
+    @abstractmethod
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        """Read an open file: Polars would take its path for a pattern."""
+
+    @abstractmethod
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        """Write one."""
+
+    def _read(self, path: Path) -> pl.DataFrame:
+        with reading(path) as file:
+            if not file.read(1):
+                raise FormatError(f"{path}: the file is empty")
+            file.seek(0)
+            try:
+                return self._take(file)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
+
+    def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
+        found = self._files(folder, table)
+        if len(found) > 1:
+            raise FormatError(f"{folder}: {' and '.join(found)} are both there; keep one of them")
+        if not found:
+            there = sorted(path.name for path in folder.iterdir())
+            raise FormatError(f"{folder}: no {table}{self.endings[0]}; there is {listed(there) if there else 'nothing'}")
+        return self._read(folder / found[0])
+
+    def _files(self, folder: Path, table: str) -> list[str]:
+        return [table + ending for ending in self.endings if is_file(folder / (table + ending))]
+
+
+class Parquet(_Tables):
+    """Parquet; also the folder of `Evaluation.write_parquet`, which is a data set and results at once."""
+
+    name = "parquet"
+    title = kind = "Parquet"
+    dataset_is = "a folder with images.parquet, categories.parquet and annotations.parquet"
+    results_are = "a Parquet file, or a folder with detections.parquet"
+    endings = (".parquet",)
+
+    def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
+        """See `Format.read_tables`; of an evaluation that apframe wrote too, all from one write of it."""
+        manifest = find_manifest(path)
+        if manifest is None:
+            return super().read_tables(path, **options)
+        return {table: read_table(path, table, manifest.get("set_id")) for table in GROUND_TRUTH}
+
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        return parquet_of(file)
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_parquet(literal(path), compression="zstd")
+
+
+class Arrow(_Tables):
+    """Arrow IPC, also called Feather: files and streams are read, files are written."""
+
+    name = "arrow"
+    title = kind = "Arrow IPC"
+    dataset_is = "a folder with images.arrow, categories.arrow and annotations.arrow"
+    results_are = "an Arrow IPC file, or a folder with detections.arrow"
+    endings = (".arrow", ".feather", ".ipc")
+
+    def _take(self, file: BinaryIO) -> pl.DataFrame:
+        import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+
+        content = file.read()
+        try:
+            table = (pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream)(content).read_all()
+            table.validate(full=True)
+        except (pa.ArrowException, ValueError) as error:
+            raise pl.exceptions.ComputeError(first_line(error)) from error
+        return from_arrow_stream(table)
+
+    def _write(self, frame: pl.DataFrame, path: Path) -> None:
+        frame.write_ipc(literal(path), compression="zstd")
+
+
+def _beside(path: Path) -> dict[str, Any]:
+    content = read_json(path)
+    if not isinstance(content, dict):
+        return {}
+    if problem := damage(content):
+        raise FormatError(f"{path}: {problem}; correct or remove the file")
+    return content

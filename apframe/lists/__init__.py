@@ -1,0 +1,1 @@
+"""Any ranked list in a frame: expressions, curves, measures."""

@@ -1,0 +1,385 @@
+"""Retrieval measures as values that parse from, and print as, their names: `nDCG@10`, `AP(rel=2)`, `RBP(p=0.9)`."""
+
+from __future__ import annotations
+
+import math
+import re
+from collections.abc import Callable, Iterable, Sequence
+from dataclasses import dataclass
+from typing import Any, Literal
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean
+from apframe.lists import relevance as hits
+from apframe.lists.ranked_lists import rank_items
+from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+
+Level = Literal["relevant", "graded", "judged"]
+USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
+ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all measures of one name have in common.
+
+    Attributes
+    ----------
+    name
+        as it is usually written
+    meaning
+        formula, source, and what sets it apart
+    of_hits
+        from a measure and the version of trec_eval to an aggregate over its hits (see `find_hits`); 0 without hits
+    hits
+        which documents are hits: "relevant" (relevance at least the measure's `rel`), "graded" (above 0) or "judged" (0 or
+        more)
+    cutoff
+        what follows @: "rank" may, "recall" must, None nothing
+    parameters
+        names and defaults; `rel` is always there where hits are "relevant"
+    ideal
+        divide by the same aggregate over the best order of all judged documents
+    geometric
+        the summary is the geometric mean, of values no less than 1e-5, instead of the arithmetic
+    """
+
+    name: str
+    meaning: str
+    of_hits: Callable[[Measure, int], pl.Expr]
+    hits: Level = "relevant"
+    cutoff: Literal["rank", "recall"] | None = None
+    parameters: tuple[tuple[str, Any], ...] = ()
+    ideal: bool = False
+    geometric: bool = False
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All parameters with their defaults."""
+        return dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {})
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One measure with its cut-off and parameters; frozen, comparable, printed as its name.
+
+    Attributes
+    ----------
+    name
+        one of `apframe.measures()`
+    cutoff
+        the rank (from 1), or for IPrec the recall (0 to 1), that follows the @; None for the whole list
+    parameters
+        names and values that differ from the defaults, by name
+
+    >>> measure = as_measure("ap(rel=2)@10")
+    >>> measure.name, measure.cutoff, measure.rel, str(measure)
+    ('AP', 10, 2, 'AP(rel=2)@10')
+    """
+
+    name: str
+    cutoff: float | None = None
+    parameters: tuple[tuple[str, Any], ...] = ()
+
+    def __post_init__(self) -> None:
+        kind = KINDS.get(self.name)
+        if kind is None:
+            raise ParameterError(f"no measure {self.name!r}{did_you_mean(self.name, [*KINDS])}")
+        known = kind.defaults
+        if len(dict(self.parameters)) < len(self.parameters):
+            raise ParameterError(f"{self.name}: a parameter is given twice, {self.parameters}")
+        for name, value in self.parameters:
+            if name not in known:
+                has = f"it takes {', '.join(known)}" if known else "it takes none"
+                raise ParameterError(f"{self.name} has no parameter {name!r}; {has}")
+            _check_parameter(self.name, name, value)
+        self._check_cutoff(kind)
+        if self.get("over") == "min" and self.cutoff is None:
+            raise ParameterError(f'{self.name}(over="min") needs a cut-off, such as {self.name}(over=min)@10')
+        differing = sorted((name, value) for name, value in self.parameters if value != known[name])
+        object.__setattr__(self, "parameters", tuple(differing))
+
+    def _check_cutoff(self, kind: Kind) -> None:
+        cutoff = self.cutoff
+        if kind.cutoff == "recall":
+            if cutoff is not None and 0 <= cutoff <= 1:
+                object.__setattr__(self, "cutoff", float(cutoff))
+            else:
+                raise ParameterError(f"{self.name} is taken at a recall from 0 to 1, as in {self.name}@.1; got {cutoff}")
+        elif cutoff is not None and kind.cutoff is None:
+            raise ParameterError(f"{self.name} has no cut-off, got @{cutoff:g}")
+        elif cutoff is not None and (not math.isfinite(cutoff) or cutoff != int(cutoff) or cutoff < 1):
+            raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off is a whole number, 1 or more")
+        elif cutoff is not None:
+            object.__setattr__(self, "cutoff", int(cutoff))
+
+    @property
+    def kind(self) -> Kind:
+        """What all measures of this name have in common."""
+        return KINDS[self.name]
+
+    @property
+    def k(self) -> int | None:
+        """The rank at which the list is cut."""
+        return int(self.cutoff) if self.cutoff is not None and self.kind.cutoff == "rank" else None
+
+    @property
+    def rel(self) -> float:
+        """The relevance from which on a document is relevant."""
+        return self.get("rel", 1)
+
+    def get(self, name: str, default: Any = None) -> Any:
+        """The value of a parameter."""
+        return (self.kind.defaults | dict(self.parameters)).get(name, default)
+
+    def __str__(self) -> str:
+        shown = ", ".join(f"{name}={value}" for name, value in self.parameters)
+        at = "" if self.cutoff is None else f"@{self.cutoff}".removesuffix(".0")
+        return f"{self.name}{f'({shown})' if shown else ''}{at}"
+
+
+def as_measure(measure: str | Measure) -> Measure:
+    """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
+
+    The names that trec_eval prints are understood too: "map", "ndcg_cut_10", "P_5". Case matters for one name alone: exact
+    lower-case "rbp" is trec_eval 10's measure, whose p is .9, while "RBP" in any other case has the p of its paper, .8.
+
+    Raises
+    ------
+    ParameterError
+        no such measure (the near ones are named), no such parameter, a cut-off below 1
+
+    >>> as_measure("ndcg@10")
+    Measure(name='nDCG', cutoff=10, parameters=())
+    >>> [str(as_measure(name)) for name in ("map_cut_5", "P_10", "iprec_at_recall_0.10", "11pt_avg")]
+    ['AP@5', 'P@10', 'IPrec@0.1', 'AP11']
+    >>> [str(as_measure(name)) for name in ("rbp", "RBP", "rbp(p=0.5)")]
+    ['RBP(p=0.9)', 'RBP', 'RBP(p=0.5)']
+    """
+    if isinstance(measure, Measure):
+        return measure
+    # as trec_eval writes it: ndcg_cut_10, iprec_at_recall_0.10
+    spelled = re.sub(r"^(\s*[a-zA-Z_]+?)(?:_cut)?_(\d[.\d]*)\s*$", r"\1@\2", str(measure))
+    parts = re.fullmatch(r"\s*(\w+?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", spelled)
+    if parts is None:
+        raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
+    name, given, cutoff = parts.groups()
+    by_lower = {known.lower(): known for known in KINDS} | _ALIASES
+    parameters = []
+    for item in filter(None, (given or "").split(",")):
+        key, equals, value = (part.strip() for part in item.partition("="))
+        if not equals:
+            raise ParameterError(f"{measure!r}: parameters are given as name=value, got {item.strip()!r}")
+        parameters.append((key, _value(value)))
+    if name == "rbp" and "p" not in dict(parameters):
+        parameters.append(("p", _TREC_EVAL_RBP))
+    try:
+        at = None if cutoff is None else float(cutoff)
+    except ValueError:
+        raise ParameterError(f"{measure!r}: the cut-off after @ is a number, got {cutoff!r}") from None
+    return Measure(by_lower.get(name.lower(), name), at, tuple(parameters))
+
+
+def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
+    """Measures from names, each once; a string may hold several with blanks or commas between them.
+
+    >>> [str(measure) for measure in as_measures("ap, ndcg@10 AP(rel=2, definition=normalized(5))@5")]
+    ['AP', 'nDCG@10', 'AP(definition=normalized(5), rel=2)@5']
+    """
+    several = [measures] if isinstance(measures, Measure) else measures
+    if not isinstance(several, Iterable):
+        raise ParameterError(f"measures: names are expected, as in 'AP nDCG@10', not {measures!r}")
+    # blanks and commas part names, but not inside brackets, which may be nested once: what follows must be balanced
+    between = r"[\s,]+(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)"
+    names = re.split(between, several.strip(" ,\n\t")) if isinstance(several, str) else several
+    chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
+    if not chosen:
+        raise ParameterError("measures: name at least one, such as AP")
+    return chosen
+
+
+def measures() -> pl.DataFrame:
+    """All retrieval measures: name, cutoff (what may follow @), parameters with their defaults, meaning.
+
+    >>> measures().filter(pl.col("name") == "RBP")["parameters"].item()
+    'p=0.8, rel=1'
+    """
+    rows = []
+    for kind in KINDS.values():
+        shown = ", ".join(f"{name}={value}" for name, value in kind.defaults.items())
+        rows.append((kind.name, kind.cutoff, shown, kind.meaning))
+    return pl.DataFrame(rows, schema=dict.fromkeys(["name", "cutoff", "parameters", "meaning"], pl.String), orient="row")
+
+
+def _value(text: str) -> Any:
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text.strip("\"'")
+
+
+def _check_parameter(measure: str, name: str, value: Any) -> None:
+    if name == "definition":
+        as_definition(value)
+    elif name == "over" and value not in hits.OVER:
+        raise ParameterError(f"{measure}: over is one of {', '.join(hits.OVER)}; got {value!r}")
+    elif name != "over" and (not isinstance(value, (int, float)) or not math.isfinite(value)):
+        raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
+    elif name == "p" and not 0 < value < 1:
+        raise ParameterError(f"{measure}: p lies between 0 and 1, got {value}")
+    elif name == "beta" and not value > 0:
+        raise ParameterError(f"{measure}: beta is more than 0, got {value}")
+
+
+def _interpolated_precision(measure: Measure, version: int) -> pl.Expr:
+    level = float(measure.cutoff or 0)
+    given = ELEVEN_POINTS[version].given_to(level, pl.col("n_positives"))
+    return PRECISION.filter(pl.col("tp") >= given).max().fill_null(0.0)
+
+
+KINDS: dict[str, Kind] = {
+    kind.name: kind
+    for kind in (
+        Kind(
+            "AP",
+            "average precision, by any definition, over R or min(R, k); trec_eval map and map_cut",
+            lambda measure, _: as_definition(measure.get("definition")).of_points(),
+            cutoff="rank",
+            parameters=(("definition", "step"), ("over", "n_positives")),
+        ),
+        Kind("P", "relevant among the first k, over k; without k, over the list", lambda m, _: hits.precision(m.k),
+             cutoff="rank"),
+        Kind("R", "relevant among the first k, over all relevant", lambda *_: hits.recall(), cutoff="rank"),
+        Kind(
+            "F",
+            "(1 + beta²) P R / (beta² P + R) of P@k and R@k",
+            lambda m, _: hits.f_beta(m.k, m.get("beta")),
+            cutoff="rank",
+            parameters=(("beta", 1),),
+        ),
+        Kind("RR", "1 over the rank of the first relevant document", lambda *_: hits.reciprocal_rank(), cutoff="rank"),
+        Kind(
+            "nDCG",
+            "sum of grade / log2(rank + 1), over that of the best order of all judged documents",
+            lambda *_: hits.dcg(),
+            hits="graded",
+            cutoff="rank",
+            ideal=True,
+        ),
+        Kind("Success", "1 with a relevant document among the first k; CMC of re-identification", lambda *_: hits.success(),
+             cutoff="rank"),
+        Kind("Judged", "judged documents among the first k, over k or the list if that is shorter",
+             lambda *_: hits.precision(None), hits="judged", cutoff="rank"),
+        Kind("ERR", "expected reciprocal rank: sum of 1 / rank · chance to stop there; Chapelle et al. 2009",
+             lambda *_: hits.expected_reciprocal_rank(), hits="graded", cutoff="rank"),
+        Kind("Rprec", "precision at rank R", lambda *_: hits.r_precision()),
+        Kind("Bpref", "share of judged non-relevant documents ranked below the relevant; Buckley and Voorhees 2004",
+             lambda *_: hits.binary_preference()),
+        Kind("infAP", "AP inferred from a sampled pool; Yilmaz and Aslam 2006", lambda *_: hits.inferred_ap()),
+        Kind("GMAP", "AP; the summary is the geometric mean, of values no less than 1e-5",
+             lambda *_: as_definition("step").of_points(), geometric=True),
+        Kind("AP11", "11-point interpolated AP, by the rounding of the version of trec_eval",
+             lambda _, version: ELEVEN_POINTS[version].of_points()),
+        Kind("IPrec", "the best precision at this recall or beyond", _interpolated_precision, cutoff="recall"),
+        Kind("SetP", "precision of the whole list", lambda *_: hits.precision(None)),
+        Kind("SetR", "recall of the whole list", lambda *_: hits.recall()),
+        Kind("SetF", "F-beta of the whole list", lambda m, _: hits.f_beta(None, m.get("beta")), parameters=(("beta", 1),)),
+        Kind("SetAP", "precision · recall of the whole list; trec_eval set_map", lambda *_: as_definition("set").of_points()),
+        Kind("RBP", "(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008; written in lower case, rbp, p is trec_eval's .9",
+             lambda m, _: hits.rank_biased_precision(m.get("p")), parameters=(("p", 0.8),)),
+        Kind("INP", "R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021",
+             lambda *_: hits.inverse_negative_penalty()),
+    )
+}  # fmt: skip
+_TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
+# how others write them: trec_eval, ranx, re-identification
+_ALIASES = {
+    "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",
+    "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP",
+    "cmc": "Success", "hit": "Success", "hits": "Success", "hit_rate": "Success", "minp": "INP",
+}  # fmt: skip
+
+
+def measure_queries(
+    judged: pl.DataFrame, queries: pl.DataFrame, measures: Sequence[Measure], version: int
+) -> dict[Measure, pl.Series]:
+    """The value of each measure for each query: 0 without hits, null without positives.
+
+    Parameters
+    ----------
+    judged
+        group, document_id, relevance and rank (null: not retrieved) of all judged documents, by group and rank
+    queries
+        group (0, 1, ...), n_ranked, the length of its list, and max_grade, the highest grade of all judgements
+    version
+        of trec_eval, 9 or 10
+
+    >>> judged = pl.DataFrame({"group": [0, 0, 0], "relevance": [1.0, 0.0, 2.0], "rank": [2, 3, None]})
+    >>> queries = pl.DataFrame({"group": [0], "n_ranked": [10], "max_grade": [2.0]})
+    >>> values = measure_queries(judged, queries, [as_measure("AP"), as_measure("nDCG")], version=10)
+    >>> [round(value.item(), 4) for value in values.values()]
+    [0.25, 0.2398]
+    """
+    plans = [_plan(judged.lazy(), queries.lazy(), measure, version) for measure in measures]
+    return dict(zip(measures, (table["value"] for table in pl.collect_all(plans)), strict=True))
+
+
+def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version: int) -> pl.LazyFrame:
+    """The value of one measure for each query; what several measures share is computed once, what none needs, never."""
+    kind = measure.kind
+    aggregate = kind.of_hits(measure, version).cast(pl.Float64)
+    points, totals = find_hits(judged, queries, kind.hits, measure.rel)
+    value = pl.col("value").fill_null(0.0)
+    found = cut(points, measure).group_by("group").agg(value=aggregate)
+    plan = totals.join(found, on="group", how="left", maintain_order="left")
+    if kind.ideal:
+        best = _first(best_order(judged), measure.k).group_by("group").agg(best=aggregate)
+        plan, value = plan.join(best, on="group", how="left", maintain_order="left"), value / pl.col("best")
+    return plan.select(value=pl.when(pl.col("n_positives") > 0).then(value))
+
+
+def find_hits(judged: pl.LazyFrame, queries: pl.LazyFrame, level: Level, rel: float) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """The retrieved documents that are hits at a level, as a points table, and what holds for whole queries.
+
+    The points have group, rank, relevance, tp, new_tp, new_n (1 and 1), and nonrelevant_above, unjudged_above (judged documents
+    that are no hit, and such of negative relevance, at better ranks), besides the totals of their query. The totals, in the
+    order of `queries`: group, n_ranked, max_grade, n_positives (hits that there are, retrieved or not) and n_nonrelevant.
+    """
+    relevance = pl.col("relevance")
+    is_hit = {"relevant": (relevance >= rel) & (relevance >= 0), "graded": relevance > 0, "judged": relevance >= 0}[level]
+    is_other = ~is_hit & (relevance >= 0)
+    counts = judged.group_by("group").agg(n_positives=is_hit.sum().cast(pl.Int64), n_nonrelevant=is_other.sum().cast(pl.Int64))
+    totals = queries.join(counts, on="group", how="left", maintain_order="left").with_columns(
+        pl.col("n_positives", "n_nonrelevant").fill_null(0)
+    )
+    above = {"nonrelevant_above": is_other, "unjudged_above": relevance < 0, "tp": is_hit}
+    one = pl.lit(1, pl.Int64)
+    points = (
+        judged.select("group", "relevance", "rank")
+        .filter(pl.col("rank").is_not_null())
+        .with_columns(flag.cast(pl.Int64).cum_sum().over("group").alias(name) for name, flag in above.items())
+        .filter(is_hit)
+        .with_columns(new_tp=one, new_n=one)
+        .join(totals, on="group", maintain_order="left")
+    )
+    return points, totals
+
+
+def best_order(judged: pl.LazyFrame) -> pl.LazyFrame:
+    """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
+    relevance = pl.col("relevance")
+    return rank_items(judged.select("group", relevance, score=relevance).filter(relevance > 0))
+
+
+def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
+    """The points among the first k, with the list's length and the number of positives as the measure takes them."""
+    if measure.k is not None:
+        points = _first(points, measure.k).with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
+    return points.with_columns(n_positives=hits.divisor(measure.get("over", "n_positives"), measure.k))
+
+
+def _first(ranked: pl.LazyFrame, k: int | None) -> pl.LazyFrame:
+    return ranked if k is None else ranked.filter(pl.col("rank") <= k)

@@ -1,0 +1,1 @@
+"""Search runs against judgements, re-identification, patches."""

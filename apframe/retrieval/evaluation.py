@@ -1,0 +1,524 @@
+"""Retrieval: runs against judgements, query by query. The tables behind the numbers, and what one asks of them."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import (
+    ColumnError,
+    InputError,
+    NothingMatchesWarning,
+    ParameterError,
+    counted,
+    did_you_mean,
+    listed,
+    warn,
+)
+from apframe.lists.measures import USUAL, Measure, as_measures, measure_queries
+from apframe.matching.by_key import find_spans, match_by_key, order_run
+from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
+from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal_pairs
+from apframe.show.runs import run_html, run_lines
+from apframe.store import sql
+from apframe.store.parquet import RETRIEVAL, labels, read_manifest, read_table, refuse_changed, write_tables
+
+if TYPE_CHECKING:
+    import duckdb
+
+_RARE = 100  # one in so many
+
+
+def evaluate_run(
+    qrels: Any,
+    run: Any,
+    measures: str | Measure | Sequence[str | Measure] = USUAL,
+    *,
+    queries: Any = None,
+    missing: str = "skip",
+    no_relevant: str = "zero",
+    unjudged: str = "nonrelevant",
+    trec_eval: int = 10,
+) -> RunEvaluation:
+    """Evaluate one run, or several, against relevance judgements.
+
+    Parameters
+    ----------
+    qrels
+        what `read_qrels` takes: a TREC or Parquet file, a frame with query_id, document_id, relevance, a dict of dicts
+    run
+        what `read_run` takes: a TREC or Parquet file, a frame with query_id, document_id, score, a dict of dicts. Several:
+        a dict from their names to these, a list of files, which are named by their file names, or a polars frame with a
+        column run.
+    measures
+        names (see `apframe.measures()`), in one string or a list: "AP nDCG@10 AP(rel=2)@100"
+    queries
+        a frame with query_id and attributes, or a CSV or Parquet file of these, for `by` and SQL
+    missing
+        a judged query that is not in the run: "skip" leaves it out, as trec_eval does; "zero" gives it 0, as trec_eval -c; or
+        "error"
+    no_relevant
+        a judged query without relevant documents: "zero" gives it 0, as trec_eval does; "skip" leaves it out
+    unjudged
+        documents without judgement: "nonrelevant", or "remove" them before ranks are given (condensed lists, trec_eval -J)
+    trec_eval
+        the version to agree with: 10; 9 compares scores in single precision and rounds AP11 and IPrec another way
+
+    Returns
+    -------
+    A `RunEvaluation`.
+
+    Raises
+    ------
+    InputError
+        bad data, with lines or rows named; no query in common; missing queries with missing="error"
+    ParameterError
+        unknown measures and options
+
+    Warns
+    -----
+    NothingMatchesWarning
+        next to no query or document of the run is judged (none, or less than one in a hundred that could be), so that the two
+        probably do not use the same ids
+
+    >>> qrels = {"q1": {"d1": 1, "d2": 0}, "q2": {"d1": 0, "d3": 2}}
+    >>> ev = evaluate_run(qrels, {"q1": {"d1": 0.9, "d2": 0.8}, "q2": {"d1": 0.7, "d3": 0.6}}, "AP P@1")
+    >>> ev.summary.rows()
+    [('AP', 0.75, 2), ('P@1', 0.5, 2)]
+    """
+    chosen = as_measures(measures)
+    _one_of("missing", missing, ("skip", "zero", "error"))
+    _one_of("no_relevant", no_relevant, ("zero", "skip"))
+    _one_of("unjudged", unjudged, ("nonrelevant", "remove"))
+    _one_of("trec_eval", trec_eval, (9, 10))
+    options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
+    runs = _named(run)
+    with ThreadPoolExecutor(1) as other_thread:
+        reading = other_thread.submit(read_qrels, qrels)
+        runs = {name: canonical_run(source) for name, source in runs.items()}
+        judgements = reading.result()
+        # takes about as long as the evaluation, and is done beside it
+        checking = [other_thread.submit(refuse_equal_pairs, _shown(name), found) for name, found in runs.items()]
+        attributes = _attributes(queries, judgements)
+        parts = [_evaluate(name, judgements, found, chosen, **options) for name, found in runs.items()]
+        for check in checking:
+            check.result()
+    per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
+    if list(runs) == [None]:
+        per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
+    return RunEvaluation(chosen, options, judgements, runs, attributes, matches, per_query, coverage)
+
+
+def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
+    """The table of the queries, if one was given; errors where the judgements cannot be used."""
+    if judgements.is_empty():
+        raise InputError("judgements: there are none; nothing can be evaluated")
+    taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
+    if taken:
+        raise ColumnError(f"judgements: matches has columns {listed(taken)} of its own; rename or drop those of the judgements")
+    return None if queries is None else _same_ids("queries", read_queries(queries), judgements, ["query_id"])
+
+
+@dataclass(frozen=True, repr=False, eq=False)
+class RunEvaluation:
+    """The result of `evaluate_run`. Where several runs were evaluated, tables have `run` as their first column.
+
+    Attributes
+    ----------
+    measures
+        what was measured
+    options
+        the policies, as they were given to `evaluate_run`
+    judgements
+        query_id, document_id, relevance
+    runs
+        the canonical tables of the runs by name (None where only one was evaluated)
+    queries
+        query_id and attributes, as they were given, or None
+    matches
+        judgements with the score and rank of their documents, null where these were not retrieved: the table that all
+        measures are computed from
+    per_query
+        query_id, measure, value; null where a query has no relevant documents and no_relevant="skip"
+    coverage
+        n_judged (queries with judgements), n_evaluated (those that the means are over), n_missing (judged, but not in the run),
+        n_without_relevant (judged, without a document of relevance 1 or more), n_not_judged (queries of the run without
+        judgements)
+    """
+
+    measures: tuple[Measure, ...]
+    options: Mapping[str, Any]
+    judgements: pl.DataFrame
+    runs: Mapping[str | None, pl.DataFrame]
+    queries: pl.DataFrame | None
+    matches: pl.DataFrame
+    per_query: pl.DataFrame
+    coverage: pl.DataFrame
+
+    @property
+    def summary(self) -> pl.DataFrame:
+        """measure, value (the mean over queries; for GMAP the geometric mean) and n_queries, the number averaged."""
+        return self._means(self.per_query, [])
+
+    def by(self, *columns: str) -> pl.DataFrame:
+        """The summary for each group of queries: the columns (attributes of `queries`), measure, value, n_queries.
+
+        Queries without the attribute form the group null.
+
+        Raises
+        ------
+        ParameterError
+            no queries were given, or they have no such column
+        """
+        if self.queries is None:
+            raise ParameterError("by: give evaluate_run a table with the attributes of the queries, queries=")
+        attributes = [name for name in self.queries.columns if name != "query_id"]
+        for name in columns:
+            if name not in attributes:
+                raise ParameterError(f"by: the queries have no column {name!r}{did_you_mean(name, attributes)}")
+            if name in (*self.per_query.columns, "n_queries"):
+                raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
+        keys = list(dict.fromkeys(columns))
+        table = self.per_query.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
+        means = self._means(table, keys)
+        return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
+
+    def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
+        """The means of `per_query`, with further columns, for each value of these."""
+        keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
+        logs = pl.col("value").clip(1e-5).log()
+        geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
+        return table.group_by(keys, maintain_order=True).agg(
+            pl.when(geometric.first()).then(logs.mean().exp()).otherwise(pl.col("value").mean()).alias("value"),
+            n_queries=pl.col("value").count(),
+        )
+
+    def compare(
+        self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+    ) -> pl.DataFrame:
+        """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, which is no plain mean, is left out.
+
+        Each pair, or with `baseline` that run and each other one, is compared on the queries that both have.
+        """
+        from apframe.compare.comparison import compare_runs
+
+        if "run" not in self.per_query.columns:
+            raise ParameterError(
+                "compare: one run alone was evaluated; give evaluate_run several, as a dict from names to runs"
+            )
+        options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
+        return compare_runs(self._with_plain_means(), baseline=baseline, **options)
+
+    def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
+        """The mean of every measure but GMAP with its bootstrap interval over the queries: see `apframe.bootstrap_mean`."""
+        from apframe.compare.comparison import bootstrap_mean
+
+        return bootstrap_mean(self._with_plain_means(), n_resamples=n_resamples, confidence=confidence, seed=seed)
+
+    def _with_plain_means(self) -> pl.DataFrame:
+        """`per_query` without the measures that have another mean: their intervals would be those of another number."""
+        plain = [str(measure) for measure in self.measures if not measure.kind.geometric]
+        if not plain:
+            raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test; measure AP too")
+        return self.per_query.filter(pl.col("measure").is_in(plain))
+
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over the tables: per_query, summary, coverage, matches, judgements, runs,
+        queries.
+
+        `$name` stands for a parameter. `queries` is there if it was given.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
+        """
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, _: str) -> dict[str, pl.LazyFrame]:
+        return self._lazy_tables()
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
+        return sql.connect(self._lazy_tables())
+
+    def write_duckdb(self, path: str | Path) -> None:
+        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+        Raises
+        ------
+        OutputError
+            something else is there, or it cannot be written
+        """
+        sql.write_database(path, self._lazy_tables())
+
+    def _lazy_tables(self) -> dict[str, pl.LazyFrame]:
+        return {name: table.lazy() for name, table in self._tables().items()}
+
+    def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
+        """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
+
+        `name` and `tags`, such as {"lr": 0.1, "epoch": 7}, are kept in the manifest.
+
+        Raises
+        ------
+        OutputError
+            the folder holds something else, or cannot be written
+        ParameterError
+            a name or tags that cannot be stored
+        """
+        manifest = {
+            "kind": RETRIEVAL,
+            "measures": [str(measure) for measure in self.measures],
+            "options": dict(self.options),
+        } | labels(name, tags)
+        write_tables(folder, self._tables(), manifest)
+
+    def _tables(self) -> dict[str, pl.DataFrame]:
+        named = [
+            run if name is None else run.select(pl.lit(name).alias("run"), pl.exclude("run")) for name, run in self.runs.items()
+        ]
+        tables = {
+            "per_query": self.per_query, "summary": self.summary, "coverage": self.coverage, "matches": self.matches,
+            "judgements": self.judgements, "runs": pl.concat(named, how="diagonal_relaxed"),
+        }  # fmt: skip
+        return tables if self.queries is None else tables | {"queries": self.queries}
+
+    def __str__(self) -> str:
+        return "\n".join(run_lines(self.summary, self.coverage, self.options))
+
+    def __repr__(self) -> str:
+        names = ", ".join(str(measure) for measure in self.measures)
+        return f"RunEvaluation({names}; {len(self.runs)} run{'s' if len(self.runs) > 1 else ''})"
+
+    def _repr_html_(self) -> str:
+        return run_html(self.summary, self.coverage, self.options)
+
+
+def read_run_evaluation(folder: str | Path) -> RunEvaluation:
+    """An evaluation that `RunEvaluation.write_parquet` wrote.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
+    """
+    manifest = read_manifest(folder, RETRIEVAL, ["measures", "options"])
+    read = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
+    _refuse_changed_tables(folder, {name: table.schema for name, table in read.items()})
+    rows = read["runs"]
+    runs: dict[str | None, pl.DataFrame] = {None: rows}
+    if "run" in read["per_query"].columns:
+        with_rows = _by_name(rows)
+        names = map(str, read["coverage"]["run"].unique(maintain_order=True))
+        runs = {name: with_rows.get(name, rows.clear().drop("run")) for name in dict.fromkeys([*names, *with_rows])}
+    return RunEvaluation(
+        as_measures(manifest["measures"]), manifest["options"], read["judgements"], runs, read.get("queries"), read["matches"],
+        read["per_query"], read["coverage"],
+    )  # fmt: skip
+
+
+def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema]) -> None:
+    """An error where tables lack columns that they were written with, such as `run`, which all have or none."""
+    has_runs = "run" in tables.get("per_query", {})
+    given = {name: {c.name: None for c in TABLES[name] if c.required} for name in ("judgements", "runs")}
+    made = {
+        name: {c.name: None if c.is_id or c.name == "score" else c.dtype for c in columns if has_runs or c.name != "run"}
+        for name, columns in RUN_RESULTS.items()
+    }
+    refuse_changed(folder, tables, given | made)
+    if has_runs:
+        refuse_changed(folder, tables, {"runs": {"run": pl.String}})
+
+
+def _evaluate(
+    name: str | None,
+    judgements: pl.DataFrame,
+    run: pl.DataFrame,
+    measures: tuple[Measure, ...],
+    missing: str,
+    no_relevant: str,
+    unjudged: str,
+    trec_eval: int,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """per_query, coverage and matches of one run."""
+    shown = _shown(name)
+    run = _same_ids(shown, run, judgements, ["query_id", "document_id"])
+    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    taken = kept.select("query_id", "document_id", "score")
+    if trec_eval == 9:
+        taken = taken.with_columns(pl.col("score").cast(pl.Float32))
+    judged_ids = judgements["query_id"].unique(maintain_order=True)
+    spans = find_spans(run)
+    in_run = spans["query_id"].unique()
+    if taken.height < run.height:
+        spans = find_spans(taken)
+    ordered = order_run(taken, spans, judged_ids)
+    if ordered is not taken:
+        spans = find_spans(ordered)
+    # attributes are left out until all is computed: they may have any name
+    matches = match_by_key(judgements.select("query_id", "document_id", "relevance"), ordered, spans)
+    queries = pl.DataFrame({"query_id": judged_ids}).join(
+        spans.select("query_id", "n_ranked"), on="query_id", how="left", maintain_order="left"
+    )
+    queries = queries.with_columns(is_found=judged_ids.is_in(in_run.implode()), n_ranked=pl.col("n_ranked").fill_null(0))
+    # of the queries that are missing too: runs are measured alike whatever they lack
+    queries = queries.with_columns(max_grade=pl.lit(judgements["relevance"].max(), pl.Float64))
+    gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
+    if len(gone) == queries.height:
+        ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
+        raise InputError(f"{shown} and the judgements have no query in common: {ids}; check that they belong together")
+    if gone and missing == "error":
+        raise InputError(
+            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}; "
+            'add them, or choose missing="skip" or "zero"'
+        )
+    _warn_of_few(shown, in_run, queries, matches, ordered)
+    if missing == "skip":
+        queries = queries.filter("is_found")
+    queries = queries.with_row_index("group")
+    judged = matches.join(queries.select("query_id", "group"), on="query_id", maintain_order="left")
+    if unjudged == "remove":
+        judged, queries = _condensed(judged, queries)
+    values = measure_queries(judged, queries, measures, trec_eval)
+    wide = queries.select("query_id").with_columns(value.alias(str(measure)) for measure, value in values.items())
+    per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
+    if no_relevant == "zero":
+        per_query = per_query.with_columns(pl.col("value").fill_null(0.0))
+    relevant = judged.filter(pl.col("relevance") >= 1)["group"].n_unique()
+    coverage = pl.DataFrame(
+        {
+            "n_judged": len(judged_ids),
+            "n_evaluated": relevant if no_relevant == "skip" else queries.height,
+            "n_missing": len(gone),
+            "n_without_relevant": queries.height - relevant,
+            "n_not_judged": (~in_run.is_in(judged_ids.implode())).sum(),
+        }
+    )
+    run_name = pl.lit(name, pl.String).alias("run")
+    return (
+        per_query.sort("row", maintain_order=True).select(run_name, "query_id", "measure", "value"),
+        coverage.select(run_name, pl.all()),
+        _with_attributes(matches, judgements).select(run_name, pl.all()),
+    )
+
+
+def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:
+    """Warn if a run and the judgements have next to nothing in common, so that the numbers say nothing.
+
+    That is less than a hundredth of what they could have in common: a run may be far longer than the judgements, or far
+    shorter. Documents that are only in the pool (negative relevance) do not count.
+    """
+    is_found = queries["is_found"]
+    n_found, n_possible = int(is_found.sum()), min(len(in_run), queries.height)
+    if n_found * _RARE < n_possible:
+        theirs = queries["query_id"].filter(~is_found).sort()[0]
+        mine = in_run.filter(~in_run.is_in(queries["query_id"].implode())).sort()[0]
+        warn(
+            f"{shown} has only {n_found:,} of {queries.height:,} judged queries, among {len(in_run):,} of its own; for "
+            f"example, it has query {mine!r}, the judgements have {theirs!r}; check that both use the same query ids",
+            NothingMatchesWarning,
+        )
+    judged = matches.filter(pl.col("relevance") >= 0)
+    n_found = judged["rank"].count()
+    if n_found * _RARE >= judged.height:  # the usual case
+        return
+    per_query = judged.group_by("query_id", maintain_order=True).agg(n_judged=pl.len(), n_found=pl.count("rank"))
+    per_query = per_query.join(queries.filter("is_found"), on="query_id", maintain_order="left").with_columns(
+        n_possible=pl.min_horizontal("n_judged", "n_ranked")
+    )
+    n_possible, n_ranked = per_query.select(pl.sum("n_possible"), pl.sum("n_ranked")).row(0)
+    if n_found * _RARE >= n_possible:
+        return
+    of_query = pl.col("query_id") == per_query.filter(pl.col("n_found") < pl.col("n_possible"))["query_id"][0]
+    wanted = judged.filter(of_query)
+    query, theirs = wanted.filter(pl.col("rank").is_null()).select("query_id", "document_id").row(0)
+    mine = ordered.filter(of_query, ~pl.col("document_id").is_in(wanted["document_id"].implode()))["document_id"][0]
+    documents = f"its {counted(n_ranked, 'document')} for {counted(per_query.height, 'judged query')}"
+    share = f"none of {documents} is judged, so no measure is above 0"
+    if n_found:
+        share = f"only {n_found:,} of {documents} {'is' if n_found == 1 else 'are'} judged, of {n_possible:,} that could be"
+    warn(
+        f"{shown}: {share}; for query {query!r} the run has document {mine!r}, the judgements have {theirs!r}; check that both "
+        "use the same document ids",
+        NothingMatchesWarning,
+    )
+
+
+def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
+    """The matches with what else the judgements say."""
+    if judgements.width == 3:
+        return matches
+    attributes = judgements.drop("relevance")
+    return matches.join(attributes, on=["query_id", "document_id"], how="left", maintain_order="left")
+
+
+def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ranks among the judged documents alone, and the lengths of these lists."""
+    kept = judged.filter(pl.col("relevance") >= 0)
+    place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
+    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
+    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
+    shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
+    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
+
+
+def _shown(name: str | None) -> str:
+    return "the run" if name is None else f"run {name!r}"
+
+
+def _named(run: Any) -> dict[str | None, Any]:
+    """The runs by name; a single one has no name."""
+    if isinstance(run, pl.DataFrame) and "run" in run.columns and run["run"].n_unique() > 1:
+        return _by_name(run)
+    is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
+    if isinstance(run, dict) and not is_columns and "query_id" not in run:
+        is_nested = all(isinstance(value, dict) for value in run.values())
+        inner = [item for value in run.values() for item in value.values()] if is_nested else []
+        if not is_nested or any(isinstance(item, (dict, list, pl.Series)) for item in inner):
+            return {str(name): source for name, source in run.items()}
+    if isinstance(run, (list, tuple)):
+        names = [Path(source).name.split(".")[0] for source in run if isinstance(source, (str, Path))]
+        if not run or len(names) < len(run):
+            raise ParameterError("run: a list holds the paths of files; give frames as a dict from names to frames")
+        if len(set(names)) < len(names):
+            names = [str(source) for source in run]
+        if len(set(names)) < len(names):
+            raise ParameterError(f"run: a file is given twice ({listed(names)})")
+        return dict(zip(names, run, strict=True))
+    return {None: run}
+
+
+def _by_name(rows: pl.DataFrame) -> dict[str | None, pl.DataFrame]:
+    """The parts of a table that has a column run, by its values."""
+    return {str(name): part for (name,), part in rows.partition_by("run", as_dict=True, include_key=False).items()}
+
+
+def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The table, if its ids are of the judgements' types; those of an empty one are made so."""
+    if table.is_empty():
+        return table.with_columns(pl.col(column).cast(judgements[column].dtype) for column in columns)
+    for column in columns:
+        mine, theirs = table[column].dtype, judgements[column].dtype
+        if mine != theirs:
+            side = name if theirs == pl.String else "the judgements"
+            cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
+            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, cast)
+    return table
+
+
+def _one_of(option: str, value: Any, allowed: Sequence[Any]) -> None:
+    if value not in allowed:
+        raise ParameterError(f"{option} is one of {', '.join(map(repr, allowed))}, not {value!r}")

@@ -1,0 +1,191 @@
+"""Re-identification: a gallery of pictures is ranked by distance to find a person again, as seen by other cameras."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import (
+    ColumnError,
+    DuplicateIdError,
+    InputError,
+    ParameterError,
+    RowError,
+    UnknownIdError,
+    listed,
+)
+from apframe.lists.measures import Measure
+from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
+from apframe.schema import different_id_types, is_known, row_numbers, to_polars
+
+_PAIR = ["query_id", "document_id"]
+
+
+def evaluate_reidentification(
+    queries: Any,
+    gallery: Any,
+    distances: Any,
+    measures: str | Measure | Sequence[str | Measure] = "AP Success@1 Success@5 Success@10 INP",
+    *,
+    same_camera: str = "ignore",
+) -> RunEvaluation:
+    """Evaluate distances between queries and a gallery by the rules of Market-1501.
+
+    For each query the gallery is ranked by distance, nearest first. Pictures of the query's own person by the query's own
+    camera take no rank, nor do those of person -1 (junk). Positives are the other pictures of the person; all others are
+    negative, those of person 0 (distractors) too. The mean of AP is mAP, that of Success@k CMC at rank k, that of INP mINP.
+    Source: Zheng et al. 2015, Ye et al. 2021 for mINP. The AP of Zheng's Matlab code is "AP(definition=trapezoid)"; later
+    Python code takes "step", as here by default.
+
+    Parameters
+    ----------
+    queries
+        query_id, person_id, camera_id and attributes, for `by` and SQL
+    gallery
+        gallery_id (or document_id), person_id, camera_id
+    distances
+        query_id, gallery_id (or document_id) and distance, or in its place score, the larger the nearer; or an array of
+        distances with a row for each query and a column for each picture, as they stand in their tables. Pairs that are left
+        out are not retrieved: a positive among them counts against recall, and a query without any has 0.
+    measures
+        names (see `apframe.measures()`), in one string or a list. Only the query's own person is judged: measures that count
+        judged negatives (Bpref, infAP, Judged) see none.
+    same_camera
+        "ignore", or "keep": the camera plays no part, and need not be given
+
+    Returns
+    -------
+    A `RunEvaluation`. Its judgements are the pictures of each query's own person: relevance 1, or -1 where they take no rank.
+    Queries without positives are left out of the means, and counted in `coverage`. Equal distances are ranked by gallery_id,
+    the larger first.
+
+    Raises
+    ------
+    ColumnError, IdTypeError
+        a column is missing, or holds another type than its counterpart
+    RowError, DuplicateIdError, UnknownIdError
+        missing ids, distances that are no finite numbers, ids that occur twice or in `distances` alone; the rows are named
+    InputError
+        a table without rows
+    ParameterError
+        an array of another shape; unknown measures and options
+
+    >>> ev = evaluate_reidentification(
+    ...     {"query_id": [1], "person_id": [7], "camera_id": [1]},
+    ...     {"gallery_id": [10, 11, 12], "person_id": [7, 8, 7], "camera_id": [1, 2, 2]},
+    ...     {"query_id": [1, 1, 1], "gallery_id": [10, 11, 12], "distance": [0.1, 0.2, 0.3]},
+    ... )
+    >>> ev.summary.select("measure", "value").rows()
+    [('AP', 0.5), ('Success@1', 0.0), ('Success@5', 1.0), ('Success@10', 1.0), ('INP', 0.5)]
+    """
+    if same_camera not in ("ignore", "keep"):
+        raise ParameterError(f"same_camera is 'ignore' or 'keep', not {same_camera!r}")
+    attributes = ["person_id", *(["camera_id"] if same_camera == "ignore" else [])]
+    asked = _people("queries", queries, ["query_id", *attributes])
+    shown = _people("gallery", gallery, ["document_id", *attributes])
+    for name in attributes:
+        _refuse_other_type("gallery", shown[name], "queries", asked[name])
+    run = _run(distances, asked, shown)
+
+    is_junk = pl.col("person_id").cast(pl.String) == "-1"
+    pictures = shown.select("document_id", *attributes, is_own=True)
+    own = asked.select("query_id", *attributes).join(pictures, on="person_id", how="left", maintain_order="left")
+    is_out = is_junk if same_camera == "keep" else is_junk | (pl.col("camera_id") == pl.col("camera_id_right"))
+    judgements = own.select(
+        "query_id",
+        # a query whose person is not in the gallery is judged too: it was asked, and has no positive
+        pl.col("document_id").fill_null(shown["document_id"][0]),
+        relevance=pl.when(pl.col("is_own") & ~is_out).then(1.0).otherwise(-1.0),
+        ignore=pl.col("is_own") & is_out,
+    )
+    out = judgements.filter("ignore").select(*_PAIR, "ignore")
+    junk = shown.filter(is_junk)["document_id"]
+    run = run.join(out, on=_PAIR, how="left", maintain_order="left").with_columns(
+        ignore=pl.col("ignore").fill_null(False) | is_known(run["document_id"], junk)
+    )
+    return evaluate_run(judgements.drop("ignore"), run, measures, queries=asked, missing="zero", no_relevant="skip")
+
+
+def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFrame:
+    """query_id, document_id, score: nearest is largest."""
+    if hasattr(distances, "__array__") and not hasattr(distances, "__arrow_c_stream__"):
+        return _scored(_from_array(distances, asked["query_id"], shown["document_id"]), "distance")
+    frame = _table("distances", distances, _PAIR)
+    for column, owner, table in (("query_id", "queries", asked), ("document_id", "gallery", shown)):
+        _refuse_other_type("distances", frame[column], owner, table[column])
+        known = is_known(frame[column], table[column])
+        if not known.all():
+            unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
+            remedy = f"unknown: {unknown}; add them to the {owner} or remove these rows"
+            raise UnknownIdError("distances", f"{_shown(column)} is not in the {owner}", "row", row_numbers(~known), remedy)
+    value = next((name for name in ("distance", "score") if name in frame.columns), None)
+    if value is None or not frame[value].dtype.is_numeric():
+        raise ColumnError(f"distances: a column distance, or score, of numbers is needed; there are {', '.join(frame.columns)}")
+    return _scored(frame, value)
+
+
+def _from_array(distances: Any, query_ids: pl.Series, gallery_ids: pl.Series) -> pl.DataFrame:
+    import numpy as np  # slow to import, and only arrays need it
+
+    array = np.asarray(distances)
+    shape = (len(query_ids), len(gallery_ids))
+    if array.shape != shape or array.dtype.kind not in "iuf":
+        raise ParameterError(
+            f"distances: numbers in an array of shape {shape} are needed, a row per query and a column per picture of the "
+            f"gallery, not {array.dtype} in one of shape {array.shape}"
+        )
+    pairs = query_ids.to_frame().join(gallery_ids.to_frame(), how="cross", maintain_order="left_right")
+    return pairs.with_columns(distance=pl.Series(array.ravel()))
+
+
+def _scored(frame: pl.DataFrame, value: str) -> pl.DataFrame:
+    frame = frame.select(*_PAIR, score=pl.col(value).cast(pl.Float64))
+    broken = ~frame["score"].is_finite().fill_null(False)
+    if broken.any():
+        pairs = frame.filter(broken).select(_PAIR).rows()
+        raise RowError(
+            "distances", f"{value} is not a finite number", "(query_id, gallery_id)", pairs, "correct or remove them"
+        )
+    return frame.with_columns(-pl.col("score")) if value == "distance" else frame
+
+
+def _people(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
+    """A table whose first id is its key."""
+    frame = _table(name, source, ids)
+    doubled = frame[ids[0]].filter(frame[ids[0]].is_duplicated()).unique(maintain_order=True)
+    if len(doubled):
+        raise DuplicateIdError(name, f"{_shown(ids[0])} is not unique", _shown(ids[0]), doubled, "make the ids unique")
+    return frame
+
+
+def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
+    """A table with rows, whose ids are there, integers or strings, and not null."""
+    frame = to_polars(source, name)
+    if "document_id" in ids and "gallery_id" in frame.columns:
+        frame = frame.drop("document_id", strict=False).rename({"gallery_id": "document_id"})
+    missing = [_shown(column) for column in ids if column not in frame.columns]
+    if missing:
+        raise ColumnError(f"{name}: no column {', '.join(missing)}; there are {', '.join(frame.columns) or 'none'}")
+    if frame.is_empty():
+        raise InputError(f"{name}: the table has no rows; nothing can be evaluated")
+    for column in ids:
+        dtype = frame[column].dtype
+        is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
+        if not (is_text or dtype.is_integer() or dtype == pl.Null):
+            raise ColumnError(f"{name}.{_shown(column)}: ids are integers or strings, not {dtype}")
+        frame = frame.with_columns(pl.col(column).cast(pl.String if is_text else pl.Int64))
+        if frame[column].has_nulls():
+            rows = row_numbers(frame[column].is_null())
+            raise RowError(name, f"{_shown(column)} is missing", "row", rows, "give it, or remove the rows")
+    return frame
+
+
+def _refuse_other_type(name: str, mine: pl.Series, other: str, theirs: pl.Series) -> None:
+    if mine.dtype != theirs.dtype:
+        raise different_id_types(f"{name}.{_shown(mine.name)}", mine.dtype, f"{other}.{_shown(theirs.name)}", theirs.dtype)
+
+
+def _shown(column: str) -> str:
+    return "gallery_id" if column == "document_id" else column

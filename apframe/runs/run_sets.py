@@ -1,0 +1,473 @@
+"""Many evaluations side by side: the folders that `Evaluation.write_parquet` wrote, as one set of tables."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import os
+import warnings
+from collections import Counter
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from datetime import UTC, datetime
+from functools import cached_property
+from html import escape
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+import polars.selectors as cs
+
+from apframe.store import sql
+from apframe.detection.evaluation import NEEDED, Evaluation, stored_evaluation
+from apframe.exceptions import (
+    ColumnError,
+    FormatError,
+    ParameterError,
+    RunsDifferWarning,
+    RunsLeftOutWarning,
+    did_you_mean,
+    first_line,
+    listed,
+    reason,
+)
+from apframe.file_formats.files import finish_replacing_in
+from apframe.store.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
+from apframe.paths import is_file, is_folder, is_pattern, matching
+from apframe.schema import GROUND_TRUTH
+
+if TYPE_CHECKING:
+    import duckdb
+
+    from apframe.detection.evaluation import SliceKey
+
+_TABLES = (*GROUND_TRUTH, "detections", "summary")
+
+
+def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
+    """Many evaluations as one set of tables, of which only the manifests are read now.
+
+    Parameters
+    ----------
+    folders
+        a folder that `Evaluation.write_parquet` wrote, a list of such folders, or a pattern such as "runs/*" (`**` stands for
+        any depth). Of what a pattern matches, files are passed over, and so are folders that only hold other runs.
+
+    Returns
+    -------
+    A `RunSets`. A run is called as its folder; where two folders have one name, as much of their paths stands before it as
+    tells them apart. The runs that a pattern matches are in the order of their paths.
+
+    Raises
+    ------
+    FormatError
+        nothing matches, or a folder is no evaluation, lacks files, or is of a schema version that is not read
+    ParameterError
+        no folder is named, or one twice
+
+    Warns
+    -----
+    RunsDifferWarning
+        the runs were measured on different ground truth, or by different rules, so that their numbers cannot be compared
+    RunsLeftOutWarning
+        a pattern also matches evaluations of search runs
+
+    >>> import tempfile
+    >>> from apframe.detection.evaluation import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     for name, width in {"narrow": 6, "wide": 9}.items():
+    ...         found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, width, 10], "score": 0.5}]
+    ...         evaluate(truth, found).write_parquet(f"{folder}/{name}")
+    ...     runs = scan_runs(f"{folder}/*")
+    ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
+    [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
+    """
+    paths, is_pattern = _paths(folders)
+    kept: dict[Path, dict[str, Any]] = {}
+    left_out: list[str] = []
+    for path in paths:
+        if is_pattern and read_manifest(path)["kind"] == RETRIEVAL:
+            left_out.append(str(path))
+        else:
+            kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
+    if not kept:
+        raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
+    if left_out:
+        what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
+        warnings.warn(what, RunsLeftOutWarning, 2)
+    names = _names(list(kept))
+    runs = [_Run.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
+    differences = _differences(runs)
+    if differences:
+        warnings.warn(f"runs differ in {', and in '.join(differences)}; their numbers cannot be compared", RunsDifferWarning, 2)
+    return RunSets(runs)
+
+
+@dataclass(frozen=True)
+class _Run:
+    """What a manifest says of a run. `folder` is as it was given, `path` stays the same whatever the working folder is."""
+
+    name: str
+    folder: Path
+    path: Path
+    created: datetime
+    protocol_name: str
+    protocol: dict[str, Any]
+    category_ids: list[Any]
+    conditions: list[str]
+    data: str
+    heights: dict[str, int]
+    version: str
+    label: str | None
+    tags: dict[str, Any]
+    manifest: Mapping[str, Any]
+
+    @classmethod
+    def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> _Run:
+        lacking = [table for table in _TABLES if table not in manifest["tables"]]
+        if lacking:
+            raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
+        try:
+            labelled = labels(manifest.get("name"), manifest.get("tags"))
+            hashes = "".join(manifest["inputs"][table] for table in GROUND_TRUTH)
+            return cls(
+                name=name,
+                folder=folder,
+                path=_absolute(folder),
+                created=datetime.fromisoformat(manifest["created"]).astimezone(UTC),
+                protocol_name=str(manifest["protocol"]["name"]),
+                protocol=dict(manifest["protocol"]),
+                category_ids=manifest["category_ids"],
+                conditions=manifest["conditions"],
+                data=hashlib.sha256(hashes.encode()).hexdigest(),
+                heights={table: int(height) for table, height in manifest["tables"].items()},
+                version=str(manifest["versions"]["apframe"]),
+                label=labelled.get("name"),
+                tags=labelled.get("tags", {}),
+                manifest=manifest,
+            )
+        except (TypeError, KeyError, ValueError, OverflowError, AttributeError) as error:
+            what = f"{type(error).__name__}: {error}"
+            raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
+
+
+class RunSets:
+    """The result of `scan_runs`: the tables of many runs, one below the other, with a column `run` in front.
+
+    `len()` is the number of runs.
+
+    Attributes
+    ----------
+    runs
+        one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
+        (equal where the ground truth is), apframe (the version that wrote it), name (null without one), and a column for each
+        tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column
+    """
+
+    def __init__(self, runs: Sequence[_Run]) -> None:
+        self._runs = {run.name: run for run in runs}
+        overview = pl.DataFrame(
+            [
+                (
+                    run.name, str(run.folder), run.created, run.protocol_name, run.heights["images"],
+                    run.heights["annotations"], run.heights["detections"], run.data[:12], run.version, run.label,
+                )
+                for run in runs
+            ],
+            schema={
+                "run": pl.String, "folder": pl.String, "created": pl.Datetime("us", "UTC"), "protocol": pl.String,
+                "n_images": pl.Int64, "n_annotations": pl.Int64, "n_detections": pl.Int64, "data": pl.String,
+                "apframe": pl.String, "name": pl.String,
+            },
+            orient="row",
+        )  # fmt: skip
+        self.runs = overview
+        for tag in dict.fromkeys(tag for run in runs for tag in run.tags):
+            self.runs = self.runs.hstack([_tag_column(tag, self.runs.columns, [run.tags.get(tag) for run in runs])])
+        self._labels = ["run", *(["name"] if overview["name"].count() else []), *self.runs.columns[overview.width :]]
+
+    @cached_property
+    def tables(self) -> Mapping[str, pl.LazyFrame]:
+        """Every table that the runs hold, by its name, as a plan; and `runs`. Files are opened when a table is asked for.
+
+        `run` is the first column; an attribute of that name is called `{table}.run`. Columns that a run does not have are null
+        there. Enums, which differ between protocols, are strings.
+
+        Raises
+        ------
+        FormatError
+            when a table is asked for, of which a file cannot be read
+        ColumnError
+            when a table is asked for, in which a column of one run cannot stand below that of another
+        """
+        return _Tables(self._runs, self.runs)
+
+    @cached_property
+    def summary(self) -> pl.DataFrame:
+        """The headline numbers of all runs: run, metric, value (null where nothing could be evaluated)."""
+        try:
+            return self.tables["summary"].select("run", "metric", "value").collect()
+        except (OSError, pl.exceptions.PolarsError) as error:
+            what = reason(error)
+            raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
+
+    def leaderboard(self, sort_by: str = "AP", *, where: str | None = None) -> pl.DataFrame:
+        """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
+
+        A metric that a run does not have is null. Runs that are equal in `sort_by` stay in the order of `runs`, those without
+        it come last. `name` is there if any run has one. A tag with the name of a metric is called `tags.{tag}`.
+
+        Parameters
+        ----------
+        sort_by
+            a metric
+        where
+            only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1"
+
+        Raises
+        ------
+        ParameterError
+            there is no such metric
+        QueryError
+            DuckDB does not take the condition
+        """
+        table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
+        metrics = table.columns[1:]
+        if sort_by not in metrics:
+            raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), metrics)}")
+        labelled = self.runs.select(pl.col(name).alias(_free(name, metrics)) for name in self._labels)
+        table = labelled.join(table, on="run", how="inner", maintain_order="left")
+        if where is not None:
+            if not isinstance(where, str):
+                raise ParameterError(f"where is a condition in SQL, not {where!r}")
+            kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
+            table = table.join(kept, on="run", how="semi", maintain_order="left")
+        return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+
+    def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+        """The slices of every run, one run below the other: `run`, and the columns of `Evaluation.by`, which says the rest.
+
+        Quantiles of the detections' columns are those of each run.
+        """
+        found = {run: self.evaluation(run).by(*keys, level=level, marginals=marginals) for run in self._runs}
+        if any("run" in table.columns for table in found.values()):
+            raise ParameterError("by: the result has a column 'run' of its own; rename the attribute")
+        tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
+        alike = all(table.schema == tables[0].schema for table in tables)
+        return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
+
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over `tables`; `$name` stands for a parameter.
+
+        Only the files of tables that the query names are opened.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
+        """
+        return sql.query(lambda: self._tables_for(query), query, parameters)
+
+    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
+        wanted = {name for name in self.tables if sql.mentions(query, name)}
+        # the others stand there for their names alone, which the message of an error lists
+        return {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """A DuckDB connection with `tables` as its views; it is the caller's to close.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
+        return sql.connect(dict(self.tables))
+
+    def evaluation(self, run: str) -> Evaluation:
+        """The evaluation of one run, as `apframe.read_evaluation` reads it.
+
+        Raises
+        ------
+        ParameterError
+            there is no such run
+        """
+        if run not in self._runs:
+            raise ParameterError(f"no run {run!r}{did_you_mean(str(run), list(self._runs))}")
+        return stored_evaluation(self._runs[run].path, self._runs[run].manifest)
+
+    def __len__(self) -> int:
+        return len(self._runs)
+
+    def __repr__(self) -> str:
+        return f"RunSets({len(self)} run{'s' if len(self) > 1 else ''}: {listed(list(self._runs))})"
+
+    def _repr_html_(self) -> str:
+        table = self.leaderboard(self.summary["metric"][0])
+        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
+        cells = [["–" if value is None else _shown(value) for value in row] for row in table.iter_rows()]
+        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
+        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+
+def _shown(value: Any) -> str:
+    return f"{value:.3f}" if isinstance(value, float) else str(value)
+
+
+def _free(name: str, taken: Collection[str]) -> str:
+    """A name for a column beside others, one of which may have the same.
+
+    >>> _free("lr", ["run"]), _free("run", ["run"])
+    ('lr', 'tags.run')
+    """
+    while name in taken:
+        name = f"tags.{name}"
+    return name
+
+
+def _tag_column(tag: str, taken: Sequence[str], values: Sequence[Any]) -> pl.Series:
+    """One tag of all runs, null where a run does not have it: numbers, flags, or text where they are of several kinds."""
+    name = _free(tag, taken)
+    kinds = {type(value) for value in values if value is not None}
+    if kinds == {int, float}:
+        return pl.Series(name, values, dtype=pl.Float64, strict=False)
+    if len(kinds) == 1:
+        return pl.Series(name, values)
+    texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
+    return pl.Series(name, texts, dtype=pl.String)
+
+
+class _Tables(Mapping[str, pl.LazyFrame]):
+    """The tables of all runs by name; the files of one are opened when it is first asked for."""
+
+    def __init__(self, runs: Mapping[str, _Run], overview: pl.DataFrame) -> None:
+        self._runs, self._opened = runs, {"runs": overview.lazy()}
+        self._names = list(dict.fromkeys([*(name for run in runs.values() for name in run.heights if name != "runs"), "runs"]))
+
+    def __getitem__(self, name: str) -> pl.LazyFrame:
+        if name not in self._opened:
+            if name not in self._names:
+                raise KeyError(name)
+            self._opened[name] = self._concatenated(name)
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"tables: {', '.join(self._names)}"
+
+    def _concatenated(self, name: str) -> pl.LazyFrame:
+        parts = {
+            run.name: scan_table(run.path, name, run.manifest.get("set_id"))
+            for run in self._runs.values()
+            if name in run.heights
+        }
+        _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
+        named = [
+            table.with_columns(cs.enum().cast(pl.String))
+            .rename({"run": f"{name}.run"}, strict=False)
+            .select(pl.lit(run).alias("run"), pl.all())
+            for run, table in parts.items()
+        ]
+        table = pl.concat(named, how="diagonal_relaxed")
+        try:
+            table.collect_schema()
+        except pl.exceptions.PolarsError as error:
+            what = first_line(error)
+            raise ColumnError(f"{name}: the runs hold different things in one column ({what}); scan them one by one") from error
+        return table
+
+
+def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> None:
+    """An error where a column holds lists or structs in one run, and in another what cannot stand below them."""
+    first: dict[str, tuple[str, Any]] = {}
+    for run, schema in schemas.items():
+        for column, dtype in schema.items():
+            other, kind = first.setdefault(column, (run, dtype))
+            is_nested = dtype.is_nested() or kind.is_nested()
+            if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
+                raise ColumnError(f"{table}.{column} is {kind} in run {other!r}, {dtype} in run {run!r}; scan them one by one")
+
+
+def _paths(folders: Any) -> tuple[list[Path], bool]:
+    """The folders that were named, and whether they are those that a pattern matches."""
+    if isinstance(folders, (str, Path)):
+        if is_pattern(folders):
+            return _matching(str(folders)), True
+        return [Path(folders)], False
+    given = list(folders) if isinstance(folders, Iterable) else [folders]
+    if not given or not all(isinstance(folder, (str, Path)) for folder in given):
+        raise ParameterError(f'scan_runs takes a folder, a list of folders, or a pattern such as "runs/*", not {folders!r}')
+    count = Counter(_absolute(Path(folder)) for folder in given)
+    doubled = [str(folder) for folder in given if count[_absolute(Path(folder))] > 1]
+    if doubled:
+        raise ParameterError(f"a folder is named twice ({listed(doubled)}); name each once")
+    return [Path(folder) for folder in given], False
+
+
+def _matching(pattern: str) -> list[Path]:
+    """The folders that a pattern matches, without those that only lead to others of them."""
+    for folder in {Path(pattern).parent, *matching(Path(pattern).parent), *(matching(pattern) if "**" in pattern else [])}:
+        finish_replacing_in(folder)
+    found = matching(pattern)
+    folders = [path for path in found if is_folder(path)]
+    above = {parent for path in folders for parent in path.parents}
+    runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
+    if not runs:
+        what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
+        raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")
+    return runs
+
+
+def _absolute(path: Path) -> Path:
+    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
+
+
+def _names(folders: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as few as tell them apart.
+
+    >>> _names([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
+    ['one/a', 'two/a', 'b']
+    """
+    parts = [_absolute(folder).parts for folder in folders]
+    depths = [1] * len(folders)
+    while True:
+        names = ["/".join(path[-depth:]) for path, depth in zip(parts, depths, strict=True)]
+        count = Counter(names)
+        if len(count) == len(names):
+            return names
+        depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]
+
+
+def _differences(runs: Sequence[_Run]) -> list[str]:
+    """In what the runs differ, and how they fall into groups: `data: a, b | c`."""
+    choices = dict.fromkeys(choice for run in runs for choice in run.protocol)
+    changed = [choice for choice in choices if any(run.protocol.get(choice) != runs[0].protocol.get(choice) for run in runs)]
+    aspects: dict[str, list[Any]] = {
+        "data": [run.data for run in runs],
+        f"protocol ({', '.join(changed)})": [run.protocol for run in runs],
+        "the categories that were evaluated": [run.category_ids for run in runs],
+        "the subset that was taken": [run.conditions for run in runs],
+    }
+    texts = []
+    for aspect, values in aspects.items():
+        groups: list[tuple[Any, list[str]]] = []
+        for run, value in zip(runs, values, strict=True):
+            members = next((members for other, members in groups if other == value), None)
+            if members is None:
+                groups.append((value, [run.name]))
+            else:
+                members.append(run.name)
+        if len(groups) > 1:
+            texts.append(f"{aspect}: {' | '.join(_members(members) for _, members in groups)}")
+    return texts
+
+
+def _members(names: Sequence[str], most: int = 5) -> str:
+    more = f" and {len(names) - most} more" if len(names) > most else ""
+    return f"{', '.join(names[:most])}{more}"

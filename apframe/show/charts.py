@@ -1,0 +1,292 @@
+"""Charts of curves, as Altair draws them; Altair comes with the extra `apframe[charts]`, and is imported when one is drawn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import count
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import InputError, ParameterError, import_optional
+from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve, thin_roc
+from apframe.lists.vl_pr import PrecisionRecall
+from apframe.schema import to_polars
+
+if TYPE_CHECKING:
+    import altair as alt
+
+# Okabe and Ito 2008, told apart with any colour vision; without their yellow, which is faint on white
+PALETTE = ["#0072B2", "#D55E00", "#009E73", "#CC79A7", "#56B4E9", "#E69F00", "#000000"]
+_GREY, DARK_GREY = "#c8c8c8", "#666666"
+MOST_ROWS = 5_000  # Altair refuses more in one table
+_ENDS = 3  # where there are more curves than colours: so many of the largest and of the smallest area are coloured
+
+_NUMBERS = count(1)
+
+
+def plot_precision_recall(
+    curve: Any,
+    by: Keys | None = None,
+    *,
+    iso_f: Sequence[float] = (0.2, 0.4, 0.6, 0.8),
+    random_baseline: float | bool | None = None,
+    interpolated: bool = False,
+    width: int = 480,
+    height: int = 320,
+    max_points: int = 1000,
+) -> alt.LayerChart:
+    """Precision over recall, a line for each curve.
+
+    The lines are steps: precision holds back to the recall before, so the area below is the average precision "step", or, with
+    `interpolated`, "interpolated". Where points were thinned out, straight lines join those that are left. More than seven
+    curves share one grey, except for the three of largest and the three of smallest area; the tooltips name all. Curves without
+    positives (recall is null) are left out. The title says at which IoU threshold and area range, where the curves have one.
+
+    Parameters
+    ----------
+    curve
+        from `precision_recall_curve` or `Evaluation.curves`: the keys, rank, score, precision, recall, and
+        interpolated_precision or envelope
+    by
+        the columns that tell the curves apart; when left out, those before `rank` that have more than one value
+        (`name` stands for `category_id` too)
+    iso_f
+        the values of F1 that get a line, `precision = F recall / (2 recall - F)`
+    random_baseline
+        the precision of a random order, which is the share of positives, as a dashed line; True takes the last precision of
+        each curve, which is that share where everything was retrieved
+    interpolated
+        draw the best precision at each recall or beyond
+    max_points
+        for each curve, see `thin_curve`; fewer where all curves together pass the 5,000 rows that Altair takes
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; `by` does not tell the curves apart; a share that is not in (0, 1]
+    InputError, ColumnError
+        there is nothing to draw; columns are missing
+
+    >>> from apframe.lists.list_curves import precision_recall_curve
+    >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
+    >>> chart = plot_precision_recall(precision_recall_curve(items, n_positives=2), random_baseline=2 / 3)  # doctest: +SKIP
+    >>> chart.save("curve.html")  # doctest: +SKIP
+    """
+    alt = load_altair()
+    baseline = [] if random_baseline is None or isinstance(random_baseline, bool) else [random_baseline]
+    if not all(0 < share <= 1 for share in (*iso_f, *baseline)):
+        raise ParameterError(f"values of F and the random baseline lie in (0, 1], got {[*iso_f, *baseline]}")
+    table, x, y = to_polars(curve, "curve"), "recall", "precision"
+    if interpolated:
+        y = "interpolated_precision"
+        table = table.rename({"envelope": y}, strict=False)  # its name among the curves of an evaluation
+    title, colours, points = _named_curves(table, by, x, y, area=pl.col(y) * (pl.col(x) - pl.col(x).shift(1, fill_value=0.0)))
+    colour = colour_channel(alt, title, colours, offset=56 if iso_f else 18)
+    behind = _iso_f(alt, x, y, iso_f) if iso_f else []
+    if baseline:
+        behind += _random_order(alt, {x: [0.0, 1.0], y: baseline * 2}, label_at=(0.0, 5, -6))
+    elif random_baseline:
+        shares = points.group_by("curve", maintain_order=True).last().select(y, "colour")
+        behind.append(alt.Chart(shares).mark_rule(strokeDash=[6, 4], strokeWidth=1).encode(_axes(alt, x, y)[1], color=colour))
+    at_start = {x: pl.lit(0.0), "rank": pl.lit(0, points.schema["rank"]), "score": pl.lit(None, pl.Float64)}
+    starts = points.group_by("curve", maintain_order=True).first().with_columns(**at_start).select(points.columns)
+    thin = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
+    interpolate = "step-before" if thin.height == points.height else "linear"
+    lines = draw_lines(alt, pl.concat([starts, thin]), _axes(alt, x, y), _tooltip(alt, title, x, y), colour, interpolate)
+    chart = alt.layer(*behind, *lines).properties(width=width, height=height)
+    conditions = shared_conditions(table)
+    return chart.properties(title=head_chart(alt, "Precision over recall", conditions)) if conditions else chart
+
+
+def plot_roc(
+    curve: Any, by: Keys | None = None, *, width: int = 360, height: int = 360, max_points: int = 1000
+) -> alt.LayerChart:
+    """The true positive rate over the false positive rate, a line for each curve, and the diagonal, which is a random order.
+
+    The parameters and errors are those of `plot_precision_recall`, and `curve` is from `roc_curve`. Points are joined by
+    straight lines. Curves without positives or without negatives are left out.
+
+    >>> from apframe.lists.list_curves import roc_curve
+    >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})
+    >>> chart = plot_roc(roc_curve(items, n_positives=2, n_negatives=1))  # doctest: +SKIP
+    """
+    alt, x, y = load_altair(), "false_positive_rate", "true_positive_rate"
+    step, height_twice = pl.col(x) - pl.col(x).shift(1, fill_value=0.0), pl.col(y) + pl.col(y).shift(1, fill_value=0.0)
+    title, colours, points = _named_curves(to_polars(curve, "curve"), by, x, y, area=step * height_twice / 2)
+    colour = colour_channel(alt, title, colours, offset=18)
+    behind = _random_order(alt, {x: [0.0, 0.5, 1.0], y: [0.0, 0.5, 1.0]}, label_at=(0.5, 8, 10))
+    points = thin_roc(points, most_points(points, max_points), by="curve")
+    lines = draw_lines(alt, points, _axes(alt, x, y), _tooltip(alt, title, x, y), colour, "linear")
+    return alt.layer(*behind, *lines).properties(width=width, height=height)
+
+
+def plot_vl_pr(result: PrecisionRecall) -> alt.LayerChart:
+    """The curve of `vl_pr` with the line of a random order, and auc, ap and ap_interp_11 in the title, as VLFeat plots it.
+
+    >>> from apframe.lists.vl_pr import vl_pr
+    >>> chart = plot_vl_pr(vl_pr([1, -1, 1], [0.9, 0.5, 0.1]))  # doctest: +SKIP
+    """
+    retrieved = result.curve.drop_nulls(["recall", "score"]).sort("score", descending=True, maintain_order=True)
+    chart = plot_precision_recall(retrieved.with_row_index("rank", 1), [], iso_f=(), random_baseline=result.random_baseline)
+    values = {"AUC": result.auc, "AP": result.ap, "AP11": result.ap_interp_11}
+    return chart.properties(title=", ".join(f"{name} {value:.2%}" for name, value in values.items() if value is not None))
+
+
+def load_altair() -> Any:
+    """The module, or an error that names the extra to install."""
+    return import_optional("altair", "charts need Altair", '"apframe[charts]"')
+
+
+def _named_curves(
+    table: pl.DataFrame, by: Keys | None, x: str, y: str, *, area: pl.Expr
+) -> tuple[str, dict[str, str], pl.DataFrame]:
+    """The title of the legend, its names with their colours, and the points.
+
+    The points have rank, score, x, y, curve (its name) and colour (the name in the legend). `area` is what each point adds to
+    the area below its curve.
+    """
+    refuse_missing("curve", table, ["rank", "score", x, y, *key_names(by or [])])
+    if by is None:
+        before = table.columns[: table.columns.index("rank")]
+        by = telling_columns(table, before)
+    keys = key_names(by)
+    points = table.drop_nulls([x, y])
+    if points.is_empty():
+        why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: positives or negatives are missing"
+        raise InputError(f"curve: there is nothing to draw; {why}")
+    if points[[*keys, "rank"]].is_duplicated().any():
+        raise ParameterError(
+            f"by: {', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat; name all keys, or filter"
+        )
+    score = pl.col("score").cast(pl.Float64)
+    finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
+    points = points.select("rank", finite, x, y, curve=add_names(points, keys))
+    return add_colours(" · ".join(keys), points, area.sum(), "area under the curve")
+
+
+def telling_columns(table: pl.DataFrame, keys: Sequence[str]) -> list[str]:
+    """The keys that have more than one value; of `category_id` and `name` the name alone, where each category has its own."""
+    several = [key for key in keys if table[key].n_unique() > 1]
+    if {"category_id", "name"} <= set(several):
+        categories = table.select("category_id", "name").unique()
+        if not categories["name"].is_duplicated().any():
+            several.remove("category_id")
+    return several
+
+
+def add_names(table: pl.DataFrame, keys: Sequence[str]) -> pl.Expr:
+    """The values of the keys in one text; null is called so."""
+    rounded = [exact(key).round_sig_figs(6) if table.schema[key].is_float() else exact(key) for key in keys]
+    names = [key.cast(pl.String).fill_null("null") for key in rounded]
+    return pl.concat_str(names, separator=" · ") if names else pl.lit("")
+
+
+def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tuple[str, dict[str, str], pl.DataFrame]:
+    """The title of the legend, its names with their colours, and the points with `colour`, the name of `curve` there.
+
+    More curves than there are colours share one grey, except for those of largest and smallest `size`, an aggregate.
+    """
+    curves = points["curve"].unique(maintain_order=True).to_list()
+    if len(curves) <= len(PALETTE):
+        return title, dict(zip(curves, PALETTE, strict=False)), points.with_columns(colour="curve")
+    in_size = points.group_by("curve", maintain_order=True).agg(size=size).sort("size", descending=True, maintain_order=True)
+    by_size = in_size["curve"].to_list()
+    others = f"the other {len(curves) - 2 * _ENDS}"
+    is_other = pl.col("curve").is_in(by_size[_ENDS:-_ENDS])
+    coloured = points.with_columns(colour=pl.when(is_other).then(pl.lit(others)).otherwise("curve"))
+    colours = dict(zip([*by_size[:_ENDS], *by_size[-_ENDS:]], PALETTE, strict=False))
+    in_order = {name: colours.get(name, _GREY) for name in [*by_size[:_ENDS], others, *by_size[-_ENDS:]]}
+    # grey first, as what comes later is drawn over it
+    return f"{title}, by {by}", in_order, coloured.sort(~is_other, maintain_order=True)
+
+
+def shared_conditions(table: pl.DataFrame) -> list[str]:
+    """What holds for all rows, as a line for below a title: the IoU threshold and the area range, where there is one value.
+
+    >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.5], "area_range": ["all", "all"]}))
+    ['IoU threshold 0.5, area range all']
+    >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.75]}))
+    []
+    """
+    names = {"iou_threshold": "IoU threshold", "area_range": "area range"}
+    known = [key for key in names if key in table.columns and table[key].n_unique() == 1]
+    said = [f"{names[key]} {table.select(add_names(table, [key])).item(0, 0)}" for key in known]
+    return [", ".join(said)] if said else []
+
+
+def head_chart(alt: Any, text: str, notes: list[str]) -> Any:
+    """A title over the whole chart with notes below it; a list without notes would leave their room empty."""
+    below = {"subtitle": notes} if notes else {}
+    return alt.Title(text, anchor="start", frame="group", offset=10, **below)
+
+
+def most_points(points: pl.DataFrame, max_points: int) -> int:
+    """How many points each curve may keep for all to fit, with one more for each; short curves leave room to long ones."""
+    lengths = points.group_by("curve").len()["len"].sort().to_list()
+    left = MOST_ROWS - len(lengths)
+    if left < 2 * len(lengths) and max_points >= 2:
+        raise InputError(f"curve: {len(lengths):,} curves are too many for one chart; filter them")
+    for n_left, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
+        if length * n_left > left:
+            return min(max_points, left // n_left)
+        left -= length
+    return max_points
+
+
+def _axes(alt: Any, x: str, y: str) -> list[Any]:
+    scale = alt.Scale(domain=[0, 1], nice=False)
+    axis = alt.Axis(values=[tick / 5 for tick in range(6)], format=".1f", gridColor="#eeeeee")
+    return [
+        channel(f"{name}:Q", title=name.replace("_", " ").capitalize(), scale=scale, axis=axis)
+        for channel, name in ((alt.X, x), (alt.Y, y))
+    ]
+
+
+def colour_channel(alt: Any, title: str | list[str], colours: dict[str, str], *, offset: int) -> Any:
+    """The colours of named lines, with a legend where there are several."""
+    if len(colours) == 1:
+        return alt.value(PALETTE[0])
+    scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+    legend = alt.Legend(symbolType="stroke", symbolStrokeWidth=3, labelLimit=240, titleLimit=240, offset=offset)
+    return alt.Color("colour:N", title=title, scale=scale, legend=legend)
+
+
+def _tooltip(alt: Any, title: str, x: str, y: str) -> list[Any]:
+    curve = [alt.Tooltip("curve:N", title=title)] if title else []
+    rates = [alt.Tooltip(f"{name}:Q", title=name.replace("_", " "), format=".4f") for name in (x, y)]
+    return [*curve, "rank:Q", alt.Tooltip("score:Q", format=".4g"), *rates]
+
+
+def draw_lines(alt: Any, points: pl.DataFrame, axes: list[Any], tooltip: list[Any], colour: Any, interpolate: str) -> list[Any]:
+    """The lines, and points over them that show and say what they are when the mouse is near."""
+    # a name of its own: charts side by side would share one selection, with a warning
+    near = alt.selection_point(name=f"near_{next(_NUMBERS)}", on="pointerover", clear="pointerout", nearest=True, empty=False)
+    chart = alt.Chart(points).encode(*axes, color=colour)
+    width = 1.5 if points["curve"].n_unique() <= len(PALETTE) else 1
+    lines = chart.mark_line(interpolate=interpolate, strokeWidth=width).encode(detail="curve:N", order="rank:Q")
+    dots = chart.mark_circle(size=50).encode(tooltip=tooltip, opacity=alt.when(near).then(alt.value(1)).otherwise(alt.value(0)))
+    return [lines, dots.transform_filter("datum.rank > 0").add_params(near)]
+
+
+def _iso_f(alt: Any, x: str, y: str, values: Sequence[float]) -> list[Any]:
+    """Grey lines on which F1 is the same, from precision 1 to recall 1, and its value to the right of each."""
+    rows, n = [], 60
+    for f in values:
+        recalls = [(f / (2 - f)) ** (1 - step / n) for step in range(n + 1)]
+        rows += [{"f": f, x: recall, y: f * recall / (2 * recall - f)} for recall in recalls]
+    ends = pl.DataFrame({x: [1.0 for _ in values], y: [f / (2 - f) for f in values], "f": [f"F1 = {f:g}" for f in values]})
+    axes = _axes(alt, x, y)
+    lines = alt.Chart(pl.DataFrame(rows)).mark_line(color="#dddddd", strokeWidth=1).encode(*axes, detail="f:N")
+    labels = alt.Chart(ends).mark_text(align="left", dx=4, color=DARK_GREY, fontSize=10).encode(*axes, text="f:N")
+    return [lines, labels]
+
+
+def _random_order(alt: Any, line: dict[str, list[float]], *, label_at: tuple[float, int, int]) -> list[Any]:
+    """A dashed line, and what it is, beside the point of it at this x, moved by dx and dy."""
+    (x, y), (at, dx, dy) = line, label_at
+    chart = alt.Chart(pl.DataFrame(line)).encode(*_axes(alt, x, y))
+    label = chart.mark_text(text="random order", align="left", dx=dx, dy=dy, color=DARK_GREY)
+    dashed = chart.mark_line(color=DARK_GREY, strokeDash=[6, 4], strokeWidth=1)
+    return [dashed, label.transform_filter(f"datum.{x} == {at}")]

@@ -1,0 +1,214 @@
+"""Charts over the score: how many detections of each outcome, and F1 against the threshold."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import InputError, ParameterError, did_you_mean, listed
+from apframe.lists.list_curves import Keys, key_names, refuse_missing, thin_curve
+from apframe.schema import to_polars
+from apframe.show.charts import (
+    PALETTE,
+    add_colours,
+    add_names,
+    colour_channel,
+    draw_lines,
+    head_chart,
+    load_altair,
+    most_points,
+    shared_conditions,
+)
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_OUTCOMES = {"tp": ("true positives", PALETTE[0]), "fp": ("false positives", PALETTE[1]), "ignored": ("ignored", "#888888")}
+
+
+def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int = 260) -> alt.LayerChart:
+    """How many true positives, false positives and ignored detections have which score: a step line for each, from zero.
+
+    Bins are [a, b), the last one closed. They part the range from 0 to 1 evenly, or, where scores lie outside, that of the
+    scores; infinite ones count in the outer bins. Missed annotations have no score, and are counted in the title. The rows of
+    the chart are the bins, so that any number of detections can be drawn.
+
+    Parameters
+    ----------
+    matches
+        from `Evaluation.matches`, at one IoU threshold and area range: score, outcome
+    bins
+        how many
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; bins is not a number from 1 to 1000
+    InputError, ColumnError
+        there is nothing to draw, or the same detection is there at several thresholds or area ranges; columns are missing
+
+    >>> matches = pl.DataFrame({"score": [0.9, 0.4, None], "outcome": ["tp", "fp", "fn"]})
+    >>> chart = plot_scores(matches)  # doctest: +SKIP
+    >>> chart.save("scores.html")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), to_polars(matches, "matches")
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
+        raise ParameterError(f"bins is a whole number from 1 to 1000, not {bins!r}")
+    found, n_missed = _found(table)
+    counts = _count_scores(found, bins)
+    present = [name for name in _OUTCOMES if counts[name].sum()]
+    names = {name: f"{_OUTCOMES[name][0]} ({counts[name].sum():,})" for name in present}
+    corners = _corners(counts, names)
+    scale = alt.Scale(domain=list(names.values()), range=[_OUTCOMES[name][1] for name in present])
+    legend = alt.Legend(orient="top", title=None, symbolType="stroke", symbolStrokeWidth=3, labelLimit=240)
+    colour = alt.Color("outcome:N", scale=scale, legend=legend)
+    low, high = counts["from"].min(), counts["to"].max()
+    axis = alt.Axis(grid=False, tickCount=10)
+    x = alt.X("score:Q", title="Score", scale=alt.Scale(domain=[low, high], nice=False), axis=axis)
+    y = alt.Y("detections:Q", title="Detections", stack=None, axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1))
+    steps = alt.Chart(corners).encode(x, y, colour)
+    areas = steps.encode(y2=alt.datum(0)).mark_area(interpolate="step-after", fillOpacity=0.2)
+    lines = steps.mark_line(interpolate="step-after", strokeWidth=2)
+    edges = [alt.Tooltip("from:Q", title="score from", format=".4g"), alt.Tooltip("to:Q", title="to", format=".4g")]
+    amounts = [alt.Tooltip(f"{name}:Q", title=_OUTCOMES[name][0], format=",") for name in present]
+    share = alt.Tooltip("precision:Q", title="precision in the bin", format=".3f")
+    whole_bin = alt.Chart(counts).encode(x="from:Q", x2="to:Q", y=alt.value(0), y2=alt.value(height))
+    hover = whole_bin.mark_rect(opacity=0).encode(tooltip=[*edges, *amounts, share])
+    notes = shared_conditions(table)
+    if n_missed:
+        missed = "1 missed annotation, which has" if n_missed == 1 else f"{n_missed:,} missed annotations, which have"
+        notes.append(f"without the {missed} no score")
+    heading = head_chart(alt, "Detections by score", notes)
+    return alt.layer(areas, lines, hover).properties(width=width, height=height, title=heading)
+
+
+def plot_thresholds(
+    thresholds: Any, by: Keys = "name", *, width: int = 420, height: int = 300, max_points: int = 1000
+) -> alt.LayerChart:
+    """F1 against the score threshold, a line for each category, and a dot where it is best.
+
+    A detection is taken if its score reaches the threshold, so between two scores F1 is that of the upper one: the lines are
+    steps. The legend says which F1 is the best, and at which threshold. Where points were thinned out, straight lines join
+    those that are left, the best among them. More than seven lines share one grey, except for the three of largest and the
+    three of smallest best F1. Categories without annotations (F1 is null) are left out. The title says at which IoU threshold
+    and area range, where the lines have one.
+
+    Parameters
+    ----------
+    thresholds
+        from `Evaluation.thresholds`, at one IoU threshold and area range: the columns of `by`, score_threshold, tp, fp, fn,
+        precision, recall, f1, is_best
+    by
+        the columns that tell the lines apart
+    max_points
+        for each line, see `thin_curve`; fewer where all lines together pass the 5,000 rows that Altair takes
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; `by` does not tell the lines apart
+    InputError, ColumnError
+        there is nothing to draw; columns are missing
+
+    >>> table = {"name": ["car", "car"], "score_threshold": [0.9, 0.4], "tp": [1, 2], "fp": [0, 1], "fn": [1, 0],
+    ...          "precision": [1.0, 2 / 3], "recall": [0.5, 1.0], "f1": [2 / 3, 0.8], "is_best": [False, True]}
+    >>> chart = plot_thresholds(pl.DataFrame(table))  # doctest: +SKIP
+    """
+    alt, x, y = load_altair(), "score_threshold", "f1"
+    table = to_polars(thresholds, "thresholds")
+    title, colours, points = _named_thresholds(table, key_names(by), x, y)
+    kept = thin_curve(points, most_points(points, max_points), by="curve", along=x, across=y)
+    thin = points.filter(pl.col("row").is_in(kept["row"].implode()) | pl.col("is_best"))
+    low, high = min(0.0, points[x].min()), max(1.0, points[x].max())  # type: ignore[type-var]
+    axes = [
+        alt.X(f"{x}:Q", title="Score threshold", scale=alt.Scale(domain=[low, high], nice=False),
+              axis=alt.Axis(gridColor="#eeeeee", tickCount=6)),
+        alt.Y(f"{y}:Q", title="F1", scale=alt.Scale(domain=[0, 1], nice=False),
+              axis=alt.Axis(values=[tick / 5 for tick in range(6)], format=".1f", gridColor="#eeeeee")),
+    ]  # fmt: skip
+    tooltip = [alt.Tooltip("curve:N", title=" · ".join(key_names(by)))] if key_names(by) else []
+    tooltip += [alt.Tooltip(f"{x}:Q", title="score threshold", format=".4g"), alt.Tooltip(f"{y}:Q", title="F1", format=".4f")]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=".4f") for name in ("precision", "recall")]
+    tooltip += [alt.Tooltip(f"{name}:Q", format=",") for name in ("tp", "fp", "fn")]
+    colour = colour_channel(alt, title, colours, offset=18)
+    lines = draw_lines(alt, thin, axes, tooltip, colour, "step-before" if thin.height == points.height else "linear")
+    best = alt.Chart(thin.filter("is_best")).encode(*axes, color=colour, tooltip=tooltip)
+    dots = best.mark_point(filled=True, size=60, opacity=1, stroke="white", strokeWidth=1)
+    chart = alt.layer(lines[0], dots, lines[1]).properties(width=width, height=height)
+    conditions = shared_conditions(table)
+    if len(colours) > 1:
+        return chart.properties(title=head_chart(alt, "F1 by score threshold", conditions)) if conditions else chart
+    (name,) = colours  # there is no legend to say it
+    return chart.properties(title=head_chart(alt, f"best F1 at threshold: {name}", conditions))
+
+
+def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
+    """score and outcome of the detections, and how many annotations were missed."""
+    refuse_missing("matches", table, ["score", "outcome"])
+    for name in ("iou_threshold", "area_range"):
+        if name in table.columns and table[name].n_unique() > 1:
+            several = f"{table[name].n_unique()} values of {name}"
+            raise InputError(f"matches: with {several} each detection would count once for each; filter them to one")
+    rows = table.select(pl.col("score").cast(pl.Float64), pl.col("outcome").cast(pl.String))
+    known = [*_OUTCOMES, "fn"]
+    unknown = [name for name in rows["outcome"].unique(maintain_order=True) if name not in known]
+    if unknown:
+        raise InputError(f"matches: no outcome {listed(unknown)}{did_you_mean(str(unknown[0]), known)}")
+    missed = pl.col("outcome") == "fn"
+    found = rows.filter(~missed & pl.col("score").is_not_nan())
+    if found.is_empty():
+        why = "it has no rows" if table.is_empty() else "nothing was detected: no row has a score"
+        raise InputError(f"matches: there is nothing to draw; {why}")
+    return found, rows.filter(missed).height
+
+
+def _count_scores(found: pl.DataFrame, bins: int) -> pl.DataFrame:
+    """A row for each bin: from, to, tp, fp, ignored, and precision (null without true or false positives)."""
+    finite = found["score"].filter(found["score"].is_finite()).to_list()
+    low, high = (0.0, 1.0) if all(0 <= score <= 1 for score in finite) else (min(finite), max(finite))
+    high = high if high > low else low + 1
+    # found among the edges rather than computed, as 0.29 · 100 is less than 29
+    edges = [low + (high - low) * step / bins for step in range(bins)]
+    at = pl.Series(edges).search_sorted(found["score"], side="right").cast(pl.Int64) - 1
+    counted = found.with_columns(bin=at.clip(0, bins - 1)).group_by("bin").agg(
+        **{name: (pl.col("outcome") == name).sum().cast(pl.Int64) for name in _OUTCOMES}
+    )  # fmt: skip
+    every = pl.DataFrame({"bin": pl.int_range(bins, eager=True), "from": edges, "to": [*edges[1:], high]})
+    counts = every.join(counted, on="bin", how="left", maintain_order="left").with_columns(pl.col(*_OUTCOMES).fill_null(0))
+    decided = pl.col("tp") + pl.col("fp")
+    return counts.with_columns(precision=pl.when(decided > 0).then(pl.col("tp") / decided))
+
+
+def _corners(counts: pl.DataFrame, names: dict[str, str]) -> pl.DataFrame:
+    """outcome, score, detections: where the steps begin, and a last one that closes them."""
+    last = counts.tail(1).with_columns(pl.col("to").alias("from"))
+    steps = pl.concat([counts, last]).rename({"from": "score"})
+    long = steps.unpivot(on=list(names), index="score", variable_name="outcome", value_name="detections")
+    return long.with_columns(pl.col("outcome").replace_strict(names, return_dtype=pl.String))
+
+
+def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> tuple[str, dict[str, str], pl.DataFrame]:
+    """The title of the legend, its names with their colours, and the points by rising threshold."""
+    shown = ["tp", "fp", "fn", "precision", "recall"]
+    refuse_missing("thresholds", table, [*keys, x, *shown, y, "is_best"])
+    finite = pl.col(x).cast(pl.Float64).is_finite() & pl.col(y).is_not_null() & pl.col(y).is_not_nan()
+    points = table.filter(finite)
+    if points.is_empty():
+        why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: annotations or detections are missing"
+        raise InputError(f"thresholds: there is nothing to draw; {why}")
+    is_best = pl.col("is_best").fill_null(False)
+    points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
+    if points.select("curve", x).is_duplicated().any():
+        raise ParameterError(
+            f"by: {', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat; name all keys, or filter"
+        )
+    points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
+    order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)
+    points = order.join(points, on="curve", maintain_order="left_right")
+    _, colours, points = add_colours("", points, pl.col(y).max(), "best F1")
+    best = points.filter("is_best").unique("curve", keep="first", maintain_order=True)
+    texts = {name: f"{f1:.2f} at {at:.2g}" for name, f1, at in best.select("curve", y, x).iter_rows()}
+    names = {name: " · ".join(filter(None, [name, texts.get(name)])) for name in colours}
+    points = points.with_columns(pl.col("colour").replace(names), row=pl.int_range(pl.len()))
+    return " · ".join([*keys, "best F1 at threshold"]), {names[name]: colour for name, colour in colours.items()}, points

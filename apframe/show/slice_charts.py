@@ -1,0 +1,370 @@
+"""Charts of metrics by slice: bars and a heat map. Slices of little support are drawn pale, for their numbers are chance."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import ColumnError, InputError, ParameterError, did_you_mean
+from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.schema import SUPPORT, to_polars
+from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_ALL = "all"  # what stands for a key in a row that takes all its values
+_PALE, _NO_VALUE = 0.25, "#dddddd"
+_DASHED, _SOLID = [3, 2], [1, 0]
+# parts of the schemes that are light enough for black figures in any cell (a contrast of 4.5 and more)
+_RISING, _DIVERGING = ("viridis", [0.45, 1]), ("blueorange", [0.12, 0.88])
+
+
+def plot_slices(
+    slices: Any,
+    metric: str = "AP",
+    by: Keys | None = None,
+    *,
+    colour: str | None = None,
+    overall: float | Mapping[str, float] | None = None,
+    support: str = "n_annotations",
+    least: int = 30,
+    width: int = 300,
+) -> alt.LayerChart:
+    """A bar for each slice, and beside it the number and how much it rests on.
+
+    Slices stand in the order of the frame, null under the name null, and in the rows of margins "all" stands for the keys in
+    `rolled_up`. A slice without a value has no bar, and "–" for its number. Where slices differ in `n_categories`, it stands
+    beside the support: a mean over other categories, or over many with few annotations each, is hard to compare.
+
+    Parameters
+    ----------
+    slices
+        from `Evaluation.by`: keys, metrics, support. Those of several runs one below the other, with a column `run`
+    metric
+        the column to draw
+    by
+        the columns that tell the slices apart; when left out, those before the first metric that have more than one value
+        (`name` stands for `category_id` too)
+    colour
+        the column whose values stand side by side in each slice, up to seven of them; `run` if there is one
+    overall
+        a value that gets a dashed line, or one for each value of `colour`
+    support
+        the column that says how much a slice rests on
+    least
+        slices with less of it are drawn pale with a dashed edge; one of unknown support too
+    width
+        of the bars alone, in pixels
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; the metric is unknown; `by` and `colour` do not tell the rows apart
+    InputError, ColumnError
+        there is nothing to draw; columns are missing
+
+    >>> slices = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
+    >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
+    >>> chart.save("weather.html")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), _frame(slices)
+    if colour is None and "run" in table.columns:
+        colour = "run"
+    keys = _keys(table, colour) if by is None else key_names(by)
+    rows = _rows(table, metric, support, least, slice=keys, colour=[] if colour is None else [colour])
+    colours = _colours(rows, colour)
+    lines = _overall(overall, colours)
+    number = _number_format(table, metric)
+    unit = support.removeprefix("n_").replace("_", " ")
+    rows = rows.with_columns(text=pl.Series(_texts(rows, number, unit), dtype=pl.String))
+    labels = rows["slice"].unique(maintain_order=True).to_list()
+    title = " · ".join(keys)
+
+    paint: Any = alt.value(PALETTE[0])
+    extra: dict[str, Any] = {}
+    if len(colours) > 1:
+        scale = alt.Scale(domain=list(colours), range=list(colours.values()))
+        legend = alt.Legend(orient="top", labelLimit=200, titleLimit=200, symbolType="square")
+        paint = alt.Color("colour:N", title=colour, scale=scale, legend=legend)
+        extra["yOffset"] = alt.YOffset("colour:N", scale=alt.Scale(domain=list(colours), paddingInner=0.1))
+    few = alt.when("datum.few")
+    axis = alt.Axis(titleAngle=0, titleAlign="right", titleX=-8, titleY=-10, labelLimit=190, ticks=False, domain=False)
+    y = alt.Y("slice:N", title=title or None, axis=axis, scale=alt.Scale(domain=labels, paddingInner=0.25, paddingOuter=0.15))
+    x = alt.X("value:Q", title=_meaning(metric), scale=_from_zero(alt, [*rows["value"].drop_nulls(), *lines["value"]]),
+              axis=alt.Axis(gridColor="#eeeeee", tickCount=6))  # fmt: skip
+    tooltip = [alt.Tooltip("slice:N", title=title)] if title else []
+    tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
+    tooltip += _tooltip(alt, rows, metric, number)
+    chart = alt.Chart(rows).encode(y=y, **extra)
+    bars = chart.mark_bar(strokeWidth=1).encode(
+        x=x,
+        color=paint,
+        stroke=paint if len(colours) == 1 else alt.Stroke("colour:N", scale=scale, legend=None),
+        fillOpacity=few.then(alt.value(_PALE)).otherwise(alt.value(1)),
+        strokeDash=few.then(alt.value(_DASHED)).otherwise(alt.value(_SOLID)),
+        tooltip=tooltip,
+    )
+    texts = chart.mark_text(align="left", fontSize=11).encode(
+        x=alt.value(width + 8), text="text:N", color=few.then(alt.value(DARK_GREY)).otherwise(alt.value("black"))
+    )
+    layers, notes = [bars, texts], []
+    if not lines.is_empty():
+        each = alt.Color("colour:N", scale=scale) if lines["colour"].null_count() == 0 else alt.value("black")
+        layers.append(alt.Chart(lines).mark_rule(strokeDash=[6, 4], strokeWidth=1.5).encode(x="value:Q", color=each))
+        named = [f"{name or ''} {value:{number}}".strip() for name, value in lines.iter_rows()]
+        notes.append(f"dashed line: overall {', '.join(named)}")
+    if rows["few"].any():
+        notes.append(f"pale: fewer than {least:,} {unit}")
+    heading = head_chart(alt, f"{metric} by {title}" if title else metric, notes)
+    height = len(labels) * (22 if len(colours) == 1 else 8 + 15 * len(colours))
+    return alt.layer(*layers).properties(width=width, height=height, title=heading)
+
+
+def plot_slice_heatmap(
+    slices: Any,
+    x: str,
+    y: str,
+    metric: str = "AP",
+    *,
+    domain: tuple[float, float] | None = None,
+    support: str = "n_annotations",
+    least: int = 30,
+    width: int = 460,
+) -> alt.LayerChart:
+    """A metric for each pair of values of two keys, as colour and in figures, with the support below it.
+
+    Bins and numbers stand in their own order, other values in that of the frame, null and "all" (in the rows of margins) last.
+    A slice without a value is grey, with "–" for its number; a pair that the frame does not have is left blank.
+
+    Parameters
+    ----------
+    slices
+        from `Evaluation.by`
+    x, y
+        the keys: columns, and rows
+    metric
+        the column to draw
+    domain
+        the values at the ends of the colours, for charts to be compared; when left out, the least and the most of the slices
+        that have enough support, so that no slice of three spreads the colours. With 0 in its middle, as for gains, blue is
+        below 0 and orange above
+    support, least
+        see `plot_slices`
+    width
+        of the cells together, in pixels; more where the numbers would have no room
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; the metric is unknown; x and y do not tell the rows apart; the domain is empty
+    InputError, ColumnError
+        there is nothing to draw; columns are missing
+
+    >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
+    >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), _frame(slices)
+    rows = _rows(table, metric, support, least, x=[x], y=[y])
+    number = _number_format(table, metric)
+    low, high = domain or _domain(rows)
+    if not low < high:
+        raise ParameterError(f"domain is two values, the lower one first, not {domain!r}")
+    unit = support.removeprefix("n_").replace("_", " ")
+    rows = rows.with_columns(
+        number=pl.Series([_shown(one, number) for one in rows["value"]], dtype=pl.String),
+        support=pl.Series([_shown(n, ",.0f", unknown="?") for n in rows["support"]], dtype=pl.String),
+    )
+    columns, lines = (_in_order(table, key, rows[axis]) for key, axis in ((x, "x"), (y, "y")))
+    step = min(max(width / len(columns), 42), 100)
+    upright = max(map(len, columns)) * 6 <= step
+    axis_x = alt.Axis(labelAngle=0 if upright else -40, labelLimit=200, ticks=False, domain=False)
+    axis_y = alt.Axis(titleAngle=0, titleAlign="right", titleX=-8, titleY=-10, labelLimit=200, ticks=False, domain=False)
+    chart = alt.Chart(rows).encode(
+        alt.X("x:N", title=x, axis=axis_x, scale=alt.Scale(domain=columns, padding=0.02)),
+        alt.Y("y:N", title=y, axis=axis_y, scale=alt.Scale(domain=lines, padding=0.03)),
+    )
+    few = alt.when("datum.few")
+    opacity = few.then(alt.value(_PALE)).otherwise(alt.value(1))
+    height = 40 * len(lines)
+    legend = alt.Legend(gradientLength=max(min(height, 200), 60), format=number, tickCount=4)
+    name, extent = _DIVERGING if low == -high else _RISING
+    scheme = alt.SchemeParams(name=name, extent=extent)
+    scale = alt.Scale(scheme=scheme, domain=[low, high], clamp=True, nice=False)
+    colour = alt.Color("value:Q", title=metric, legend=legend, scale=scale)
+    tooltip = [alt.Tooltip("x:N", title=x), alt.Tooltip("y:N", title=y), *_tooltip(alt, rows, metric, number)]
+    cells = chart.mark_rect().encode(
+        color=colour, fillOpacity=opacity, tooltip=tooltip,
+        stroke=few.then(alt.value(DARK_GREY)).otherwise(alt.value("white")),
+    )  # fmt: skip
+    blanks = chart.mark_rect(color=_NO_VALUE).encode(tooltip=tooltip)
+    numbers = chart.mark_text(dy=-6, fontSize=12, fontWeight="bold", color="black").encode(text="number:N")
+    below = chart.mark_text(dy=9, fontSize=10, color="black").encode(text="support:N")
+    notes = [f"below each number: {unit}"]
+    if rows.select((pl.col("few") & pl.col("value").is_not_null()).any()).item():
+        notes.append(f"pale: fewer than {least:,} {unit}")
+    heading = head_chart(alt, f"{metric} by {x} and {y}", notes)
+    layers = [cells.transform_filter("isValid(datum.value)"), blanks.transform_filter("!isValid(datum.value)"), numbers, below]
+    return alt.layer(*layers).properties(width=round(step * len(columns)), height=height, title=heading)
+
+
+def _frame(slices: Any) -> pl.DataFrame:
+    if hasattr(slices, "by") and not hasattr(slices, "__arrow_c_stream__"):  # a pandas frame may have a column of that name
+        raise InputError(f"slices: this is the {type(slices).__name__} itself; give a frame of slices: ev.by(...)")
+    return to_polars(slices, "slices")
+
+
+def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
+    """The keys that tell the slices apart: what stands before the first metric, and has more than one value."""
+    keys = [name for name in _before_metrics(table) if name != colour]
+    return telling_columns(table, keys) or keys
+
+
+def _before_metrics(table: pl.DataFrame) -> list[str]:
+    metrics = _metrics(table)
+    before = table.columns[: table.columns.index(metrics[0])] if metrics else table.columns
+    return [name for name in before if name not in ("rolled_up", *SUPPORT)]
+
+
+def _other_key(table: pl.DataFrame, keys: list[str]) -> str:
+    """The end of a message about keys that leave slices with the same label: what else tells them apart."""
+    others = [name for name in telling_columns(table, _before_metrics(table)) if name not in keys]
+    if not others:
+        return "; name all keys, or filter"
+    name, value = others[0], table[others[0]].drop_nulls().first()
+    return f", as there are {table[name].n_unique()} values of {name}; filter to one ({name} = {value!r}), or make {name} a key"
+
+
+def _metrics(table: pl.DataFrame) -> list[str]:
+    """The columns of metrics: from the first that is called like one, or else holds fractions, all numbers."""
+    numeric = [name for name, dtype in table.schema.items() if _is_numeric(dtype) and name not in SUPPORT]
+    called = [name for name in numeric if name.startswith(("AP", "AR"))]
+    fractions = [name for name in numeric if table.schema[name].is_float()]
+    first = (called or fractions)[:1]
+    return numeric[numeric.index(first[0]) :] if first else []
+
+
+def _is_numeric(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Null
+
+
+def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: list[str]) -> pl.DataFrame:
+    """The labels, value (null where there is no finite one), support, few (has less than the least), all support columns."""
+    if metric not in table.columns:
+        near = did_you_mean(str(metric), _metrics(table) or table.columns)
+        raise ParameterError(f"metric: the slices have no {metric!r}{near}")
+    keys = [key for named in labels.values() for key in named]
+    refuse_missing("slices", table, [*keys, support])
+    for name in (metric, support):
+        if not _is_numeric(table.schema[name]):
+            raise ColumnError(f"slices: {name} holds {table.schema[name]}, not numbers")
+    if not least >= 0:
+        raise ParameterError(f"least is a number of {support}, not {least!r}")
+    if table.is_empty():
+        raise InputError("slices: there is nothing to draw; it has no rows")
+    value = exact(metric).cast(pl.Float64)
+    counts = {name: pl.col(name).cast(pl.Float64) for name in SUPPORT if name in table.columns}
+    rows = table.select(
+        **{label: _slice_names(table, named) for label, named in labels.items()},
+        value=pl.when(value.is_finite()).then(value),
+        support=exact(support).cast(pl.Float64),
+        few=(exact(support) < least).fill_null(True),
+        **counts,
+    )
+    if rows["value"].null_count() == rows.height:
+        raise InputError(f"slices: there is nothing to draw; {metric} is null throughout: nothing could be evaluated")
+    if rows.select(*labels).is_duplicated().any():
+        raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart{_other_key(table, keys)}")
+    if rows.height > MOST_ROWS:
+        raise InputError(f"slices: {rows.height:,} are too many for one chart; filter them")
+    return rows
+
+
+def _slice_names(table: pl.DataFrame, keys: list[str]) -> pl.Expr:
+    """The values of the keys in one text, where a row that takes all values of a key has "all"."""
+    if "rolled_up" not in table.columns:
+        return add_names(table, keys)
+    rolled_up = ", " + pl.col("rolled_up").cast(pl.String).fill_null("") + ", "
+    is_all = [rolled_up.str.contains(f", {key}, ", literal=True) for key in keys]  # a key may have a comma in its name
+    names = [
+        pl.when(rolled).then(pl.lit(_ALL)).otherwise(add_names(table, [key])) for key, rolled in zip(keys, is_all, strict=True)
+    ]
+    is_total = pl.all_horizontal(is_all) if keys else pl.lit(False)
+    text = pl.concat_str(names, separator=" · ") if names else pl.lit("")
+    return pl.when(is_total).then(pl.lit(_ALL)).otherwise(text)
+
+
+def _in_order(table: pl.DataFrame, key: str, labels: pl.Series) -> list[str]:
+    """The labels in the order of an axis: of the values where they have one that means something, else of the frame."""
+    dtype = table.schema[key]
+    has_order = dtype == pl.Enum or dtype.is_numeric() or dtype.is_temporal() or dtype == pl.Boolean
+    axis = pl.DataFrame({"label": labels, "key": table[key]}).with_row_index("row").unique("label", maintain_order=True)
+    margin_last = [pl.col("label") == _ALL] if "rolled_up" in table.columns else []
+    null_last = pl.col("key").is_null()
+    return axis.sort(*margin_last, null_last, *(["key"] if has_order else []), "row")["label"].to_list()
+
+
+def _colours(rows: pl.DataFrame, colour: str | None) -> dict[str, str]:
+    names = rows["colour"].unique(maintain_order=True).to_list()
+    if len(names) > len(PALETTE):
+        raise InputError(f"slices: {len(names):,} values of {colour} are too many to stand side by side; filter them")
+    return dict(zip(names, PALETTE, strict=False))
+
+
+def _overall(overall: float | Mapping[str, float] | None, colours: dict[str, str]) -> pl.DataFrame:
+    """colour (null for a line of all) and value of the lines."""
+    if not isinstance(overall, Mapping):
+        values: dict[str | None, float | None] = {} if overall is None else {None: overall}
+    else:
+        unknown = [name for name in overall if name not in colours]
+        if unknown:
+            raise ParameterError(f"overall: there are no slices of {unknown[0]!r}{did_you_mean(str(unknown[0]), [*colours])}")
+        values = {name if len(colours) > 1 else None: value for name, value in overall.items()}
+    lines = pl.DataFrame({"colour": [*values], "value": [*values.values()]}, {"colour": pl.String, "value": pl.Float64})
+    return lines.filter(pl.col("value").is_finite())
+
+
+def _domain(rows: pl.DataFrame) -> tuple[float, float]:
+    known = rows.drop_nulls("value")
+    enough = known.filter(~pl.col("few"))
+    value = (known if enough.is_empty() else enough)["value"]
+    low, high = value.min(), value.max()
+    return (low, high) if low < high else (low - 0.5, high + 0.5)  # type: ignore[operator,return-value]
+
+
+def _texts(rows: pl.DataFrame, number: str, unit: str) -> list[str]:
+    one = f"{unit[:-3]}y" if unit.endswith("ies") else unit.removesuffix("s")
+    texts = [
+        f"{_shown(value, number)} · {_shown(n, ',.0f', unknown='?')} {one if n == 1 else unit}"
+        for value, n in rows.select("value", "support").iter_rows()
+    ]
+    if unit == "categories" or "n_categories" not in rows.columns or rows["n_categories"].n_unique() == 1:
+        return texts
+    counts = [f"{_shown(n, ',.0f', unknown='?')} {'category' if n == 1 else 'categories'}" for n in rows["n_categories"]]
+    return [f"{text}, {count}" for text, count in zip(texts, counts, strict=True)]
+
+
+def _shown(value: float | None, number: str, unknown: str = "–") -> str:
+    return unknown if value is None else f"{value:{number}}"
+
+
+def _number_format(table: pl.DataFrame, metric: str) -> str:
+    return ",.0f" if table.schema[metric].is_integer() else ".3f"  # the same for Python and for D3
+
+
+def _meaning(metric: str) -> str:
+    meanings = {"AP": " (average precision)", "AR": " (average recall)"}
+    return metric + meanings.get(metric[:2], "")
+
+
+def _from_zero(alt: Any, values: list[float]) -> Any:
+    low, high = min(0.0, *values), max(0.0, *values)
+    return alt.Scale(domain=[low, high if high > low else 1.0], nice=True)
+
+
+def _tooltip(alt: Any, rows: pl.DataFrame, metric: str, number: str) -> list[Any]:
+    counts = [alt.Tooltip(f"{name}:Q", format=",.0f") for name in SUPPORT if name in rows.columns]
+    return [alt.Tooltip("value:Q", title=metric, format=".4f" if number == ".3f" else number), *counts]

@@ -1,0 +1,434 @@
+"""A folder of Parquet files, one per table, with a manifest: how an evaluation is kept."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import math
+import re
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any, BinaryIO
+from uuid import uuid4
+
+import polars as pl
+
+from apframe.exceptions import FormatError, OutputError, ParameterError, listed, reason
+from apframe.file_formats.documents import read_json
+from apframe.file_formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
+from apframe.paths import is_file, is_folder, is_utf8, kind_at, literal, opened, parquet_of, scan_parquet, to_write
+from apframe.schema import TABLES
+
+MANIFEST = "manifest.json"
+FORMAT, SCHEMA_VERSION = "apframe evaluation", 4
+OLDEST = SCHEMA_VERSION - 2  # that is read
+DETECTION, RETRIEVAL = "detection", "retrieval"  # the kinds of evaluation
+
+
+def write_tables(folder: str | Path, tables: Mapping[str, pl.DataFrame | pl.LazyFrame], manifest: Mapping[str, Any]) -> None:
+    """Write every table as `{name}.parquet`, and the manifest. The folder appears whole or not at all.
+
+    The footer of every file says what it is, wherever it is copied: `apframe.table`, `apframe.schema_version`,
+    `apframe.kind`, `apframe.manifest`, the manifest as JSON without the numbers of rows, and `apframe.set_id`: 32 random
+    digits, new for each write, which are in the manifest too and tell files of this write from those of another. Lazy tables
+    are computed on the way into their files.
+
+    An earlier set at the same place is replaced as a whole, see `replacing`. A folder that holds anything else is left alone.
+
+    Raises
+    ------
+    OutputError
+        the folder holds something else, is a file, or cannot be written
+    """
+    folder = to_write(folder)
+    refuse_foreign(folder, manifest["kind"])
+    with replacing(folder) as part:
+        part.mkdir()
+        created = datetime.now(UTC).isoformat(timespec="seconds")
+        head = {"format": FORMAT, "schema_version": SCHEMA_VERSION, "created": created, "versions": _versions()}
+        contents: dict[str, Any] = head | {"set_id": uuid4().hex} | dict(manifest)
+        footer = {
+            "apframe.set_id": contents["set_id"],
+            "apframe.schema_version": str(SCHEMA_VERSION),
+            "apframe.kind": contents["kind"],
+            "apframe.manifest": json.dumps(contents),
+        }
+        heights = {
+            name: _write(part / f"{name}.parquet", table, footer | {"apframe.table": name}) for name, table in tables.items()
+        }
+        write_text(part / MANIFEST, json.dumps(contents | {"tables": heights}, indent=2) + "\n")
+        refuse_foreign(folder, contents["kind"])  # that came there since
+
+
+def read_manifest(folder: str | Path, kind: str | None = None, needed: Sequence[str] = ()) -> dict[str, Any]:
+    """The manifest of a folder that `write_tables` wrote, of the kind ("detection" or "retrieval") if one is named.
+
+    Raises
+    ------
+    FormatError
+        there is no such folder, a file or no such set, it is of a schema version that is too early or later than this one, of
+        another kind, or parts of it are missing
+    """
+    folder = Path(folder)
+    literal(folder)  # as tables hold the names of runs, none of them may be other than UTF-8
+    with reading_from(folder):
+        return _read_manifest(folder, kind, needed)
+
+
+def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dict[str, Any]:
+    kind_there = settled_kind(folder)
+    if kind_there not in (None, "folder"):
+        remedy = "name the folder that was written (a DuckDB file is opened with `apframe sql`, or DuckDB itself)"
+        raise FormatError(f"{folder}: is a file; {remedy}")
+    if kind_there is None:
+        raise FormatError(f"{folder}: there is no such folder")
+    manifest = _manifest_at(folder)
+    if manifest is None:
+        what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
+        runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
+        if runs:
+            raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
+        raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
+    version = manifest.get("schema_version")
+    if not isinstance(version, int) or not OLDEST <= version <= SCHEMA_VERSION:
+        remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
+        readable = f"{OLDEST} to {SCHEMA_VERSION}"
+        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {readable}; {remedy}")
+    if kind is not None and manifest.get("kind", kind) != kind:
+        raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
+    _refuse_lacking(folder, manifest, ["kind", "tables"])
+    if problem := damage(manifest):
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, {problem}; evaluate again")
+    strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
+    if strange:  # which may be paths, such as ../../secret
+        raise FormatError(f"{folder}: {MANIFEST} is damaged, no table is called {listed(strange)}; evaluate again")
+    gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
+    if gone:
+        _refuse_replaced(folder, manifest.get("set_id"))
+        raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
+    manifest = _brought_up(folder, manifest)
+    _refuse_lacking(folder, manifest, needed)
+    return manifest
+
+
+def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
+    lacking = sorted(set(needed) - set(manifest))
+    if lacking:
+        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(lacking)}; evaluate again")
+
+
+# what schema version 4 says of a protocol, and the only choice that there was before
+_ONLY_CHOICES: dict[str, Any] = {
+    "similarity": {"name": "box_iou"}, "matching": "score", "strict": False, "ties": "image", "crowds": "ignored",
+    "ignores": [], "per_image": False, "judged_only": False, "expands_hierarchy": False, "detected_images_only": False,
+    "with_area_only": False, "parts": [], "report": ["AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}"],
+}  # fmt: skip
+
+
+def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
+    """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
+
+    Version 2 (apframe 0.2) has no hashes of the input tables. Versions 2 and 3 (0.3) do not name the conditions of a subset,
+    and have protocols that compare boxes, as COCO does.
+    """
+    if manifest["schema_version"] == SCHEMA_VERSION or manifest["kind"] != DETECTION:
+        return manifest
+    protocol = manifest.get("protocol")
+    if isinstance(protocol, dict) and "iou_types" in protocol:
+        others = {name: value for name, value in protocol.items() if name != "iou_types"}
+        manifest = manifest | {"protocol": others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES}
+    if "inputs" not in manifest:
+        inputs = [name for name in TABLES if name in manifest["tables"]]
+        hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
+        manifest = manifest | {"inputs": hashes}
+    return {"conditions": []} | manifest
+
+
+def input_hash(name: str, table: pl.DataFrame) -> str:
+    """The hash of an input table in the manifest: without its attributes, which no number depends on."""
+    return content_hash(table.select(column.name for column in TABLES[name] if column.name in table.columns))
+
+
+def upgrade_evaluation(folder: str | Path) -> bool:
+    """Rewrite a stored evaluation, of detections or of search runs, as this version writes it; False if it is so already.
+
+    Sets of this schema version and of the two before it are read either way. Tables and numbers stay as they are, and so do the
+    time and the versions by which they were computed.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of another schema version, or incomplete
+    OutputError
+        it cannot be written
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_tables(f"{folder}/run", {"summary": pl.DataFrame({"metric": ["AP"]})}, {"kind": "detection"})
+    ...     upgrade_evaluation(f"{folder}/run")
+    False
+    """
+    manifest = read_manifest(folder)
+    if manifest["schema_version"] == SCHEMA_VERSION and "set_id" in manifest:
+        return False
+    tables = {name: read_table(folder, name, manifest.get("set_id")) for name in manifest["tables"]}
+    own = ("format", "schema_version", "set_id", "tables")
+    write_tables(folder, tables, {name: value for name, value in manifest.items() if name not in own})
+    return True
+
+
+def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
+    """What a manifest says of a name and tags: nothing of what is not given.
+
+    Raises
+    ------
+    ParameterError
+        a name that is no text or empty; tags that are no mapping of names to texts, finite numbers or flags
+
+    >>> labels("baseline", {"lr": 0.1, "epoch": 7})
+    {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
+    """
+    if name is not None and not (isinstance(name, str) and name):
+        raise ParameterError(f"name is empty, or no text: {name!r}")
+    if tags is not None and not isinstance(tags, Mapping):
+        raise ParameterError(f'tags is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}')
+    for key, value in (tags or {}).items():
+        if not (isinstance(key, str) and key):
+            raise ParameterError(f"tags: the name of a tag is a text, not {key!r}")
+        is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
+        if not (is_number or isinstance(value, str)):
+            raise ParameterError(f"tags: {key} is a text, a finite number below 2^63 or a flag, not {value!r}")
+    return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
+
+
+def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFrame:
+    """One table of the set that has this id.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read, or belongs to another set, which has been written there since
+    """
+    with _opened(Path(folder), name, set_id) as file:
+        return parquet_of(file)
+
+
+def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
+    """The same table as a plan that reads it when collected, and raises the same errors then.
+
+    Its footer is looked at here too, so that a damaged file is told.
+    """
+    at = Path(folder).absolute()
+
+    def scan() -> pl.LazyFrame:
+        with _opened(at, name, set_id) as file:
+            return pl.scan_parquet(file)  # which keeps it open until it has read it
+
+    with _opened(at, name, set_id) as file:
+        schema = pl.read_parquet_schema(file)
+    return pl.defer(scan, schema=schema)  # type: ignore[arg-type]
+
+
+@contextmanager
+def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
+    """The file of a table, open, once its footer has said that it belongs to the set; what is read is that very file."""
+    path = folder / f"{name}.parquet"
+    try:
+        with opened(path) as file:
+            footer = pl.read_parquet_metadata(file)
+            is_of_set, said = footer.get("apframe.set_id") == set_id, footer.get("apframe.table", name)
+            if is_of_set and said == name:
+                file.seek(0)
+                yield file
+    except (OSError, pl.exceptions.PolarsError) as error:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: cannot be read as Parquet ({reason(error)}); evaluate again") from error
+    if not is_of_set:
+        _refuse_replaced(folder, set_id)
+        raise FormatError(f"{path}: belongs to another evaluation than {MANIFEST}; evaluate again")
+    if said != name:
+        raise FormatError(f"{path}: holds the table {said}; evaluate again")
+
+
+def _refuse_replaced(folder: Path, set_id: str | None) -> None:
+    """An error if the folder no longer holds the set that has this id."""
+    manifest = find_manifest(folder)
+    if manifest is not None and manifest.get("set_id") != set_id:
+        raise FormatError(f"{folder}: another evaluation was written there while this one was being read; read it again")
+
+
+def damage(manifest: Mapping[str, Any]) -> str | None:
+    """What is wrong with the values in a manifest, or beside the tables of a data set; None if nothing is.
+
+    >>> damage({"json_columns": [["images", "a"]]}), damage({"json_columns": [7]})
+    (None, 'json_columns is not a list of pairs of texts')
+    """
+    for name, (kind, of_items, what) in _VALUES.items():
+        value: Any = manifest.get(name, kind())
+        items = list(value.values()) if isinstance(value, dict) else value
+        if not isinstance(value, kind) or not of_items(items):
+            return f"{name} is not {what}"
+    return None
+
+
+def _are_texts(values: list[Any]) -> bool:
+    return all(isinstance(each, str) for each in values)
+
+
+def _are_pairs(values: list[Any]) -> bool:
+    return all(isinstance(each, list) and [type(part) for part in each] == [str, str] for each in values)
+
+
+def _are_numbers(values: list[Any]) -> bool:
+    return all(type(each) is int and abs(each) < 2**63 for each in values)
+
+
+def _are_ids(values: list[Any]) -> bool:
+    return _are_texts(values) or _are_numbers(values)
+
+
+_VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a manifest: what they are, and what is in them
+    "category_ids": (list, _are_ids, "a list of numbers or of texts"),
+    "conditions": (list, _are_texts, "a list of texts"),
+    "inputs": (dict, _are_texts, "an object of texts"),
+    "json_columns": (list, _are_pairs, "a list of pairs of texts"),
+    "measures": (list, _are_texts, "a list of texts"),
+    "options": (dict, lambda _: True, "an object"),
+    "other_sections": (dict, lambda _: True, "an object"),
+    "tables": (dict, _are_numbers, "an object of names and numbers of rows"),
+}
+
+
+def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns: Mapping[str, Mapping[str, Any]]) -> None:
+    """An error where a table of a set is not as it was written: it lacks one of these columns, or has it of another type.
+
+    `columns` says the types, by table and column; None: any. Tables of which it says nothing may have any columns.
+    """
+    for name, expected in columns.items():
+        if name not in tables:
+            raise FormatError(f"{folder}: {MANIFEST} has no table {name}; evaluate again")
+        lacking = [column for column in expected if column not in tables[name]]
+        if lacking:
+            raise FormatError(f"{Path(folder) / name}.parquet: no column {', '.join(lacking)}; evaluate again")
+        for column, dtype in expected.items():
+            if dtype is not None and tables[name][column] != dtype:
+                problem = f"{column} is {tables[name][column]}, not {dtype}"
+                raise FormatError(f"{Path(folder) / name}.parquet: {problem}; evaluate again")
+
+
+def content_hash(frame: pl.DataFrame) -> str:
+    """SHA-256 of what a frame holds, in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
+
+    How the values lie in memory plays no part: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
+    nor the byte order of the machine. Values go in as little-endian numbers through NumPy, texts as their lengths and UTF-8,
+    lists as their lengths and their items, structs as their fields.
+
+    >>> frame = pl.DataFrame({"image_id": [1, 2], "weather": ["rain", None]})
+    >>> content_hash(pl.concat([frame.head(1), frame.tail(1)], rechunk=False)) == content_hash(frame)
+    True
+    >>> content_hash(frame.reverse()) == content_hash(frame)
+    False
+    """
+    digest = hashlib.sha256(json.dumps(frame.shape).encode())
+    for column in frame:
+        digest.update(json.dumps(column.name).encode())
+        for part in _content(column.alias("")):  # under its own name, Polars might take that for a pattern
+            digest.update(part)
+    return digest.hexdigest()
+
+
+def _content(values: pl.Series) -> Iterator[Any]:
+    """What a hash takes of a column, piece by piece: dtype, length and number of nulls, where these are, the values."""
+    dtype, n_nulls = values.dtype, values.null_count()
+    name = dtype.base_type().__name__
+    details = [str(getattr(dtype, detail, "")) for detail in ("time_unit", "time_zone", "precision", "scale", "shape")]
+    if isinstance(dtype, pl.Enum):
+        details += dtype.categories.to_list()
+    yield json.dumps([name, *details, len(values), n_nulls]).encode()
+    if n_nulls:
+        yield values.is_null().to_numpy()
+    if isinstance(dtype, pl.Array):
+        values, dtype = values.arr.to_list(), pl.List(dtype.inner)
+    if isinstance(dtype, pl.List):
+        yield from _content(values.list.len().fill_null(0).cast(pl.Int64))
+        yield from _content(values.filter(values.list.len() > 0).explode())
+    elif isinstance(dtype, pl.Struct):
+        for field, part in zip(dtype.fields, values.struct.unnest().get_columns(), strict=True):
+            yield json.dumps(field.name).encode()
+            yield from _content(part.alias(""))
+    elif dtype.is_temporal() or dtype == pl.Boolean or (dtype.is_numeric() and not dtype.is_decimal() and "128" not in name):
+        numbers = values.to_physical()
+        if dtype.is_float():
+            numbers = numbers.fill_nan(float("nan"))
+        array = numbers.fill_null(False if dtype == pl.Boolean else 0).to_numpy()
+        yield array.astype(array.dtype.newbyteorder("<"), copy=False)
+    elif dtype == pl.Binary:
+        yield from _content(values.bin.size().fill_null(0).cast(pl.Int64))
+        yield b"".join(values.drop_nulls())
+    elif dtype != pl.Null:
+        texts = values.cast(pl.String)
+        yield from _content(texts.str.len_bytes().fill_null(0).cast(pl.Int64))
+        for start in range(0, len(texts), 10_000):  # one text of all rows might be too long for Polars
+            yield str(texts.slice(start, 10_000).str.join("").item()).encode()
+
+
+def _write(path: Path, table: pl.DataFrame | pl.LazyFrame, footer: dict[str, str]) -> int:
+    """Write one table; the number of its rows."""
+    if isinstance(table, pl.DataFrame):
+        table.write_parquet(path, compression="zstd", metadata=footer)
+        return table.height
+    table.sink_parquet(path, compression="zstd", metadata=footer)
+    return int(scan_parquet(path).select(pl.len()).collect().item())
+
+
+def _versions() -> dict[str, str]:
+    from importlib.metadata import version  # takes longer to import than a small evaluation to run
+
+    return {name: version(name) for name in ("apframe", "polars", "duckdb", "numpy")}
+
+
+def find_manifest(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set; None if there is none, or none that can be read."""
+    try:
+        return _manifest_at(folder)
+    except FormatError:
+        return None
+
+
+def _manifest_at(folder: Path) -> dict[str, Any] | None:
+    """The manifest of a set, None if there is none; an error if it is damaged."""
+    for _ in range(10):  # if another process takes it away, it puts another one there at once
+        manifest, problem = None, None
+        try:
+            manifest = read_json(folder / MANIFEST) if is_file(folder / MANIFEST) else None
+        except FormatError as error:
+            problem = error
+        if manifest is not None or not finish_replacing(folder):
+            break
+    if problem is not None:
+        raise problem
+    return manifest if isinstance(manifest, dict) and manifest.get("format") == FORMAT else None
+
+
+def refuse_foreign(folder: str | Path, kind: str) -> None:
+    """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
+    folder = to_write(folder)
+    if folder == folder.parent:
+        raise OutputError(f"{folder}: name a folder of its own")
+    if not is_utf8(str(folder)):
+        raise OutputError(f"{folder}: the name is not UTF-8 text; name another folder")
+    finish_replacing(folder)
+    if kind_at(folder) not in ("folder", None):
+        raise OutputError(f"{folder}: this is a file; name a folder")
+    if not is_folder(folder):
+        return
+    manifest = find_manifest(folder)
+    other = (manifest or {}).get("kind", kind)
+    if other != kind:
+        raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")
+    known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables") or ())}
+    foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
+    if foreign:
+        raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")

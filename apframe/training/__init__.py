@@ -1,0 +1,1 @@
+"""Average precision as a loss."""

@@ -1,0 +1,322 @@
+"""Average precision as a training objective: its value and its gradient, for a batch of queries at once.
+
+Average precision is a step function of the scores: its gradient is 0 or does not exist. Each function here replaces the
+counting of items by a soft one and keeps the rest: `quantized_ap` and `fast_ap` count in bins of a histogram, `smooth_ap`
+compares each relevant item with all others. A loss is `1 - mean`, and its gradient is `-mean_gradient`; the function
+`ap_loss` of `apframe.training.torch_losses` does that for PyTorch. To *report* average precision, use the exact metrics.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from numbers import Integral
+
+import numpy as np
+
+from apframe.exceptions import InputError, ParameterError, RowError
+
+BLOCK = 1 << 22  # comparisons that smooth_ap holds at a time: 32 MiB an array, and it needs about six
+
+
+@dataclass(frozen=True, eq=False)
+class DifferentiableAP:
+    """A soft average precision of each query, and its derivative.
+
+    `value` is of shape (queries,) and lies in (0, 1]; it is NaN for a query without a relevant item. `gradient` is of the
+    shape of the scores, (queries, items): the derivative of a query's value by each of its scores, 0 where the value is NaN.
+
+    >>> ap = DifferentiableAP(np.array([0.5, np.nan]), np.array([[0.2, -0.2], [0.0, 0.0]]))
+    >>> ap.mean, ap.n_queries, ap.mean_gradient.tolist()
+    (0.5, 1, [[0.2, -0.2], [0.0, 0.0]])
+    """
+
+    value: np.ndarray
+    gradient: np.ndarray
+
+    @property
+    def n_queries(self) -> int:
+        """How many queries have a relevant item; only these count in the mean."""
+        return int(np.count_nonzero(~np.isnan(self.value)))
+
+    @property
+    def mean(self) -> float:
+        """The mean over the queries that have a relevant item; NaN if none has."""
+        return float(np.nansum(self.value)) / self.n_queries if self.n_queries else float("nan")
+
+    @property
+    def mean_gradient(self) -> np.ndarray:
+        """The derivative of `mean` by each score; all 0 if no query has a relevant item."""
+        return self.gradient / max(self.n_queries, 1)
+
+
+def quantized_ap(
+    similarity: np.ndarray,
+    relevant: np.ndarray,
+    *,
+    n_bins: int = 20,
+    low: float = -1.0,
+    high: float = 1.0,
+    valid: np.ndarray | None = None,
+) -> DifferentiableAP:
+    """Average precision of similarities that are counted in bins: `sum(precision * change of recall)` down the bins.
+
+    The bins have `n_bins` centres, evenly spaced from `high` down to `low`, both included. An item counts as
+    `max(1 - |similarity - centre| / spacing, 0)` in each bin, which is 1 in all. Precision is relevant items over all items
+    up to and including a bin; the change of recall is the share of the relevant items in the bin.
+
+    Parameters
+    ----------
+    similarity
+        Scores of shape (queries, items), the larger the better; or (items,) for one query, which makes `value` a 0-d array.
+        Cosines by default. Beyond `low` and `high` a score counts as that end and has gradient 0.
+    relevant
+        Of the same shape, bool or 0 and 1.
+    n_bins
+        Number of centres, 2 or more. Memory grows with queries × bins.
+    low
+        The similarity of the last centre.
+    high
+        The similarity of the first centre.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN. Use it to leave out the
+        query itself, or to fill up rows of different length.
+
+    Returns
+    -------
+    Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards lower similarity.
+
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or an option is out of its range.
+    RowError
+        A score is NaN or infinite, or a flag is not 0 or 1.
+
+    Time and memory grow with the items and not with their square, as they do in `smooth_ap`; the price is that items
+    within one bin are tied. More bins do not make it exact: an item between two centres is counted in two parts, and the
+    first part is ranked without the second. With scores that share no bin, the value is at most (3 - √8) / 2 = 0.086 below
+    the exact one, and equal to it where all scores are centres.
+    They do make gradients sparser: an irrelevant item has one only if a relevant item is in the upper of its two bins.
+
+    He, Lu, Sclaroff: Local Descriptors Optimized for Average Precision, CVPR 2018. Revaud, Almazán, Rezende, de Souza:
+    Learning with Average Precision: Training Image Retrieval with a Listwise Loss, ICCV 2019; as there, `n_bins` counts
+    centres, and the first and last bins take what lies beyond.
+
+    Centres 1, 0.5 and 0. The bins hold 0.5, 1, 0.5 of the two relevant items and 0.5, 2, 0.5 of all three, so the
+    precisions are 0.5 / 0.5, 1.5 / 2.5 and 2 / 3, and the value is (0.5 * 1 + 1 * 0.6 + 0.5 * 0.667) / 2.
+
+    >>> ap = quantized_ap(np.array([[0.75, 0.5, 0.25]]), np.array([[1, 0, 1]]), n_bins=3, low=0, high=1)
+    >>> ap.value.round(3).tolist(), ap.gradient.round(3).tolist()
+    ([0.717], [[0.4, -0.24, 0.093]])
+    """
+    _check_bins(n_bins, low, high)
+    return _binned_ap("similarity", similarity, relevant, valid, n_centres=n_bins, first=high, last=low)
+
+
+def fast_ap(
+    distance: np.ndarray,
+    relevant: np.ndarray,
+    *,
+    n_bins: int = 10,
+    low: float = 0.0,
+    high: float = 4.0,
+    valid: np.ndarray | None = None,
+) -> DifferentiableAP:
+    """Average precision of distances that are counted in bins: `sum(h+ * H+ / H) / N+` over the bins.
+
+    `h+` are the relevant items in a bin, `H+` and `H` the relevant items and all items up to and including it, `N+` all
+    relevant items. This is the sum of `quantized_ap` in other letters: `fast_ap(d, r, n_bins=n)` is
+    `quantized_ap(-d, r, n_bins=n + 1, low=-high, high=-low)` with the gradient negated. Take it for distances, and to
+    compare with papers that name it. Mind `n_bins`: as in the authors' code it counts the *intervals*, whose n_bins + 1 ends
+    are the centres, while `quantized_ap` counts the centres.
+
+    Parameters
+    ----------
+    distance
+        Distances of shape (queries, items) or (items,), the smaller the better. The default range is that of squared
+        Euclidean distances of unit vectors, [0, 4]. Beyond `low` and `high` a distance counts as that end and has gradient 0
+        (the authors' code lets such items fade out instead; there, rounding alone gets beyond).
+    relevant
+        Of the same shape, bool or 0 and 1.
+    n_bins
+        Number of intervals, 2 or more.
+    low
+        The distance of the first centre.
+    high
+        The distance of the last centre.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
+
+    Returns
+    -------
+    Values and gradients in float64. On a centre, where the derivative jumps, it is the one towards larger distance.
+
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or an option is out of its range.
+    RowError
+        A distance is NaN or infinite, or a flag is not 0 or 1.
+
+    Cakir, He, Xia, Kulis, Sclaroff: Deep Metric Learning to Rank, CVPR 2019.
+
+    Centres 0, 2 and 4; the bins hold 0.5, 1, 0.5 of the relevant items and 0.5, 2, 0.5 of all.
+
+    >>> ap = fast_ap(np.array([[1.0, 2.0, 3.0]]), np.array([[1, 0, 1]]), n_bins=2)
+    >>> ap.value.round(3).tolist(), ap.gradient.round(3).tolist()
+    ([0.717], [[-0.1, 0.06, -0.023]])
+    """
+    _check_bins(n_bins, low, high)
+    return _binned_ap("distance", distance, relevant, valid, n_centres=n_bins + 1, first=low, last=high)
+
+
+def smooth_ap(
+    similarity: np.ndarray, relevant: np.ndarray, *, temperature: float = 0.01, valid: np.ndarray | None = None
+) -> DifferentiableAP:
+    """Average precision with a sigmoid in place of "ranks above": the mean over relevant items i of `hits / above`.
+
+    `above` is 1 plus the sum of `sigmoid((similarity[j] - similarity[i]) / temperature)` over all other items j, a soft
+    rank; `hits` is the same with only relevant items j.
+
+    Parameters
+    ----------
+    similarity
+        Scores of shape (queries, items) or (items,), the larger the better, of any finite size.
+    relevant
+        Of the same shape, bool or 0 and 1.
+    temperature
+        In units of the similarity, above 0. Towards 0 the value becomes the exact average precision (with half an item for
+        each tie), and the gradient vanishes except between items that are about this close.
+    valid
+        Of the same shape: items where it is False take no part, have gradient 0, and may hold NaN.
+
+    Returns
+    -------
+    Values and gradients in float64.
+
+    Raises
+    ------
+    ParameterError
+        Shapes differ, or the temperature is not above 0.
+    RowError
+        A score is NaN or infinite, or a flag is not 0 or 1.
+
+    Unlike the two that count in bins it needs no range of scores, is smooth everywhere, and tells any two items apart; it
+    takes time in proportion to relevant items × items. Memory stays bounded, as that is done in blocks.
+
+    Brown, Xie, Kalogeiton, Zisserman: Smooth-AP: Smoothing the Path Towards Large-Scale Image Retrieval, ECCV 2020.
+
+    The relevant item lies log(3) below the other, and sigmoid(log(3)) = 3/4: the value is 1 / (1 + 3/4) = 4/7.
+
+    >>> ap = smooth_ap(np.array([[0.0, np.log(3)]]), np.array([[1, 0]]), temperature=1)
+    >>> ap.value.round(3).tolist(), ap.gradient.round(3).tolist()
+    ([0.571], [[0.061, -0.061]])
+    """
+    if not 0 < temperature < np.inf:
+        raise ParameterError(f"temperature must be a number above 0, got {temperature!r}; the paper takes 0.01")
+    scores, positive, counted = _checked("similarity", similarity, relevant, valid)
+    total, slope = np.zeros(len(scores)), np.zeros(scores.shape)
+    queries, items = np.nonzero(positive)
+    step = max(1, BLOCK // max(1, scores.shape[1]))
+    for start in range(0, len(queries), step):  # one row for each relevant item, one column for each other item
+        q, i = queries[start : start + step], items[start : start + step]
+        own = np.arange(len(q)), i
+        others = counted[q]
+        others[own] = False
+        with np.errstate(over="ignore"):  # tanh of infinity is 1, and rightly so
+            t = np.tanh((scores[q] - scores[q, i][:, None]) / (2 * temperature))
+        ahead = others * (1 + t) / 2  # the sigmoid, without its overflow
+        above = 1 + ahead.sum(axis=1, keepdims=True)
+        ratio = (1 + (ahead * positive[q]).sum(axis=1, keepdims=True)) / above
+        change = ahead * (1 - t) / (2 * temperature) * (positive[q] - ratio) / above
+        change[own] = -change.sum(axis=1)  # only differences count
+        first = np.flatnonzero(np.diff(q, prepend=-1))  # rows of one query follow each other
+        total[q[first]] += np.add.reduceat(ratio[:, 0], first)
+        slope[q[first]] += np.add.reduceat(change, first)
+    return _per_relevant_item(total, slope, positive, np.shape(similarity))
+
+
+def _binned_ap(
+    name: str,
+    given: np.ndarray,
+    relevant: np.ndarray,
+    valid: np.ndarray | None,
+    *,
+    n_centres: int,
+    first: float,
+    last: float,
+) -> DifferentiableAP:
+    """The sum over bins whose centres go from `first` to `last`, the way the ranking goes.
+
+    An item lies between two neighbouring centres, and moving it from the upper bin m to the lower one changes nothing
+    elsewhere. With share = relevant in bin m / all up to m, that adds share × precision (all up to m become fewer), and for
+    a relevant item also the precision of the next bin, less the precision of m and less the share.
+    """
+    scores, positive, counted = _checked(name, given, relevant, valid)
+    inside = np.clip(scores, min(first, last), max(first, last))
+    place = (inside - first) / (last - first) * (n_centres - 1)
+    upper = np.minimum(place.astype(np.int64), n_centres - 2)
+    part = place - upper
+    cell = (np.arange(len(scores))[:, None] * n_centres + upper).ravel()
+    size = len(scores) * n_centres
+
+    def histogram(who: np.ndarray) -> np.ndarray:
+        in_upper = np.bincount(cell, (who * (1 - part)).ravel(), size)
+        return (in_upper + np.bincount(cell + 1, (who * part).ravel(), size)).reshape(-1, n_centres)
+
+    hits = histogram(positive)
+    above = np.cumsum(histogram(counted), axis=1)
+    precision = np.divide(np.cumsum(hits, axis=1), above, out=np.zeros(hits.shape), where=above > 0)
+    share = np.divide(hits, above, out=np.zeros(hits.shape), where=above > 0)
+
+    for_any = (share * precision)[:, :-1]
+    for_relevant = for_any + np.diff(precision, axis=1) - share[:, :-1]
+    change = np.where(positive, np.take_along_axis(for_relevant, upper, 1), np.take_along_axis(for_any, upper, 1))
+    moves = counted & (inside == scores) & (place < n_centres - 1)  # on the last centre the way on is flat
+    slope = np.where(moves, change * ((n_centres - 1) / (last - first)), 0.0)
+    return _per_relevant_item((hits * precision).sum(axis=1), slope, positive, np.shape(given))
+
+
+def _per_relevant_item(total: np.ndarray, slope: np.ndarray, positive: np.ndarray, shape: tuple[int, ...]) -> DifferentiableAP:
+    """Sums over relevant items divided by the number of them, in the shape of the scores that were given."""
+    n_positives = positive.sum(axis=1)
+    value = np.divide(total, n_positives, out=np.full(len(total), np.nan), where=n_positives > 0)
+    return DifferentiableAP(value.reshape(shape[:-1]), (slope / np.maximum(n_positives, 1)[:, None]).reshape(shape))
+
+
+def _checked(
+    name: str, given: np.ndarray, relevant: np.ndarray, valid: np.ndarray | None
+) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The scores, who is relevant and who counts at all, each of shape (queries, items); scores that do not count are 0."""
+    try:
+        scores = np.asarray(given, dtype=np.float64)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{name} must be numbers in rows of the same length: {error}") from error
+    if scores.ndim not in (1, 2):
+        raise ParameterError(f"{name} has shape {scores.shape}; give it as (queries, items), or (items,) for one query")
+    shape = scores.shape
+    counted = np.ones(shape, dtype=bool) if valid is None else _flags("valid", valid, np.ones(shape, dtype=bool))
+    positive = _flags("relevant", relevant, counted)
+    _refuse(name, "NaN or infinite", counted & ~np.isfinite(scores), "mask items that have no score with valid=")
+    return np.atleast_2d(np.where(counted, scores, 0.0)), np.atleast_2d(positive), np.atleast_2d(counted)
+
+
+def _flags(name: str, given: np.ndarray, counted: np.ndarray) -> np.ndarray:
+    """Bools from flags that are bool or 0 and 1; False where the item does not count."""
+    flags = np.asarray(given)
+    if flags.shape != counted.shape:
+        raise ParameterError(f"{name} has shape {flags.shape}, the scores {counted.shape}; give one flag for each score")
+    _refuse(name, "neither 0 nor 1", counted & (flags != 0) & (flags != 1), "give bool, or 0 and 1")
+    return counted & (flags == 1)
+
+
+def _refuse(name: str, problem: str, bad: np.ndarray, remedy: str) -> None:
+    if bad.any():
+        raise RowError(name, problem, "(query, item)", map(tuple, np.argwhere(np.atleast_2d(bad)).tolist()), remedy)
+
+
+def _check_bins(n_bins: int, low: float, high: float) -> None:
+    if not isinstance(n_bins, Integral) or n_bins < 2:
+        raise ParameterError(f"n_bins must be a whole number of 2 or more, got {n_bins!r}")
+    if not 0 < high - low < np.inf:
+        raise ParameterError(f"low must lie below high, got low={low!r}, high={high!r}; give the range of the scores")

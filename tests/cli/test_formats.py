@@ -1,0 +1,157 @@
+"""`eval`, `convert` and `formats` on the files of other formats, from the shell."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+
+import apframe as apf
+from tests.cli.test_command import METRICS, RESULTS, STREET, TRUTH, command, files
+
+EXAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "voc-worked-example"
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+
+
+@pytest.fixture
+def street(tmp_path: Path) -> str:
+    """The sample's ground truth, without blanks in its names."""
+    path = tmp_path / "street.json"
+    path.write_text(Path(TRUTH).read_text().replace("traffic ", "traffic_"))
+    return str(path)
+
+
+@pytest.mark.skipif(not EXAMPLE.is_dir(), reason="the worked example is not beside this checkout")
+def test_worked_example_by_one_command(capsys: Capture, monkeypatch: Patch) -> None:
+    arguments = [str(EXAMPLE / "groundtruths"), str(EXAMPLE / "detections"), "--iou-thresholds", ".3", "--json"]
+    for protocol, published in (("voc2012", 0.2457), ("voc2007", 0.2684)):
+        code, out, _ = command(capsys, monkeypatch, "eval", *arguments, "--protocol", protocol)
+        assert (code, round(json.loads(out)["AP"], 4)) == (0, published)
+
+
+def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    boxes, found = str(tmp_path / "boxes"), str(tmp_path / "found")
+    code, out, _ = command(capsys, monkeypatch, "convert", street, boxes, "--to", "boxes")
+    assert code == 0
+    assert "annotations.is_crowd: left out: crowds become ordinary objects (" in out and out.endswith(
+        "boxes: class-and-box text, but for what is said above\n"
+    )
+    code, out, _ = command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
+    assert code == 0
+    code, out, _ = command(capsys, monkeypatch, "eval", boxes, found, "--json", "--gt-format", "boxes")
+    dataset = apf.read_coco(street)
+    plain = dataset.annotations.drop("is_crowd", "area").sort("image_id", maintain_order=True)
+    expected = apf.evaluate(apf.Dataset(dataset.images, dataset.categories, plain), RESULTS).summary
+    values = json.loads(out)
+    assert (code, values.pop("json_version"), list(values)) == (0, 1, METRICS)
+    assert values == pytest.approx(dict(expected.rows()), abs=1e-12)  # the categories are in another order
+
+
+def test_results_that_name_images_and_categories(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    found = str(tmp_path / "found")
+    command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
+    code, _, err = command(capsys, monkeypatch, "eval", street, found)
+    assert code == 1 and "; join them by name (--join-by-name images)" in err
+    code, out, _ = command(
+        capsys, monkeypatch, "eval", street, found, "--join-by-name", "images", "--join-by-name", "categories"
+    )
+    assert (code, out) == (0, f"{apf.evaluate(street, apf.read_results(found), join_by_name=['images', 'categories'])}\n")
+
+
+def test_results_of_another_type_of_ids_are_not_converted(
+    street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    found, again = str(tmp_path / "found"), str(tmp_path / "again.json")
+    command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
+    arguments = ["convert", found, again, "--to", "coco", "--results-of", street]
+    code, out, err = command(capsys, monkeypatch, *arguments)
+    assert (code, out, err.count("\n")) == (1, "", 1) and err.endswith("; join them by name (--join-by-name images)\n")
+    code, out, err = command(capsys, monkeypatch, *arguments, "--join-by-name", "images,categories")
+    assert (code, err) == (0, "")
+    ids = apf.read_results(again).select("image_id", "category_id").unique().sort("image_id", "category_id")
+    assert ids.equals(apf.read_results(RESULTS).select("image_id", "category_id").unique().sort("image_id", "category_id"))
+
+
+def test_options_of_messages_are_flags_here(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    truth, found = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    _, _, err = command(capsys, monkeypatch, "eval", truth, found)
+    assert f"or drop them (--drop-unknown-images); {found} was read as coco\n" in err
+    code, _, err = command(capsys, monkeypatch, "convert", found, str(tmp_path / "x"), "--to", "boxes", "--results-of", truth)
+    assert code == 1 and err.endswith(f"{found} was read as coco\n")
+    code, _, err = command(capsys, monkeypatch, "eval", truth, found, "--drop-unknown-images")
+    assert code == 0 and "warning: 1 of 1 detection has an unknown image_id" in err
+
+
+def test_check_prints_findings_as_lines(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    paths = files(tmp_path, results=[{"image_id": 9, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    code, out, _ = command(capsys, monkeypatch, "check", *paths)
+    option = "apframe eval --drop-unknown-images"
+    assert (code, out) == (1, f"{apf.check(*paths)}\n".replace('unknown_images="drop"', option))
+    assert out.startswith("error: 1 of 1 detection: image_id is not among the images (9) [1]. Supply the ground truth of")
+    assert f"or drop them ({option}).\n" in out
+    assert option in json.loads(command(capsys, monkeypatch, "check", *paths, "--json")[1])[0]["remedy"]
+
+
+def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) -> None:
+    _, out, _ = command(capsys, monkeypatch, "convert", "--help")
+    shown = " ".join(out.split())
+    assert (
+        "a new file, if to coco, lvis, cvat, label_studio, activitynet, and results to open_images, parquet, arrow; "
+        "else a new folder" in shown
+    )
+    assert " GT" not in command(capsys, monkeypatch, "check", "--help")[1]
+
+
+def test_convert_says_what_is_lost_as_json(street: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    code, out, _ = command(capsys, monkeypatch, "convert", street, str(tmp_path / "boxes"), "--to", "boxes", "--json")
+    assert code == 0
+    assert {"table": "images", "column": "weather", "n_rows": 300, "what": "left out"} in json.loads(out)
+
+
+def test_nothing_is_half_written(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "traffic light"}],
+             "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 4, 4]}]}  # fmt: skip
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    code, out, err = command(
+        capsys, monkeypatch, "convert", str(tmp_path / "truth.json"), str(tmp_path / "out"), "--to", "boxes"
+    )
+    assert (code, out) == (1, "") and "cannot hold the name 'traffic light'" in err
+    assert [path.name for path in tmp_path.iterdir()] == ["truth.json"]
+
+
+BAD = {
+    "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
+    "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text, a folder"),
+    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no split"),
+    "a folder of anything": (["eval", str(STREET), RESULTS], 1, "say which with --gt-format: "),
+    "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
+    "a source of anything": (["convert", str(STREET), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),
+    "results of anything": (
+        ["convert", str(STREET), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "say which with --from: "
+    ),
+    "a ground truth of anything": (
+        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(STREET)], 1, "say which with --gt-format: "
+    ),
+    "a DT of anything": (["eval", TRUTH, str(STREET)], 1, "say which with --dt-format: "),
+    "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "there is a file already; remove it or name another"),
+    "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
+    "names of no results": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--join-by-name", "images"], 2, "data set with --results-of"
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("arguments", "code", "message"), BAD.values(), ids=BAD)
+def test_bad_use(arguments: list[str], code: int, message: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    ended, out, err = command(capsys, monkeypatch, *(text.format(folder=tmp_path) for text in arguments))
+    assert (ended, out) == (code, "")
+    assert err.startswith("error: ") and err.count("\n") == 1 and message in err
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_formats_are_listed(capsys: Capture, monkeypatch: Patch) -> None:
+    code, out, _ = command(capsys, monkeypatch, "formats")
+    assert code == 0 and "coco: COCO JSON\n" in out
+    code, out, _ = command(capsys, monkeypatch, "formats", "--json")
+    assert (code, json.loads(out)) == (0, apf.formats().to_dicts())

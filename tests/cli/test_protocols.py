@@ -1,0 +1,215 @@
+"""The command line with every protocol: the same numbers as the library, from files, and errors in one line."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apframe as apf
+from tests.cli.test_command import command, files
+from tests.protocols.test_protocol_values import (
+    COUNTS,
+    HEADLINES,
+    MASKS,
+    MASKS_FOUND,
+    ONE_HIT,
+    ONE_OF_TWO,
+    QUERY,
+    TINY,
+    VERIFIED,
+    tiny,
+)
+
+
+class Command:
+    """`apframe` with two files of a folder."""
+
+    def __init__(self, folder: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+        self.folder, self.capsys, self.monkeypatch = folder, capsys, monkeypatch
+
+    def evaluate(self, truth: Any, results: Any, *arguments: str) -> tuple[int, str, str]:
+        return command(self.capsys, self.monkeypatch, "eval", *files(self.folder, truth, results), *arguments)
+
+    def evaluate_tiny(self, name: str, *arguments: str) -> tuple[int, str, str]:
+        protocol, options, truth, results, _ = TINY[name]
+        iou_type = ["--iou-type", options["iou_type"]] if options else []
+        return self.evaluate(truth, results, "--protocol", protocol, *iou_type, *arguments)
+
+
+@pytest.fixture
+def run(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> Command:
+    return Command(tmp_path, capsys, monkeypatch)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_protocol(name: str, run: Command) -> None:
+    evaluation = tiny(name)
+    code, out, err = run.evaluate_tiny(name)
+    assert (code, err) == (0, "")
+    assert out == f"{evaluation}\n"
+    code, out, err = run.evaluate_tiny(name, "--json")
+    assert (code, err) == (0, "")
+    values = json.loads(out)
+    assert values.pop("json_version") == 1
+    assert values == dict(evaluation.summary.rows())
+    assert " ".join(values) == HEADLINES[evaluation.protocol.name, evaluation.protocol.iou_type]
+
+
+@pytest.mark.parametrize(
+    "spelled", ["OPEN_IMAGES_CHALLENGE", "open_images_challenge", "open-images-challenge", "Open-Images_Challenge"]
+)
+def test_names_in_any_spelling(spelled: str, run: Command) -> None:
+    *_, truth, results, _ = TINY["open_images_challenge"]
+    code, out, err = run.evaluate(truth, results, "--protocol", spelled)
+    assert (code, out, err) == (0, f"{tiny('open_images_challenge')}\n", "")
+
+
+@pytest.mark.parametrize("name", sorted({name.split()[0] for name in TINY}))
+def test_names_in_capitals(name: str, run: Command) -> None:
+    _, _, truth, results, _ = TINY["coco keypoints" if name == "crowdpose" else name]
+    if name == "crowdpose":  # other keypoints: the protocol is found, the data is another's
+        code, out, err = run.evaluate(truth, results, "--protocol", name.upper())
+        assert (code, out) == (2, "") and err.startswith("error: all objects have 17 keypoints, but there are 14 sigmas; ")
+        return
+    code, out, err = run.evaluate(truth, results, "--protocol", name.upper())
+    assert (code, out, err) == (0, f"{tiny(name)}\n", "")
+
+
+@pytest.mark.parametrize(("protocol", "iou_type", "message"), [
+    ("coco", "lines", "COCO has no --iou-type 'lines'; it has bbox, segm, keypoints, boundary"),
+    ("voc2012", "segm", "VOC2012 has no --iou-type 'segm'; it has bbox"),
+    ("LVIS", "keypoints", "LVIS has no --iou-type 'keypoints'; it has bbox, segm, boundary"),
+    ("dota", "bbox", "DOTA has no --iou-type 'bbox'; it has rotated"),
+])  # fmt: skip
+def test_iou_types_that_there_are_not(protocol: str, iou_type: str, message: str, run: Command) -> None:
+    assert run.evaluate(ONE_OF_TWO, ONE_HIT, "--protocol", protocol, "--iou-type", iou_type) == (2, "", f"error: {message}\n")
+
+
+@pytest.mark.parametrize(("spelled", "message"), [
+    ("lviss", "no protocol 'lviss'; did you mean lvis?"),
+    ("voc", "no protocol 'voc'; did you mean "),
+    ("open_image", "no protocol 'open_image'; did you mean open_images"),
+    ("xyz", "no protocol 'xyz'; there are coco, voc2007, voc2012, lvis, open_images, open_images_challenge, proposals, dota, "),
+    ("keypoints", "no protocol 'keypoints'; there are "),
+])  # fmt: skip
+def test_typos(spelled: str, message: str, run: Command) -> None:
+    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--protocol", spelled)
+    assert (code, out, err.count("\n")) == (2, "", 1)
+    assert err.startswith(f"error: {message}")
+
+
+def test_bad_options_are_told_before_the_files_are_read(run: Command) -> None:
+    for arguments in (["--protocol", "lviss"], ["--iou-type", "lines"], ["--protocol", "lvis", "--max-detections", "100,300"],
+                      ["--matching", "hungarian"]):  # fmt: skip
+        code, out, err = command(run.capsys, run.monkeypatch, "eval", "nowhere.json", "nowhere.json", *arguments)
+        assert (code, out) == (2, "") and "nowhere" not in err
+
+
+def test_rules(run: Command) -> None:
+    for name in ("coco", "coco segm", "lvis", "proposals", "crowdpose"):
+        evaluation = tiny(name)
+        code, out, err = run.evaluate_tiny(name, "--rules")
+        assert (code, out, err) == (0, f"{evaluation.protocol}\n\n{evaluation}\n", "")
+        code, out, err = run.evaluate_tiny(name, "--rules", "--json")
+        assert (code, json.loads(out), err) == (0, {**dict(evaluation.summary.rows()), "json_version": 1}, "")
+    code, out, err = run.evaluate_tiny("coco", "--rules", "--max-detections", "7")
+    assert "departs     from COCO as published in max_detections" in out.splitlines()
+    assert out.splitlines()[-1] == " not COCO as published: other max_detections"
+
+
+def test_rules_alone(run: Command) -> None:
+    for arguments, protocol in (
+        (["--protocol", "voc2007"], apf.VOC2007),
+        (["--iou-type", "MASK"], apf.COCO.variant("segm")),
+        (["--matching", "optimal"], apf.COCO.with_options(matching="optimal")),
+    ):
+        assert command(run.capsys, run.monkeypatch, "eval", "--rules", *arguments) == (0, f"{protocol}\n", "")
+
+
+@pytest.mark.parametrize(("arguments", "missing"), [
+    ([], "GT"), (["truth.json"], "DT"), (["truth.json", "--rules"], "DT"), (["--json"], "GT"),
+])  # fmt: skip
+def test_files_that_are_missing(arguments: list[str], missing: str, run: Command) -> None:
+    code, out, err = command(run.capsys, run.monkeypatch, "eval", *arguments)
+    assert (code, out) == (2, "")
+    assert f"Missing argument '{missing}'" in err
+
+
+@pytest.mark.parametrize("matching", ["score", "best_overlap", "similarity", "optimal"])
+def test_matching(matching: str, run: Command) -> None:
+    code, out, err = run.evaluate_tiny("coco", "--matching", matching)
+    assert (code, out, err) == (0, f"{tiny('coco', matching=matching)}\n", "")
+    assert (out.splitlines()[-1] == " not COCO as published: other matching") == (matching != "score")
+
+
+def test_matching_that_there_is_not(run: Command) -> None:
+    message = "error: --matching is one of score, best_overlap, similarity, optimal, not 'hungarian'\n"
+    assert run.evaluate_tiny("coco", "--matching", "hungarian") == (2, "", message)
+
+
+# two detections that are both most similar to the first annotation, and reach the second as well
+CROSSED = ONE_OF_TWO | {
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 10]},
+        {"id": 2, "image_id": 1, "category_id": 1, "bbox": [10, 0, 40, 10]},
+    ]
+}
+CROSSED_FOUND = [
+    {"image_id": 1, "category_id": 1, "bbox": [4, 0, 40, 10], "score": 0.9},
+    {"image_id": 1, "category_id": 1, "bbox": [-1, 0, 40, 10], "score": 0.8},
+]
+
+
+@pytest.mark.parametrize(("matching", "recall"), [("score", 1.0), ("best_overlap", 0.5), ("similarity", 1.0), ("optimal", 1.0)])
+def test_matching_makes_a_difference(matching: str, recall: float, run: Command) -> None:
+    code, out, _ = run.evaluate(CROSSED, CROSSED_FOUND, "--json", "--matching", matching, "--iou-thresholds", "0.5")
+    assert (code, json.loads(out)["AR100"]) == (0, recall)
+
+
+@pytest.mark.parametrize("name", COUNTS)
+def test_out_and_sql(name: str, run: Command) -> None:
+    folder = str(run.folder / "run")
+    code, out, err = run.evaluate_tiny(name, "--out", folder)
+    assert (code, out, err) == (0, f"{tiny(name)}\n", "")
+    assert apf.read_evaluation(folder).protocol == tiny(name).protocol
+    code, out, err = command(run.capsys, run.monkeypatch, "sql", folder, QUERY, "--json")
+    assert (code, err) == (0, "")
+    assert {row["outcome"]: row["n"] for row in json.loads(out)} == COUNTS[name]
+    code, out, err = command(run.capsys, run.monkeypatch, "sql", folder, "FROM metrics LIMIT 1", "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out)[0]["max_detections"] == tiny(name).metrics["max_detections"][0]
+
+
+@pytest.mark.parametrize("name", ["voc2007", "lvis", "crowdpose", "coco keypoints", "proposals", "activitynet"])
+def test_by(name: str, run: Command) -> None:
+    evaluation = tiny(name)
+    code, out, err = run.evaluate_tiny(name, "--by", "weather", "--json")
+    assert (code, err, json.loads(out)) == (0, "", evaluation.by("weather").to_dicts())
+    code, out, err = run.evaluate_tiny(name, "--by", "weather")
+    assert (code, err) == (0, "")
+    assert "fog" in out and "clear" in out and ("AP" in out or "AR" in out)
+
+
+def test_masks_of_a_file_that_are_not_compared_are_left_alone(run: Command) -> None:
+    broken = MASKS | {"annotations": [row | {"segmentation": "none"} for row in MASKS["annotations"]]}
+    boxes = [row | {"bbox": [0, 0, 40, 40]} for row in MASKS_FOUND]
+    assert run.evaluate(broken, boxes)[0] == 0
+    code, _, err = run.evaluate(broken, boxes, "--iou-type", "segm")
+    assert code == 1
+    assert err.startswith("error: annotations: mask is neither polygons nor run lengths where annotation_id is 11, 12; ")
+
+
+def test_warnings_of_missing_columns_go_to_stderr(run: Command) -> None:
+    code, out, err = run.evaluate(VERIFIED, ONE_HIT, "--protocol", "lvis", "--json")
+    assert code == 0 and json.loads(out)["APr"] is None
+    assert err == "warning: LVIS: the categories have no column 'frequency', so that APr, APc, APf are null\n"
+
+
+def test_slices_with_all_detections(run: Command) -> None:
+    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--by", "weather", "--max-detections", "1,all")
+    assert (code, err) == (0, "")
+    heading = next(line for line in out.splitlines() if "weather" in line)
+    assert [name.strip() for name in heading.strip("│").split("┆")][:7] == ["weather", "AP", "AP50", "APs", "APm", "APl", "AR"]

@@ -1,0 +1,125 @@
+"""`apframe rank`: what it prints where, and how it ends."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import apframe as apf
+
+SEARCH = Path(__file__).resolve().parents[2] / "data" / "search"
+QRELS, QUERIES = str(SEARCH / "qrels.txt"), str(SEARCH / "queries.csv")
+LEXICAL, DENSE = str(SEARCH / "run_lexical.txt"), str(SEARCH / "run_dense.txt")
+TREC = Path(__file__).resolve().parents[3] / "shared" / "data" / "trec"
+
+
+def rank(*arguments: str) -> subprocess.CompletedProcess[str]:
+    command = [sys.executable, "-m", "apframe", "rank", *arguments]
+    return subprocess.run(command, capture_output=True, text=True, check=False)
+
+
+def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
+    done = rank(QRELS, LEXICAL, DENSE, "-m", "ap P@5")
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout == f"{apf.evaluate_run(QRELS, [LEXICAL, DENSE], 'AP P@5')}\n"
+    head, *rows = done.stdout.splitlines()
+    assert head.split() == ["measure", "run_lexical", "run_dense"]
+    assert [row.split()[0] for row in rows[:2]] == ["AP", "P@5"]
+    notes = "1 missing from the run (left out), 1 without relevant documents (counted as 0)"
+    assert rows[3] == f"run_dense: 59 of 60 judged queries evaluated: {notes}"
+
+
+def test_measures_one_by_one_as_trec_eval_takes_them() -> None:
+    done = rank(QRELS, DENSE, "-m", "map", "-m", "P_5 ndcg_cut_10", "--json")
+    assert json.loads(done.stdout) == json.loads(rank(QRELS, DENSE, "-m", "map P_5 ndcg_cut_10", "--json").stdout)
+    assert [row["measure"] for row in json.loads(done.stdout)] == ["AP", "P@5", "nDCG@10"]
+
+
+def test_usual_measures_of_one_run() -> None:
+    lines = rank(QRELS, DENSE).stdout.splitlines()
+    assert [line.split()[0] for line in lines[1:-1]] == ["AP", "nDCG@10", "P@10", "R@100", "RR"]
+
+
+def test_per_query_as_csv_and_summary_as_json() -> None:
+    ev = apf.evaluate_run(QRELS, DENSE, "AP P@5")
+    rows = list(csv.DictReader(io.StringIO(rank(QRELS, DENSE, "-m", "AP P@5", "-q", "--csv").stdout)))
+    assert len(rows) == 59
+    # sums of groups are taken in parallel, which may change their last digit
+    expected = dict(ev.per_query.filter(pl.col("measure") == "AP").select("query_id", "value").rows())
+    assert {row["query_id"]: float(row["AP"]) for row in rows} == pytest.approx(expected, abs=1e-12)
+    for row, summary in zip(
+        json.loads(rank(QRELS, DENSE, "-m", "AP P@5", "--json").stdout), ev.summary.to_dicts(), strict=True
+    ):
+        assert row == summary | {"value": pytest.approx(summary["value"], abs=1e-12)}
+
+
+def test_compare_and_by() -> None:
+    compared = json.loads(rank(QRELS, LEXICAL, DENSE, "-m", "AP", "--compare", "--json").stdout)
+    assert [(row["run_a"], row["run_b"], row["n_queries"]) for row in compared] == [("run_lexical", "run_dense", 59)]
+    grouped = json.loads(rank(QRELS, DENSE, "-m", "AP P@5", "--queries", QUERIES, "--by", "topic", "--json").stdout)
+    assert [row["topic"] for row in grouped] == ["cooking", "electronics", "gardening", "medicine", "travel"]
+    assert sum(row["n_queries"] for row in grouped) == 59
+    assert set(grouped[0]) == {"topic", "n_queries", "AP", "P@5"}
+
+
+def test_policies_reach_the_library() -> None:
+    options = ["--missing", "zero", "--no-relevant", "skip", "--unjudged", "remove", "--trec-eval", "9"]
+    printed = json.loads(rank(QRELS, DENSE, "-m", "AP AP11", "--json", *options).stdout)
+    ev = apf.evaluate_run(
+        QRELS, DENSE, "AP AP11", missing="zero", no_relevant="skip", unjudged="remove", trec_eval=9
+    )  # fmt: skip
+    assert printed == ev.summary.to_dicts()
+    assert printed != apf.evaluate_run(QRELS, DENSE, "AP AP11").summary.to_dicts()
+
+
+def test_out_is_a_set_that_sql_reads(tmp_path: Path) -> None:
+    assert rank(QRELS, LEXICAL, "-m", "AP", "--out", str(tmp_path / "run")).returncode == 0
+    command = [sys.executable, "-m", "apframe", "sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv"]
+    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "measure,n_queries\nAP,60\n"
+
+
+@pytest.mark.skipif(not TREC.is_dir(), reason="the real data are not here")
+def test_the_numbers_of_trec_eval() -> None:
+    done = rank(str(TREC / "qrels.test"), str(TREC / "results.test"), "-m", "AP GMAP Bpref nDCG@10 P@5")
+    assert [line.split()[1] for line in done.stdout.splitlines()[1:6]] == ["0.1785", "0.1051", "0.1981", "0.3016", "0.2667"]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "code", "message"),
+    [
+        ([QRELS, DENSE, "-m", "AP nDGC@10"], 2, "no measure 'nDGC'; did you mean nDCG?"),
+        ([QRELS, DENSE, "-m", "P@0"], 2, "P@0: the cut-off is a whole number, 1 or more"),
+        ([QRELS, DENSE, "-m", " "], 2, "measures: name at least one"),
+        ([QRELS, "nowhere.txt"], 1, "nowhere.txt: there is no such file"),
+        ([QRELS, QRELS], 1, "these look like judgements; the judgements come first"),
+        ([QRELS, DENSE, "--missing", "drop"], 2, "--missing is one of 'skip', 'zero', 'error', not 'drop'"),
+        ([QRELS, DENSE, "--missing", "error"], 1, "1 of 60 judged queries: '318'"),
+        ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
+        ([QRELS, DENSE, "--by", "topic"], 2, "--by needs the attributes of the queries: --queries FILE"),
+        ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
+        ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
+        ([QRELS, DENSE, "-q", "--compare"], 2, "exclude each other"),
+        ([QRELS, DENSE, "--json", "--csv"], 2, "exclude each other"),
+        ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is one of 9, 10, not 8"),
+        ([QRELS, DENSE, "--out", str(SEARCH)], 1, "holds something else"),
+        ([QRELS, DENSE, DENSE], 2, "a file is given twice"),
+    ],
+)
+def test_errors_are_one_line(arguments: list[str], code: int, message: str) -> None:
+    done = rank(*arguments)
+    assert (done.returncode, done.stdout) == (code, "")
+    assert done.stderr.startswith("error: ") and done.stderr.count("\n") == 1
+    assert message in done.stderr
+
+
+def test_names_and_tags_of_search_runs(tmp_path: Path) -> None:
+    assert rank(QRELS, DENSE, "-m", "AP", "--out", str(tmp_path / "a"), "--name", "dense", "--tag", "k1=.9").returncode == 0
+    manifest = json.loads((tmp_path / "a" / "manifest.json").read_text())
+    assert (manifest["name"], manifest["tags"]) == ("dense", {"k1": 0.9})

@@ -1,0 +1,167 @@
+"""`apframe sql`: what SQL may do, on sets and on DuckDB files, and how Ctrl-C ends it."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import duckdb
+import pytest
+
+import apframe as apf
+from tests.cli.test_command import RESULTS, TRUTH, command, files
+
+Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
+SEARCH = Path(__file__).resolve().parents[2] / "data" / "search"
+REMEDY = (
+    "; `apframe sql --unrestricted` allows SQL to read and write files, load extensions and change settings; the tables are "
+)
+
+
+@pytest.fixture(scope="module")
+def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
+    """A set, many sets, a set of a search run, and DuckDB files of the first and the last."""
+    folder = tmp_path_factory.mktemp("sets")
+    evaluation = apf.evaluate(*files(folder))
+    evaluation.write_parquet(folder / "runs" / "a")
+    evaluation.write_duckdb(folder / "a.duckdb")
+    ranking = apf.evaluate_run(SEARCH / "qrels.txt", SEARCH / "run_dense.txt")
+    ranking.write_parquet(folder / "search")
+    ranking.write_duckdb(folder / "search.duckdb")
+    names = {"set": "runs/a", "sets": "runs/*", "search": "search", "file": "a.duckdb", "search_file": "search.duckdb"}
+    return {name: folder / path for name, path in names.items()}
+
+
+OUTSIDE = {
+    "write a file": "COPY (SELECT 1) TO 'out.csv'",
+    "write over the set": "COPY (SELECT 1) TO '{place}'",
+    "write beside the file": "COPY (SELECT 1) TO '{place}.wal'",
+    "write a folder": "EXPORT DATABASE 'out'",
+    "write a temporary file": "COPY (SELECT 1) TO '.tmp/out.csv'",
+    "read a file": "FROM read_csv('{folder}/data.csv')",
+    "read a file by its name": "FROM '{folder}/data.csv'",
+    "read text": "FROM read_text('{folder}/data.csv')",
+    "read the file itself": "FROM read_blob('{place}')",
+    "list files": "FROM glob('{folder}/*')",
+    "read a page": "FROM 'https://example.org/a.csv'",
+    "open a database": "ATTACH '{folder}/other.duckdb'",
+    "install": "INSTALL httpfs",
+    "load": "LOAD httpfs",
+    "set": "SET threads = 1",
+    "unlock": "SET lock_configuration = false",
+    "allow": "SET enable_external_access = true",
+    "keep a secret": "CREATE PERSISTENT SECRET s (TYPE s3)",
+}
+
+
+@pytest.mark.parametrize("place", ["set", "sets", "search", "file"])
+def test_sql_stays_with_the_tables(
+    place: str, places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / ".tmp").mkdir()
+    (tmp_path / "data.csv").write_text("a\n1\n")
+    with duckdb.connect(tmp_path / "other.duckdb"):
+        pass
+    before = sorted(tmp_path.rglob("*"))
+    content = places[place].read_bytes() if place == "file" else b""
+    for case, statement in OUTSIDE.items():
+        text = statement.format(place=places[place], folder=tmp_path)
+        code, out, err = command(capsys, monkeypatch, "sql", str(places[place]), text)
+        assert (code, out) == (2, ""), case
+        assert err.startswith("error: ") and err.count("\n") == 1 and REMEDY in err, (case, err)
+    assert sorted(tmp_path.rglob("*")) == before
+    assert sorted(path.name for path in places["file"].parent.iterdir()).count("a.duckdb.wal") == 0
+    assert place != "file" or places[place].read_bytes() == content
+
+
+def test_a_file_is_not_changed(places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    for statement in (
+        "CREATE TABLE t AS SELECT 1 AS a",
+        "DELETE FROM images",
+        "DROP TABLE images",
+        "UPDATE images SET image_id = 2",
+    ):
+        code, out, err = command(capsys, monkeypatch, "sql", str(places["file"]), statement)
+        assert (code, out) == (2, "") and "read-only" in err and REMEDY in err
+    statements = "CREATE TEMP TABLE t AS SELECT 1 AS a; SELECT * FROM t"
+    assert command(capsys, monkeypatch, "sql", str(places["file"]), statements, "--csv") == (0, "a\n1\n", "")
+    assert command(capsys, monkeypatch, "sql", str(places["set"]), statements.replace("TEMP", ""), "--csv")[:2] == (0, "a\n1\n")
+
+
+@pytest.mark.parametrize("place", ["set", "file"])
+def test_all_tables_of_a_detection_set(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    evaluation = apf.read_evaluation(places["set"])
+    for table in evaluation._tables():
+        n_rows = evaluation.sql(f"SELECT count(*) FROM {table}").item()
+        code, out, _ = command(capsys, monkeypatch, "sql", str(places[place]), f"SELECT count(*) AS n FROM {table}", "--json")
+        assert (code, json.loads(out)) == (0, [{"n": n_rows}])
+    query = (
+        "SELECT average_precision(outcome = 'tp', -rank, 1) AS ap FROM matches WHERE iou_threshold = 0.5 AND area_range = 'all'"
+    )
+    assert command(capsys, monkeypatch, "sql", str(places[place]), query, "--csv") == (0, "ap\n1.0\n", "")
+
+
+@pytest.mark.parametrize("place", ["search", "search_file"])
+def test_all_tables_of_a_retrieval_set(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
+    for table in ("per_query", "summary", "coverage", "matches", "judgements", "runs"):
+        code, out, _ = command(
+            capsys, monkeypatch, "sql", str(places[place]), f"SELECT count(*) > 0 AS n FROM {table}", "--csv"
+        )
+        assert (code, out) == (0, "n\ntrue\n")
+
+
+@pytest.mark.parametrize("place", ["set", "file"])
+def test_unrestricted(place: str, places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    out = tmp_path / "out.csv"
+    statements = (
+        f"CREATE TABLE mine AS SELECT 1 AS a; COPY mine TO '{out}'; SET threads = 1; SELECT * FROM '{out}'; DROP TABLE mine"
+    )
+    assert command(capsys, monkeypatch, "sql", str(places[place]), statements, "--csv", "--unrestricted") == (0, "a\n1\n", "")
+    assert out.read_text() == "a\n1\n"
+
+
+@pytest.mark.parametrize("options", [[], ["--unrestricted"]], ids=["restricted", "unrestricted"])
+def test_variables_of_python_are_no_tables(
+    options: list[str], places: dict[str, Path], capsys: Capture, monkeypatch: Patch
+) -> None:
+    for place in ("set", "file"):
+        code, _, err = command(capsys, monkeypatch, "sql", str(places[place]), "FROM connection", *options)
+        assert code == 2 and "Table with name connection does not exist" in err
+
+
+def test_files_that_are_no_database(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    (tmp_path / "text").write_text("hello, this is text")
+    (tmp_path / "cut").write_bytes(b"12345678DUCK")
+    code, out, err = command(capsys, monkeypatch, "sql", str(tmp_path / "text"), "SELECT 1")
+    assert (code, out) == (1, "") and "is a file; name the folder that was written" in err
+    code, out, err = command(capsys, monkeypatch, "sql", str(tmp_path / "cut"), "SELECT 1")
+    assert (code, out) == (1, "") and "cut: cannot be opened (" in err and err.count("\n") == 1
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(os.name != "posix", reason="signals are a matter of Unix")
+@pytest.mark.parametrize(
+    "query",
+    ["SELECT sum(a.range * b.range) FROM range(1000000) a, range(1000000) b", "SELECT count(*) FROM matches a, matches b"],
+)
+def test_ctrl_c_ends_the_command_at_once(query: str, tmp_path: Path) -> None:
+    apf.evaluate(TRUTH, RESULTS).write_parquet(tmp_path / "set")
+    arguments = [sys.executable, "-m", "apframe", "sql", str(tmp_path / "set"), "SELECT 7 AS a; " + query, "--csv"]
+    for again in range(5):
+        with subprocess.Popen(
+            arguments, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | {"PYTHONUNBUFFERED": "1"}
+        ) as started:
+            assert started.stdout is not None
+            assert [started.stdout.readline() for _ in range(2)] == [b"a\n", b"7\n"]
+            time.sleep(again / 5)
+            start = time.monotonic()
+            started.send_signal(signal.SIGINT)
+            out, err = started.communicate()
+            assert time.monotonic() - start < 2
+            assert (started.returncode, out, err) == (130, b"", b"")

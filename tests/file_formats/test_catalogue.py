@@ -1,0 +1,236 @@
+"""Which format a path is of, and writing that leaves nothing half done."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import FormatError, OutputError, ParameterError
+from apframe.file_formats.catalogue import FORMATS, as_format
+from tests.file_formats.folders import written
+
+TRUTH = {
+    "images": [{"id": 1, "file_name": "a.jpg"}],
+    "categories": [{"id": 1, "name": "cat"}],
+    "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}],
+}
+
+
+def test_names_are_found_in_any_spelling() -> None:
+    assert as_format("Coco").name == "coco"
+    with pytest.raises(ParameterError, match=r"no format 'coko'; did you mean coco"):
+        as_format("coko")
+
+
+def test_every_format_says_what_its_files_are() -> None:
+    table = apf.formats()
+    assert table["format"].to_list() == list(FORMATS)
+    assert not any(table.null_count().row(0))
+    for name, format_ in FORMATS.items():
+        assert format_.name == name
+        assert {*format_.dataset_from, *format_.results_from} <= {"file", "folder"}
+        assert set(format_.holds) == {"images", "categories", "annotations", "detections"}
+
+
+def test_what_is_in_memory_is_taken_as_it_is() -> None:
+    dataset = apf.read_dataset(TRUTH)
+    assert apf.read_dataset(dataset) is dataset
+
+
+def test_a_missing_path_is_named(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"nowhere: there is no such file or folder$"):
+        apf.read_dataset(tmp_path / "nowhere", "coco")
+
+
+def test_a_file_where_a_folder_is_needed_and_the_reverse(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("cat 1 2 3 4")
+    with pytest.raises(FormatError, match=r"this is a file; class-and-box text, a folder of .*, is needed$"):
+        apf.read_dataset(tmp_path / "file", "boxes")
+    with pytest.raises(FormatError, match=r"this is a folder; COCO JSON, a JSON file, .*, is needed$"):
+        apf.read_results(tmp_path, "coco")
+
+
+def test_what_cannot_be_told_lists_the_formats_and_the_option(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("hello")
+    with pytest.raises(FormatError) as error:
+        apf.read_dataset(tmp_path / "file")
+    message = str(error.value)
+    assert "its format cannot be told: no format's dataset is a file like this; say which with format=: coco, lvis" in message
+    assert set(re.split(r"\W+", message.split("format=: ")[1])) == {
+        name for name, each in FORMATS.items() if "file" in each.dataset_from
+    }
+    with pytest.raises(FormatError, match="say which with results_format=: coco"):
+        apf.evaluate(TRUTH, tmp_path / "file")
+    with pytest.raises(FormatError, match="say which with format=: coco"):
+        apf.read_results(tmp_path / "file")
+
+
+def test_what_is_like_two_formats_names_both(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
+    monkeypatch.setattr(type(FORMATS["boxes"]), "dataset_from", ("file",))
+    monkeypatch.setattr(type(FORMATS["boxes"]), "is_dataset", lambda *_: True)
+    with pytest.raises(
+        FormatError, match=r"cannot be told: is like coco \(.*\) and like boxes \(.*\); say which with format=: coco, boxes$"
+    ):
+        apf.read_dataset(tmp_path / "truth.json")
+
+
+def test_what_is_mistaken_for_another_thing_is_told(tmp_path: Path) -> None:
+    for name, text in {"truth/a.txt": "cat 1 2 3 4", "found/a.txt": "cat .5 1 2 3 4", "coco/x.json": "{}"}.items():
+        (tmp_path / name).parent.mkdir()
+        (tmp_path / name).write_text(text)
+    (tmp_path / "none").mkdir()
+    (tmp_path / "nothing").touch()
+    with pytest.raises(FormatError, match=r"none: the folder is empty$"):
+        apf.read_dataset(tmp_path / "none")
+    with pytest.raises(FormatError, match=r"nothing: the file is empty$"):
+        apf.read_results(tmp_path / "nothing")
+    with pytest.raises(
+        FormatError, match=r"truth: looks like a data set of boxes, but results are needed here; are the two swapped\?$"
+    ):
+        apf.read_results(tmp_path / "truth")
+    with pytest.raises(
+        FormatError, match=r"found: looks like results of boxes, but a data set is needed here; are the two swapped\?$"
+    ):
+        apf.read_dataset(tmp_path / "found")
+    with pytest.raises(FormatError, match=r"is its only JSON file meant\? Then name that: .*x\.json$"):
+        apf.read_dataset(tmp_path / "coco")
+    for read in (apf.read_dataset, apf.read_results):
+        with pytest.raises(FormatError, match=r"^the path is empty"):
+            read("")
+
+
+def test_options_of_files_are_refused_for_what_is_in_memory() -> None:
+    for source in (TRUTH, apf.read_dataset(TRUTH)):
+        for options in ({"format": "coco"}, {"split": "val"}, {"image_sizes": {"file_name": ["a.jpg"]}}):
+            with pytest.raises(ParameterError, match=f"^{next(iter(options))}=: for files and folders alone; leave it out"):
+                apf.read_dataset(source, **options)  # type: ignore[arg-type]
+    for found in ([], {}):
+        with pytest.raises(ParameterError, match=r"^format=: for files and folders alone"):
+            apf.read_results(found, "coco")
+        with pytest.raises(ParameterError, match=r"^results_format=: for files and folders alone"):
+            apf.evaluate(TRUTH, found, results_format="coco")
+
+
+def test_ground_truth_in_the_place_of_results_is_told() -> None:
+    for truth in (TRUTH, apf.read_dataset(TRUTH)):
+        with pytest.raises(FormatError, match=r"^results: this has images and annotations, .*; is it ground truth\?$"):
+            apf.read_results(truth)
+
+
+def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
+    found = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    apf.write_dataset(TRUTH, tmp_path / "a.json", "coco")
+    apf.write_dataset(tmp_path / "a.json", tmp_path / "boxes", "boxes")
+    apf.write_results(found, tmp_path / "b.json", "coco")
+    apf.write_results(tmp_path / "b.json", tmp_path / "found", "boxes", dataset=tmp_path / "a.json")
+    assert (tmp_path / "boxes" / "a.txt").read_text() == "cat 1.0 2.0 3.0 4.0\n"
+    assert (tmp_path / "found" / "a.txt").read_text() == "cat 0.5 1.0 2.0 3.0 4.0\n"
+    names = ["images", "categories"]
+    joined = apf.read_results(tmp_path / "found", dataset=tmp_path / "a.json", join_by_name=names)
+    assert joined.select("image_id", "category_id", "score").rows() == [(1, 1, 0.5)]
+    with pytest.raises(FormatError, match=r"a list is no ground truth|holds a list"):
+        apf.write_dataset([], tmp_path / "c.json", "coco")
+
+
+def test_crowds_and_ignored_ones_that_are_not_held_are_told_to_count(tmp_path: Path) -> None:
+    truth = TRUTH | {"annotations": [TRUTH["annotations"][0] | {"iscrowd": 1, "ignore": 1}]}
+    lost = apf.write_dataset(truth, tmp_path / "boxes", "boxes").filter(pl.col("column").is_in(["is_crowd", "ignore"]))
+    assert lost.select("column", "what").rows() == [
+        ("is_crowd", "left out: crowds become ordinary objects"), ("ignore", "left out: they count then")
+    ]  # fmt: skip
+
+
+def test_options_that_a_format_does_not_take_are_refused(tmp_path: Path) -> None:
+    (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
+    with pytest.raises(ParameterError, match="COCO JSON takes no split"):
+        apf.read_dataset(tmp_path / "truth.json", split="val")
+    with pytest.raises(ParameterError, match="join_by_name needs the data set whose names they are"):
+        apf.read_results([], join_by_name="images")
+
+
+def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
+    (tmp_path / "old").mkdir()
+    (tmp_path / "old" / "notes").write_text("mine")
+    dataset = apf.read_dataset(TRUTH)
+    with pytest.raises(OutputError, match="old: is not empty; name a new folder"):
+        apf.write_dataset(dataset, tmp_path / "old", "boxes")
+    with pytest.raises(OutputError, match="old: this is a folder; name a file"):
+        apf.write_dataset(dataset, tmp_path / "old", "coco")
+    (tmp_path / "file").write_text("mine")
+    (tmp_path / "link").symlink_to(tmp_path / "gone")
+    for name in ("file", "link"):
+        for format_ in ("boxes", "coco"):
+            with pytest.raises(OutputError, match=f"{name}: there is a file already; remove it or name another$"):
+                apf.write_dataset(dataset, tmp_path / name, format_)
+        with pytest.raises(OutputError, match=f"{name}: there is a file already; remove it or name another$"):
+            apf.write_results([], tmp_path / name, "coco")
+    assert (tmp_path / "file").read_text() == "mine"
+    assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "link", "notes", "old"]
+
+
+def test_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "empty").mkdir()
+    apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "empty", "boxes")
+    assert (tmp_path / "empty" / "a.txt").read_text() == "cat 1.0 2.0 3.0 4.0\n"
+
+
+def test_a_failed_write_leaves_nothing(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+
+    def fail(_format: object, _dataset: apf.Dataset, path: Path) -> None:
+        path.write_text("half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(type(FORMATS["coco"]), "write", fail)
+    with pytest.raises(OutputError, match=r"truth\.json: cannot be written \(no space left on device\)"):
+        apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "truth.json", "coco")
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_what_a_writer_left_that_was_killed_at_its_very_end_is_removed(tmp_path: Path) -> None:
+    left = tmp_path / ".boxes.0123abcd.part"
+    (left / "new").mkdir(parents=True)
+    (left / "lock").touch()
+    written(tmp_path / "boxes", {"a.txt": ""})
+    with pytest.raises(OutputError, match="boxes: is not empty; name a new folder"):
+        apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "boxes", "boxes")
+    assert [path.name for path in tmp_path.iterdir()] == ["boxes"]
+
+
+def test_a_name_that_ends_in_gz_is_packed(tmp_path: Path) -> None:
+    dataset = apf.read_dataset(TRUTH)
+    apf.write_dataset(dataset, tmp_path / "truth.json.gz", "coco")
+    assert (tmp_path / "truth.json.gz").read_bytes()[:2] == b"\x1f\x8b"
+    assert apf.read_dataset(tmp_path / "truth.json.gz").annotations.equals(dataset.annotations)
+
+
+def test_a_link_to_an_empty_folder_is_filled(tmp_path: Path) -> None:
+    (tmp_path / "real").mkdir()
+    (tmp_path / "link").symlink_to(tmp_path / "real")
+    apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "link", "boxes")
+    assert (tmp_path / "link").is_symlink() and (tmp_path / "real" / "a.txt").is_file()
+
+
+@pytest.mark.parametrize("name", ["voc", "kitti", "dota", "boxes", "label_studio"])
+def test_an_attribute_called_name_is_one_like_any_other(name: str, tmp_path: Path) -> None:
+    row = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9], "name": [5]}
+    images = {"image_id": [1], "image_width": [20], "image_height": [20]}
+    lost = apf.write_dataset(apf.Dataset(images, {"category_id": [1], "name": ["cat"]}, row), tmp_path / "out", name)
+    assert ("annotations", "name", 1, "left out") in lost.rows()
+
+
+@pytest.mark.parametrize("name", ["voc", "kitti", "boxes"])
+def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -> None:
+    rotated = {"image_id": ["a"], "category_id": ["ship"], "corners": [[1, 0, 2, 1, 1, 3, 0, 1]]}
+    dataset = apf.Dataset({"image_id": ["a"]}, {"category_id": ["ship"], "name": ["ship"]}, rotated)
+    assert apf.write_dataset(dataset, tmp_path / "truth", name).rows() == [("annotations", "corners", 1, "left out")]
+    assert apf.read_dataset(tmp_path / "truth", name).annotations.select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]
+    assert apf.write_results(rotated | {"score": [0.5]}, tmp_path / "found", name).rows() == [
+        ("detections", "corners", 1, "left out")
+    ]
+    assert apf.read_results(tmp_path / "found", name).select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]

@@ -1,0 +1,41 @@
+"""Old import paths work for one more version, and warn."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from importlib import import_module
+
+import pytest
+
+from apframe.moved import MOVED, new_name
+
+NAMED_IN_DOCS = [
+    "io.ids",
+    "io.coco",
+    "ranking.expressions",
+    "ranking.measures",
+    "ranking.losses",
+    "analysis.keys",
+    "evaluation",
+]
+
+
+@pytest.mark.parametrize("name", sorted({*MOVED, *NAMED_IN_DOCS} - {"ranking.torch_losses"}))
+def test_an_old_name_is_the_same_module_and_warns(name: str) -> None:
+    old = f"apframe.{name}"
+    sys.modules.pop(old, None)
+    with pytest.warns(DeprecationWarning, match=f"{old} is now {new_name(old)}") as caught:
+        module = import_module(old)
+    assert module is import_module(str(new_name(old)))
+    assert "apframe" not in str(caught[-1].filename).rpartition("/tests/")[2]
+
+
+def test_a_name_of_an_old_module_is_imported() -> None:
+    script = "from apframe.io.ids import with_ids_by_name as old; from apframe.file_formats.ids import with_ids_by_name as new"
+    subprocess.run([sys.executable, "-W", "ignore", "-c", f"{script}; assert old is new"], check=True)
+
+
+def test_what_never_was_is_not_found() -> None:
+    with pytest.raises(ModuleNotFoundError, match=r"apframe\.nothing"):
+        import_module("apframe.nothing")
