@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 
 import polars as pl
@@ -18,6 +17,7 @@ from apframe.checks.shapes import check_shapes
 from apframe.checks.shifted_ids import check_shifts
 from apframe.checks.sources import read_found, read_truth
 from apframe.schema import Dataset
+from apframe.threads import pool
 
 _MISPLACED = {"fractions", "corners", "shifted_ids"}  # which say why detections do not overlap anything
 
@@ -89,8 +89,8 @@ def check(
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
      ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
-    with ThreadPoolExecutor(1) as other_thread:
-        reading = other_thread.submit(read_truth, truth, format, split, image_sizes)
+    with pool() as others:
+        reading = others.submit(read_truth, truth, format, split, image_sizes)
         found, of_results, n_results = None, list[Finding](), dict[str, int]()
         if detections is not None:
             found, of_results, n_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)

@@ -7,7 +7,6 @@ import json
 import os
 import re
 import tempfile
-from concurrent.futures import ThreadPoolExecutor
 from functools import cache
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -21,6 +20,7 @@ from apframe.file_formats.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_n
 from apframe.file_formats.json_types import has_other_types
 from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import duckdb
@@ -151,8 +151,8 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
 
     kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
-    with ThreadPoolExecutor(1) as other_thread:
-        checking = other_thread.submit(_has_other_types, text, kinds)
+    with pool() as others:
+        checking = others.submit(_has_other_types, text, kinds)
         try:
             with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
                 paths = _write_parts(text, folder)

@@ -6,8 +6,9 @@ Nothing is parsed: it is enough to see which quotes belong to keys, and what the
 from __future__ import annotations
 
 from collections.abc import Collection
-from concurrent.futures import ThreadPoolExecutor
 from typing import TYPE_CHECKING
+
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -77,8 +78,8 @@ def _has_keys_alone(characters: np.ndarray) -> bool:
         has_flags = any(((here == one) & (behind == two)).any() for one, two in (b"ru", b"ls"))
         return int(np.count_nonzero(is_quote)), int(np.count_nonzero(is_quote & (behind == _COLON) & is_letter)), has_flags
 
-    with ThreadPoolExecutor(2) as threads:
-        n_quotes, n_keys, have_flags = zip(*threads.map(of_block, range(0, max(len(characters) - 2, 1), _BLOCK)), strict=True)
+    with pool() as others:
+        n_quotes, n_keys, have_flags = zip(*others.map(of_block, range(0, max(len(characters) - 2, 1), _BLOCK)), strict=True)
     return sum(n_quotes) == 2 * sum(n_keys) and not any(have_flags)
 
 

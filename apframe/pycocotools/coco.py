@@ -9,7 +9,6 @@ import sys
 import time
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from threading import RLock
 from typing import Any
@@ -24,6 +23,7 @@ from apframe.file_formats.files import is_inside
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.source import Row, Rows, Source
 from apframe.schema import Dataset, kind_of
+from apframe.threads import pool
 
 PYTHON_VERSION = sys.version_info[0]
 _MADE = ("dataset", "anns", "cats", "imgs", "imgToAnns", "catToImgs")
@@ -196,8 +196,8 @@ class COCO:
         tic, results = time.time(), COCO()
         if isinstance(resFile, (str, os.PathLike)):
             source = Source(Path(resFile), list, lambda rows: self._results(_completed(rows)))
-            with ThreadPoolExecutor(1) as other_thread:  # the two files are parsed side by side, as by `apframe.evaluate`
-                parsing = other_thread.submit(tables_of, self)
+            with pool() as others:  # the two files are parsed side by side, as by `apframe.evaluate`
+                parsing = others.submit(tables_of, self)
                 found = source.tables()
                 parsing.result()
             self._refuse_unknown_images(_completed(source.parsed()) if found is None else found)

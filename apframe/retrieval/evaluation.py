@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -28,6 +27,7 @@ from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal
 from apframe.show.runs import run_html, run_lines
 from apframe.store import sql
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, read_table, refuse_changed, write_tables
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import duckdb
@@ -99,12 +99,12 @@ def evaluate_run(
     _one_of("trec_eval", trec_eval, (9, 10))
     options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
     runs = _named(run)
-    with ThreadPoolExecutor(1) as other_thread:
-        reading = other_thread.submit(read_qrels, qrels)
+    with pool() as others:
+        reading = others.submit(read_qrels, qrels)
         runs = {name: canonical_run(source) for name, source in runs.items()}
         judgements = reading.result()
         # takes about as long as the evaluation, and is done beside it
-        checking = [other_thread.submit(refuse_equal_pairs, _shown(name), found) for name, found in runs.items()]
+        checking = [others.submit(refuse_equal_pairs, _shown(name), found) for name, found in runs.items()]
         attributes = _attributes(queries, judgements)
         parts = [_evaluate(name, judgements, found, chosen, **options) for name, found in runs.items()]
         for check in checking:

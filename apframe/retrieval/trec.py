@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +14,7 @@ from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import decoded, is_packed, read_unpacked, reading_from
 from apframe.paths import kind_at, scan_csv
 from apframe.schema import canonical, refuse_equal_pairs
+from apframe.threads import pool
 
 _QRELS, _RUN = ("query_id", "iteration", "document_id", "relevance"), ("query_id", "Q0", "document_id", "rank", "score", "tag")
 
@@ -124,8 +124,8 @@ def _read_plain(source: Path | bytes, fields: Sequence[str], number: str) -> pl.
     all together no more blanks than that takes.
     """
     schema = {name: pl.Float64 if name == number else pl.String for name in fields}
-    with ThreadPoolExecutor(1) as other_thread:
-        looking = other_thread.submit(_count_blanks, source)
+    with pool() as others:
+        looking = others.submit(_count_blanks, source)
         for separator in (" ", "\t"):
             plan = scan_csv(source, separator=separator, has_header=False, schema=schema, quote_char=None)
             plan = plan.select("query_id", "document_id", number, is_short=pl.col(fields[-1]).is_null())

@@ -18,7 +18,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from apframe.store import sql
 from apframe.detection.evaluation import NEEDED, Evaluation, stored_evaluation
 from apframe.exceptions import (
     ColumnError,
@@ -32,9 +31,10 @@ from apframe.exceptions import (
     reason,
 )
 from apframe.file_formats.files import finish_replacing_in
-from apframe.store.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
 from apframe.paths import is_file, is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
+from apframe.store import sql
+from apframe.store.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
 
 if TYPE_CHECKING:
     import duckdb

@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import math
 import warnings
-from concurrent.futures import ThreadPoolExecutor
 from types import NoneType
 from typing import Any
 
@@ -17,6 +16,7 @@ from apframe.schema import MOST_PIXELS, MOST_SIDE, refuse_rows
 from apframe.shapes.polygons import TOO_LONG, rasterise
 from apframe.shapes.run_lengths import from_counts, from_text
 from apframe.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
+from apframe.threads import pool
 
 _POLYGONS = pl.List(pl.List(pl.Float64))
 _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
@@ -113,8 +113,8 @@ def read_both(
     >>> len(found), len(expected)
     (1, 1)
     """
-    with ThreadPoolExecutor(1) as other_thread:
-        expecting = other_thread.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
+    with pool() as others:
+        expecting = others.submit(lambda: read_masks("annotations", annotations) if expected is None else expected)
         return (read_masks("detections", detections) if found is None else found), expecting.result()
 
 

@@ -7,7 +7,6 @@ not touch. Nothing here looks at a single mask: each step takes many at once, bl
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass, replace
 from functools import cached_property
 from typing import Any, TypeVar
@@ -16,6 +15,7 @@ import numpy as np
 
 from apframe.exceptions import InputError
 from apframe.schema import MOST_RUNS, RUNS_PER_NUMBER
+from apframe.threads import pool
 
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 _FEW = 8  # runs of a column that are gone through one by one
@@ -104,8 +104,8 @@ def concatenate(parts: Sequence[Runs]) -> Runs:
     before = np.cumsum([0, *(len(part.column) for part in parts)])
     shifted = [replace(part, start=part.start + n, stop=part.stop + n) for part, n in zip(parts, before[:-1], strict=True)]
     names = ("height", "width", "start", "stop", "area", "box", "column", "top", "bottom")
-    with ThreadPoolExecutor(2) as threads:
-        return Runs(*threads.map(lambda name: np.concatenate([getattr(part, name) for part in shifted]), names))
+    with pool() as others:
+        return Runs(*others.map(lambda name: np.concatenate([getattr(part, name) for part in shifted]), names))
 
 
 def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: int = BLOCK) -> list[Made]:
@@ -120,8 +120,8 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
     bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(weight)]
     if len(bounds) == 2:
         return [function(*bounds)]
-    with ThreadPoolExecutor(2) as threads:
-        return list(threads.map(function, bounds[:-1], bounds[1:]))
+    with pool() as others:
+        return list(others.map(function, bounds[:-1], bounds[1:]))
 
 
 def spread(start: np.ndarray, n: np.ndarray) -> np.ndarray:

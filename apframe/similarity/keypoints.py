@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import math
 from collections.abc import Iterator
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -13,6 +12,7 @@ import polars as pl
 from apframe.exceptions import ParameterError
 from apframe.schema import refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, require
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -97,8 +97,8 @@ class OKS(Similarity):
         def fill(rows: Array) -> None:
             similarity[rows] = _compare(d[rows], a[rows], *shared)
 
-        with ThreadPoolExecutor(2) as threads:
-            list(threads.map(fill, _alike((truth[2] > 0).sum(axis=1)[a], max(1, _BLOCK // len(self.sigmas)))))
+        with pool() as others:
+            list(others.map(fill, _alike((truth[2] > 0).sum(axis=1)[a], max(1, _BLOCK // len(self.sigmas)))))
         return pairs.with_columns(similarity=pl.Series(similarity)).filter(pl.col("similarity") >= least)
 
     def _near(

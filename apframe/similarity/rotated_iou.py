@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,6 +10,7 @@ import polars as pl
 from apframe.exceptions import import_optional
 from apframe.schema import BOX, refuse_rows
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
+from apframe.threads import pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -114,8 +114,8 @@ def _intersection(shapely: Any, found: Array, truth: Array, detection: Array, an
         block = slice(start, start + _BLOCK)
         return shapely.area(shapely.intersection(found[detection[block]], truth[annotation[block]]))
 
-    with ThreadPoolExecutor(2) as threads:
-        return np.concatenate([np.empty(0), *threads.map(areas, range(0, len(detection), _BLOCK))])
+    with pool() as others:
+        return np.concatenate([np.empty(0), *others.map(areas, range(0, len(detection), _BLOCK))])
 
 
 def _hulls(shapely: Any, shapes: Array) -> pl.DataFrame:

@@ -1,0 +1,1 @@
+"""Many stored evaluations side by side."""
