@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import cached_property
@@ -484,9 +483,7 @@ class Evaluation:
         words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
         part.conditions = (*self.conditions, *words)
         if ignored_annotations(part._inputs.annotations, self.protocol).all():
-            warnings.warn(
-                "where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning, 2
-            )
+            warn("where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning)
         return part
 
     def _subset(self, masks: Masks) -> Evaluation:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
@@ -19,7 +18,7 @@ from apframe.columns import exact
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.prepare.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
-from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed
+from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.file_formats.catalogue import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
@@ -261,11 +260,11 @@ class Evaluator:
         known = [column.name for column in TABLES["detections"] if column.name in table.columns]
         self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
         if differ:
-            warnings.warn(
+            warn(
                 f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
                 f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
-                RepeatedImageWarning, 3,
-            )  # fmt: skip
+                RepeatedImageWarning,
+            )
         return self._table
 
     def _put_together(self, updates: _Updates) -> pl.DataFrame:

@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason, warn
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import write_text
 from apframe.file_formats.ids import bare, stems
@@ -122,11 +121,10 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
         images without a size, or with several
     """
     if sizes is None:
-        warnings.warn(
+        warn(
             f"{path}: the sizes of the images are not known, so boxes stay fractions of them, and areas and area ranges mean "
             "nothing; give image_sizes: file_name, image_width, image_height",
             UnitWarning,
-            stacklevel=5,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
     # a name may lack its ending: what follows the last dot is then a part of it

@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed, warn
 from apframe.file_formats.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.file_formats.files import write_text
 from apframe.file_formats.format import ANY, Format
@@ -176,10 +175,9 @@ def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFr
     if not is_described.all():
         which = listed(labels["category_id"].filter(~is_described).unique(maintain_order=True).to_list())
         dropped = counted(int((~is_described).sum()), "label")
-        warnings.warn(
+        warn(
             f"{files['labels']}: dropped {dropped} of classes that {files['classes'].name} does not describe: {which}",
             UnknownCategoryWarning,
-            stacklevel=5,
         )
     return labels.with_columns(pl.when(is_described).then("category_id"))  # the image is labelled all the same
 

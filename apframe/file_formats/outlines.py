@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, ShapesLeftOutWarning, first_line
+from apframe.exceptions import ColumnError, ShapesLeftOutWarning, first_line, warn
 
 POLYGONS = pl.List(pl.List(pl.Float64))
 
@@ -19,7 +18,7 @@ def warn_left_out(path: Path, counts: Mapping[str, int]) -> None:
     if counts:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(counts.items()))
         message = f"{path}: left out, because they are no boxes, polygons or masks that can be read here: {kinds}"
-        warnings.warn(message, ShapesLeftOutWarning, 6)
+        warn(message, ShapesLeftOutWarning)
 
 
 def number_type(dtype: Any) -> Any:

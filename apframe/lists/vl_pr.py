@@ -2,13 +2,12 @@
 
 from __future__ import annotations
 
-import warnings
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed
+from apframe.exceptions import CountWarning, ParameterError, ScoreError, counted, listed, warn
 from apframe.ranking.definitions import envelope, recall_of
 from apframe.schema import row_numbers
 
@@ -119,7 +118,7 @@ def vl_pr(
     is_positive, is_negative = pl.col("label") > 0, pl.col("label") < 0
     present = items.select(p=is_positive.sum(), n=is_negative.sum()).row(0)
     if present[0] and not present[1] and num_negatives is None and (items["label"] == 0).any():
-        warnings.warn("no label is below 0, and those of 0 are ignored; give negatives as -1", CountWarning, stacklevel=2)
+        warn("no label is below 0, and those of 0 are ignored; give negatives as -1", CountWarning)
     p = _count("num_positives", num_positives, present[0])
     n = _count("num_negatives", num_negatives, present[1])
 
@@ -187,5 +186,5 @@ def _count(option: str, given: int | None, present: int) -> int:
     if given < present:
         kind = option.removeprefix("num_")
         message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all there are"
-        warnings.warn(message, CountWarning, stacklevel=3)
+        warn(message, CountWarning)
     return int(given)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import hashlib
 import json
 import os
-import warnings
 from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -29,6 +28,7 @@ from apframe.exceptions import (
     first_line,
     listed,
     reason,
+    warn,
 )
 from apframe.file_formats.files import finish_replacing_in
 from apframe.paths import is_file, is_folder, is_pattern, matching
@@ -96,12 +96,12 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
         raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
     if left_out:
         what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
-        warnings.warn(what, RunsLeftOutWarning, 2)
+        warn(what, RunsLeftOutWarning)
     names = _names(list(kept))
     runs = [_Run.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
     differences = _differences(runs)
     if differences:
-        warnings.warn(f"runs differ in {', and in '.join(differences)}; their numbers cannot be compared", RunsDifferWarning, 2)
+        warn(f"runs differ in {', and in '.join(differences)}; their numbers cannot be compared", RunsDifferWarning)
     return RunSets(runs)
 
 

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 import json
 import math
-import warnings
 from types import NoneType
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed
+from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed, warn
 from apframe.schema import MOST_PIXELS, MOST_SIDE, refuse_rows
 from apframe.shapes.polygons import TOO_LONG, rasterise
 from apframe.shapes.run_lengths import from_counts, from_text
@@ -137,11 +136,11 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
     flags = of_other_size(frame, masks)
     if flags.any():
         key = _key(table)
-        warnings.warn(
+        warn(
             f"{table}: size of the run lengths is not that of the image where {key} is "
             f"{listed(frame[key].filter(flags).to_list())}; masks are compared as they are; were images resized?",
-            MaskSizeWarning, 5,
-        )  # fmt: skip
+            MaskSizeWarning,
+        )
 
 
 def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, found: Runs, expected: Runs) -> None:

@@ -16,7 +16,6 @@ from __future__ import annotations
 
 import re
 import threading
-import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping
 from contextlib import contextmanager, suppress
 from datetime import UTC, datetime
@@ -26,7 +25,16 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, QueryError, RenamedColumnWarning, first_line, reason
+from apframe.exceptions import (
+    FormatError,
+    OutputError,
+    ParameterError,
+    QueryError,
+    RenamedColumnWarning,
+    first_line,
+    reason,
+    warn,
+)
 from apframe.file_formats.files import replacing, writing
 from apframe.interruption import beside, unfinished
 from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
@@ -141,14 +149,14 @@ def sql_names(columns: Iterable[str]) -> dict[str, str]:
 
 
 def _warn_of_renamed(renamed: Mapping[str, Mapping[str, str]]) -> None:
-    """A warning at the line that called a method of an evaluation, which called what calls this."""
+    """A warning that names the columns whose names in SQL are others."""
     if renamed:
         shown = [f"{table}.{old or '(no name)'} is {new}" for table, names in renamed.items() for old, new in names.items()]
         more = f" and {len(shown) - 5} more" if len(shown) > 5 else ""
-        warnings.warn(
+        warn(
             f"SQL ignores case and has no empty names or NUL, so columns have other names there: {', '.join(shown[:5])}{more}",
-            RenamedColumnWarning, 4,
-        )  # fmt: skip
+            RenamedColumnWarning,
+        )
 
 
 def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBPyConnection:

@@ -2,12 +2,11 @@
 
 from __future__ import annotations
 
-import warnings
 from collections.abc import Mapping
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed
+from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed, warn
 from apframe.protocols.protocol import Part, Protocol
 
 
@@ -31,7 +30,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     for table, column in dict.fromkeys((part.table, part.column) for part in missing):
         names = ", ".join(f"AP{part.name}" for part in missing if (part.table, part.column) == (table, column))
         message = f"{protocol.name}: the {table} have no column {column!r}, so that {names} are null"
-        warnings.warn(message, MissingColumnWarning, 7)
+        warn(message, MissingColumnWarning)
     _warn_of_other_values(protocol.name, [part for part in parts if part not in missing], tables)
     return {
         part.name: _condition(part, pl.col(f"{part.table}.{part.column}"))
@@ -49,7 +48,7 @@ def _warn_of_other_values(protocol: str, parts: list[Part], tables: Mapping[str,
         others = [value for value in values if value not in known]
         if empty and others and None not in known:
             message = f"{protocol}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
-            warnings.warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning, 8)
+            warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning)
 
 
 def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:
