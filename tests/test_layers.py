@@ -21,10 +21,9 @@ GROUPS = {
     "entry points": ["checks", "adapters", "pycocotools", "cli", "__main__"],
 }
 ORDER = [package for packages in GROUPS.values() for package in packages]
-# until shapes are one list that schema reads, and formats need no Parquet sets
+# until shapes are one list that schema reads
 EXCEPTIONS = {
     *((f"shapes/{name}.py", "schema") for name in ("mask_columns", "polygons", "run_lengths", "runs")),
-    ("file_formats/tables.py", "store"),
 }
 
 

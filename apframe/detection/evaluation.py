@@ -18,6 +18,7 @@ from apframe.detection.slices.keys import Bins, Key, Masks, conjunction, make_ke
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
 from apframe.file_formats.catalogue import naming_format, read_dataset, read_raw_results
+from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
@@ -32,9 +33,7 @@ from apframe.store.parquet import (
     input_hash,
     labels,
     read_manifest,
-    read_table,
     refuse_changed,
-    scan_table,
     write_tables,
 )
 

@@ -13,9 +13,9 @@ from apframe.exceptions import FormatError, first_line, listed, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading, write_text
 from apframe.file_formats.format import ANY, Format
+from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
-from apframe.store.parquet import MANIFEST, damage, find_manifest, read_table
 
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 

@@ -20,13 +20,14 @@ from apframe.exceptions import (
     listed,
     warn,
 )
+from apframe.file_formats.stored_sets import read_table
 from apframe.lists.measures import USUAL, Measure, as_measures, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal_pairs
 from apframe.show.runs import run_html, run_lines
 from apframe.store import sql
-from apframe.store.parquet import RETRIEVAL, labels, read_manifest, read_table, refuse_changed, write_tables
+from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
 from apframe.threads import pool
 
 if TYPE_CHECKING:

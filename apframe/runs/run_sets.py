@@ -31,10 +31,11 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.file_formats.files import finish_replacing_in
+from apframe.file_formats.stored_sets import MANIFEST, scan_table
 from apframe.paths import is_file, is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
 from apframe.store import sql
-from apframe.store.parquet import DETECTION, MANIFEST, RETRIEVAL, labels, read_manifest, scan_table
+from apframe.store.parquet import DETECTION, RETRIEVAL, labels, read_manifest
 
 if TYPE_CHECKING:
     import duckdb

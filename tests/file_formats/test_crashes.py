@@ -17,7 +17,8 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
-from apframe.store.parquet import read_manifest, read_table, write_tables
+from apframe.file_formats.stored_sets import read_table
+from apframe.store.parquet import read_manifest, write_tables
 from tests.file_formats.writes import NEVER_REPLACED, READS, SIZES, WRITES, size_of_run
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]

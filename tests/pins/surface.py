@@ -17,8 +17,9 @@ from typing import Any
 import apframe as apf
 from apframe import exceptions
 from apframe.cli import command as cli
+from apframe.file_formats.stored_sets import FORMAT
 from apframe.schema import dictionary
-from apframe.store.parquet import FORMAT, SCHEMA_VERSION
+from apframe.store.parquet import SCHEMA_VERSION
 
 HERE = Path(__file__).parent
 COMMANDS = ("", "eval", "check", "convert", "formats", "rank", "sql", "upgrade")

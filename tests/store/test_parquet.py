@@ -17,8 +17,9 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.file_formats import tables
+from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.store import parquet
-from apframe.store.parquet import content_hash, read_manifest, read_table, scan_table, write_tables
+from apframe.store.parquet import content_hash, read_manifest, write_tables
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 TABLES = ("images", "categories", "annotations", "detections", "pairs", "assignments", "metrics", "summary")
@@ -357,7 +358,7 @@ def test_a_set_that_is_replaced_while_its_manifest_is_read(tmp_path: Path, monke
 
 def test_a_set_that_is_read_as_a_data_set_is_of_one_write(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     small(0.9).write_parquet(tmp_path / "run")
-    find = parquet.find_manifest
+    find = tables.find_manifest
 
     def replaced_meanwhile(folder: Path) -> Any:
         manifest = find(folder)
