@@ -1,0 +1,56 @@
+"""`apframe check`: what is wrong or suspicious in a data set and its results."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.messages import with_flags
+from apframe.cli.options import DtFormat, GtFormat, ImageSizes, JoinByName, Split, path_argument, words
+from apframe.cli.output import progress, stdout
+from apframe.show.terminal import written_out
+
+
+def check_files(
+    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format")],
+    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="results, in any format")] = None,
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    join_by_name: JoinByName = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+) -> None:
+    """Find what is wrong or suspicious in a data set and its results: severity, rows, and what to do.
+
+    Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
+    """
+    from apframe.checks.check import worst  # for this alone
+    from apframe.checks.findings import Findings
+
+    with progress() as say:
+        say("checking")
+        findings = apf.check(
+            truth,
+            results,
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            join_by_name=words(join_by_name),
+        )
+    texts = [findings[name] for name in ("problem", "remedy")]
+    findings = Findings(findings.with_columns(text.map_elements(_in_check, pl.String) for text in texts))
+    if as_json:
+        stdout().write_json(findings.write_json())
+    else:
+        print(Findings(written_out(findings)))
+    raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
+
+
+def _in_check(message: str) -> str:
+    return with_flags(message, "apframe eval --drop-unknown-images")

@@ -1,0 +1,138 @@
+"""`apframe eval`: evaluate detections against ground truth."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.options import (
+    DtFormat,
+    GtFormat,
+    ImageSizes,
+    JoinByName,
+    RunName,
+    Split,
+    Tags,
+    given_labels,
+    numbers,
+    path_argument,
+    path_option,
+    refuse_both,
+    words,
+)
+from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table
+from apframe.exceptions import ParameterError
+from apframe.protocols.protocol import MATCHINGS
+from apframe.protocols.published import PUBLISHED, as_protocol
+from apframe.show.console import summary_lines
+from apframe.store.parquet import DETECTION, refuse_foreign
+
+
+def evaluate_files(
+    context: typer.Context,
+    truth: Annotated[
+        Path | None,
+        path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format"),
+    ] = None,
+    results: Annotated[Path | None, path_argument(metavar="DT", help="results, likewise")] = None,
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    join_by_name: JoinByName = None,
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
+    ] = "coco",
+    iou_type: Annotated[
+        str | None, typer.Option(metavar="segm", help="what is compared; each protocol names those it has")
+    ] = None,
+    rules: Annotated[
+        bool, typer.Option("--rules", help="print the rules of the protocol as well; without GT and DT these alone")
+    ] = False,
+    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    name: RunName = None,
+    tag: Tags = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
+    max_detections: Annotated[
+        list[str] | None,
+        typer.Option(metavar="1,10,100", help="at most so many per image and category, or all; the largest is that of AP"),
+    ] = None,
+    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    matching: Annotated[
+        str | None, typer.Option(metavar="|".join(MATCHINGS), help="another policy than that of the protocol")
+    ] = None,
+    categories: Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
+    agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
+        ),
+    ] = None,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
+    drop_unknown_images: Annotated[
+        bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
+    ] = False,
+) -> None:
+    """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
+    refuse_both(as_json, as_csv)
+    if as_csv and not by:
+        raise ParameterError("--csv is for slices: name columns with --by")
+    published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
+    chosen = published.with_options(
+        matching=matching,
+        iou_thresholds=numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
+        max_detections=numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
+        agnostic=agnostic or None,
+    )
+    if truth is None and rules:
+        print(chosen)
+        return
+    if truth is None or results is None:
+        context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
+    labelled = given_labels(out, name, tag)
+    if out is not None:
+        refuse_foreign(out, DETECTION)
+    with progress() as say:
+        say("reading")
+        evaluation = apf.evaluate(
+            truth,
+            results,
+            chosen,
+            categories=words(categories) or None,
+            unknown_images="drop" if drop_unknown_images else "error",
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            join_by_name=words(join_by_name),
+        )
+        say("matching and ranking")
+        slices = evaluation.by(*words(by)) if by else None
+        summary = evaluation.summary
+        if out is not None:
+            say(f"writing {out}")
+            evaluation.write_parquet(out, **labelled)
+    if rules and not (as_json or as_csv):
+        print(evaluation.protocol, end="\n\n")
+    if slices is None:
+        if as_json:
+            print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
+        else:
+            print_lines(summary_lines(summary, evaluation.protocol))
+        return
+    if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
+        recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
+        limits = evaluation.protocol.max_detections
+        kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
+        slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
+    show_table(slices, as_json, as_csv, digits=3)
+
+
+def _limit(item: str) -> int | None:
+    return None if item.strip() == "all" else int(item)

@@ -1,0 +1,117 @@
+"""What several commands take: options, and the text that they are given as values."""
+
+from __future__ import annotations
+
+import re
+import sys
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Annotated, Any
+
+import typer
+from typer.core import TyperCommand
+
+from apframe.exceptions import ParameterError
+from apframe.paths import is_utf8
+from apframe.store.parquet import labels
+
+# those of paths: the library says what is wrong with one
+path_argument, path_option = partial(typer.Argument, readable=False), partial(typer.Option, readable=False)
+# options that several commands have
+GtFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="NAME", help="the ground truth's format, if it cannot be detected from the path; see `apframe formats`"
+    ),
+]
+DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of the results, likewise")]
+Split = Annotated[
+    str | None,
+    typer.Option(metavar="NAME", help="the part of the ground truth: VOC's image set, YOLO's split, ActivityNet's subset"),
+]
+ImageSizes = Annotated[
+    Path | None,
+    path_option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
+]
+JoinByName = Annotated[
+    list[str] | None,
+    typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),
+]
+RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
+Tags = Annotated[
+    list[str] | None,
+    typer.Option(metavar="lr=.1", help="a tag for it, by which leaderboards select; give it once for each tag"),
+]
+
+
+class Command(TyperCommand):
+    """A command that collects the values of an option that takes several, and refuses what no argument can be.
+
+    That is the repetition of an option that takes one value, an address instead of a path, and text that is none.
+    """
+
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """Read the arguments into the context, as every command does."""
+        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        for option in given:
+            takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
+            if takes_one and given.count(option) > 1:
+                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times; it takes one value")
+        for text in args:
+            if "\0" in text:
+                raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
+            if re.match(r"(--?[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]+://", text):
+                raise ParameterError(f"{text}: URLs are neither read nor written; download the file and name its path")
+        rest = super().parse_args(ctx, args)
+        for value in ctx.params.values():
+            for text in value if isinstance(value, list) else [value]:
+                if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
+                    encoding = sys.getfilesystemencoding()
+                    raise ParameterError(f"{text}: not text in the encoding of this environment, {encoding}; set PYTHONUTF8=1")
+        return rest
+
+
+def words(texts: Sequence[str] | None) -> list[str]:
+    """The names that an option was given: with commas between them, once or several times."""
+    names = [name.strip() for text in texts or () for name in text.split(",")]
+    if "" in names:
+        raise ParameterError(f"{','.join(texts or ())!r} has an empty name in it; write names with single commas between them")
+    return names
+
+
+def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any], what: str) -> list[Any] | None:
+    """The values of an option, each made by `kind` from a word; None where there are none."""
+    try:
+        return [kind(word) for word in words(texts)] or None
+    except ValueError:
+        given = ",".join(texts or ())
+        raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None
+
+
+def given_labels(out: Path | None, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
+    """What `write_parquet` takes of --name and --tag; an error if nothing is written."""
+    if out is None and (name is not None or tags):
+        raise ParameterError("--name and --tag are for what is stored: say where with --out")
+    values: dict[str, Any] = {}
+    for tag in tags or ():
+        key, equals, text = tag.partition("=")
+        if not (key and equals) or key in values:
+            raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
+        values[key] = _value(text)
+    return labels(name, values)
+
+
+def _value(text: str) -> str | float | bool:
+    """A flag (true or false), a number if the text is one, else the text."""
+    if text in ("true", "false"):
+        return text == "true"
+    if re.fullmatch(r"[-+]?[0-9]+", text):
+        return int(text)
+    return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
+
+
+def refuse_both(as_json: bool, as_csv: bool) -> None:
+    """An error for --json together with --csv."""
+    if as_json and as_csv:
+        raise ParameterError("--json and --csv exclude each other")

@@ -1,0 +1,115 @@
+"""`apframe sql` and `apframe upgrade`: what evaluations have written."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.options import path_argument, refuse_both
+from apframe.cli.output import progress, show_table
+from apframe.exceptions import ParameterError
+from apframe.paths import is_pattern
+from apframe.show.terminal import one_line
+from apframe.store.parquet import RETRIEVAL, read_manifest
+
+
+def query_evaluation(
+    folder: Annotated[
+        str,
+        typer.Argument(
+            metavar="DIR",
+            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"; '
+            "or a DuckDB file",
+        ),
+    ],
+    query: Annotated[
+        str | None,
+        typer.Argument(metavar="[QUERY]", help="SQL, in DuckDB's dialect; several with ; between; without it, a prompt"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    unrestricted: Annotated[
+        bool,
+        typer.Option(
+            "--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"
+        ),
+    ] = False,
+) -> None:
+    """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
+
+    Of an evaluation that `apframe rank` wrote: per_query, summary, coverage, matches, judgements, runs, queries.
+
+    A pattern in quotes (with * ? or [) stands for many runs at once: their tables have a column run, and `runs` lists them. A
+    terminal shows the first 40 rows of an answer; a pipe, --json and --csv have them all.
+
+    Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
+
+    SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
+    unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
+    """
+    refuse_both(as_json, as_csv)
+    if query is not None and not query.strip(" ;\n\t"):
+        raise ParameterError("the query is empty; leave it out for a prompt")
+    from apframe.cli import prompt  # for this alone
+    from apframe.store import sql
+
+    def show(answer: pl.DataFrame) -> None:
+        most = 40 if sys.stdout.isatty() and not (as_json or as_csv) else answer.height
+        show_table(answer.head(most), as_json, as_csv)
+        if answer.height > most:
+            print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
+
+    with progress() as say:
+        say("reading")
+        connection = _opened(folder, query, unrestricted)
+    with sql.closing(connection):
+        if query is None:
+            prompt.run_prompt(connection, show)
+        elif len(prompt.statements(query)) > 1:
+            prompt.run_script(prompt.Prompt(connection, show), [query])
+        else:
+            with progress() as say:
+                say("querying")
+                answer = sql.answer(connection, query)
+            show(answer)
+
+
+def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
+    """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
+    from apframe.store import sql  # for this alone
+
+    if sql.is_database(folder):
+        connection = sql.open_database(folder, read_only=not unrestricted)
+    else:
+        evaluation = _read_any(folder)
+        connection = evaluation.connection() if query is None else sql.connect(evaluation._tables_for(query), query)
+    if unrestricted:
+        connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
+    else:
+        sql.restrict(connection)
+    return connection
+
+
+def _read_any(folder: str) -> Any:
+    """An evaluation, or the runs that a pattern matches; a folder may be called run[1]."""
+    if is_pattern(folder):
+        return apf.scan_runs(folder)
+    return (apf.read_run_evaluation if read_manifest(folder)["kind"] == RETRIEVAL else apf.read_evaluation)(folder)
+
+
+def upgrade_evaluations(
+    folders: Annotated[list[Path], path_argument(metavar="RUN...", help="folders that --out wrote")],
+) -> None:
+    """Rewrite stored evaluations of earlier versions of apframe in place, as today's version writes them; their numbers stay.
+
+    Those of this schema version and of the two before it can be read without it. If one cannot be read, none is rewritten.
+    """
+    for folder in folders:
+        read_manifest(folder)
+    for folder in folders:
+        print(f"{one_line(str(folder))}: {'rewritten' if apf.upgrade_evaluation(folder) else 'already up to date'}")
