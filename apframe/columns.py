@@ -1,9 +1,33 @@
-"""Columns by exactly the name that data has. Polars reads "*" and "^...$" as patterns of names, data has columns called so."""
+"""What a column of a table is declared as, and columns by exactly the name that data has.
+
+Polars reads "*" and "^...$" as patterns of names; data has columns called so.
+"""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+from typing import Any
+
 import polars as pl
 import polars.selectors as cs
+
+
+@dataclass(frozen=True)
+class Column:
+    """One column of a canonical table.
+
+    `required` columns must be given, those of a box only where no other shape is (`unless`); `standard` ones are added when
+    missing. A `dtype` of None leaves the column as it came. `aliases` are what it may be called where it is not there.
+    """
+
+    name: str
+    dtype: Any
+    meaning: str
+    required: bool = False
+    standard: bool = True
+    is_id: bool = False
+    unless: tuple[str, ...] = ()
+    aliases: tuple[str, ...] = ()
 
 
 def exact(name: str) -> pl.Expr:

@@ -14,18 +14,20 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, counted, listed
-from apframe.schema import BOX, canonical
+from apframe.schema import canonical
+from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
 from apframe.shapes.run_lengths import count_pixels, to_text
 
 Item = Mapping[str, Any]
 BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
-SHAPES = {"bbox": "boxes", "segm": "masks", "keypoints": "keypoints", "rotated": "corners"}
+_ARRAYS = {shape.iou_type: shape.array for shape in EVERY_SHAPE if shape.array is not None}
+SHAPES = {iou_type: name for iou_type, (name, _) in _ARRAYS.items()}
 """What is compared, and what it is called among the arrays of an image."""
 _MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 # dimensions behind the first; a word where any number will do
 _DIMENSIONS: dict[str, tuple[int | str, ...]] = {
-    "boxes": (4,), "labels": (), "scores": (), "area": (), "iscrowd": (), "masks": ("height", "width"),
-    "keypoints": ("points", 3), "corners": (4, 2),
+    "labels": (), "scores": (), "area": (), "iscrowd": (), **dict(_ARRAYS.values()),
 }  # fmt: skip
 _DEFAULTS = {"area": np.nan, "iscrowd": 0}  # in images where others have them
 
@@ -120,7 +122,7 @@ def tabulate(
     owner = np.repeat(np.arange(len(items)), n_rows)
     columns = [pl.Series("image_id", image_ids, strict=False).gather(owner)]
     for name, rows in arrays.items():
-        columns += _COLUMNS[name](_Part(source, name, rows, owner, box_format))
+        columns += _COLUMNS.get(name, _flat)(_Part(source, name, rows, owner, box_format))
     return pl.DataFrame(columns)
 
 
@@ -297,5 +299,5 @@ def _flat(part: _Part) -> list[pl.Series]:
 _COLUMNS: dict[str, Callable[[_Part], list[pl.Series]]] = {
     "boxes": _boxes, "labels": _labels, "scores": lambda part: [pl.Series("score", part.numbers())], "masks": _masks,
     "area": lambda part: [pl.Series("area", part.rows.astype(np.float64)).fill_nan(None)],
-    "iscrowd": lambda part: [pl.Series("is_crowd", part.rows != 0)], "keypoints": _flat, "corners": _flat,
+    "iscrowd": lambda part: [pl.Series("is_crowd", part.rows != 0)],
 }  # fmt: skip

@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.adapters.arrays import as_array, canonical_batch, check_ids, mask_column, refuse_items, tabulate_detections
 from apframe.exceptions import RowError
-from apframe.schema import BOX
+from apframe.shapes.boxes import BOX
 from apframe.shapes.polygons import rasterise
 from apframe.shapes.run_lengths import count_runs, to_text
 from apframe.shapes.runs import Runs

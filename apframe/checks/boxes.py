@@ -11,7 +11,8 @@ from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.exceptions import counted
-from apframe.schema import BOX, TABLES
+from apframe.schema import TABLES
+from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
 
 _SLACK = 1.0  # pixels that a box may reach beyond its image unremarked: some count pixels from 1

@@ -17,7 +17,7 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, listed
-from apframe.schema import row_numbers
+from apframe.rows import row_numbers
 
 MEANS = ["mean_a", "mean_b", "difference", "low", "high", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm"]
 BLOCK = 1 << 21  # numbers in a block of resamples, at most: 16 MB of counts or signs

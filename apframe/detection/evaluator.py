@@ -22,8 +22,9 @@ from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarni
 from apframe.file_formats.catalogue import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.schema import BOX, TABLES, canonical, canonical_detections, is_known, to_polars
+from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars
 from apframe.shapes import mask_columns
+from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import Similarity, require
 
 _UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in

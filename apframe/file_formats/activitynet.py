@@ -15,7 +15,8 @@ from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
 from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
-from apframe.schema import TABLES, Dataset, kind_of, refuse_rows
+from apframe.rows import refuse_rows
+from apframe.schema import TABLES, Dataset, kind_of
 
 _EVALUATED, _ALL = "validation", "all"
 _INTERVAL = ("start_time", "end_time")

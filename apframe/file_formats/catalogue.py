@@ -29,7 +29,9 @@ from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
 from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
-from apframe.schema import Dataset, canonical, refuse_rows, to_polars
+from apframe.rows import refuse_rows
+from apframe.schema import Dataset, canonical, to_polars
+from apframe.shapes.catalogue import OTHERS
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
@@ -247,7 +249,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
 
 def _has_boxes_alone(format_: Format, table: str) -> bool:
     columns = set(format_.holds[table])
-    return "x" in columns and not columns & {"mask", "keypoints", "corners", "start_time"}
+    return "x" in columns and not any(shape.column in columns for shape in OTHERS)
 
 
 def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -32,7 +32,9 @@ from apframe.file_formats.format import NUMBER, Format
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.file_formats.row_runs import Crop, to_columns
 from apframe.file_formats.xml_text import escaped, refuse_illegal
-from apframe.schema import BOX, MOST_PIXELS, MOST_RUNS, MOST_SIDE, Dataset
+from apframe.schema import Dataset
+from apframe.shapes.boxes import BOX
+from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 
 _SHAPES = ("box", "polygon", "mask")
 _SIDES = ("xtl", "ytl", "xbr", "ybr")

@@ -12,7 +12,9 @@ from apframe.columns import exact
 from apframe.file_formats.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
 from apframe.file_formats.row_runs import Crop, to_crop
 from apframe.file_formats.xml_text import escaped
-from apframe.schema import BOX, TABLES, refuse_rows
+from apframe.rows import refuse_rows
+from apframe.schema import TABLES
+from apframe.shapes.boxes import BOX
 
 FLAGS = ("is_crowd", "ignore")  # canonical columns that are written as attributes, where they are true
 _PLACE = ("left", "top", "width", "height")

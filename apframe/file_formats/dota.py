@@ -24,7 +24,9 @@ from apframe.file_formats.lines import (
     write_lines,
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
-from apframe.schema import BOX, Dataset, refuse_rows
+from apframe.rows import refuse_rows
+from apframe.schema import Dataset
+from apframe.shapes.boxes import BOX
 
 _EDGES = ("xmin", "ymin", "xmax", "ymax")
 _CORNERS = ("x1", "y1", "x2", "y2", "x3", "y3", "x4", "y4")

@@ -12,14 +12,18 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.paths import is_utf8
-from apframe.schema import BOX, FLAT_LISTS, TABLES, kind_of, split_boxes
+from apframe.schema import FLAT_LISTS, TABLES, kind_of, split_boxes
+from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import OTHERS
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
+_KINDS: dict[Any, str] = {None: "json", pl.Float64: "number", pl.List(pl.Float64): "numbers"}
 SHAPES = {
-    "keypoints": "numbers", "segmentation": "json", "corners": "numbers", "angle": "number", "start_time": "number",
-    "end_time": "number",
-}  # fmt: skip
+    name: _KINDS[column.dtype]
+    for shape in OTHERS
+    for name, column in zip((shape.json_field, *(column.name for column in shape.columns[1:])), shape.columns, strict=True)
+}
 FIELDS = {
     "images": {
         "id": "id", "width": "number", "height": "number", "file_name": "text", "pos_category_ids": "ids",
@@ -37,11 +41,12 @@ OPTIONAL = {
     *SHAPES,
 }  # fmt: skip
 # COCO's names of canonical columns, where they differ
+_SHAPE_NAMES = {shape.json_field: shape.column for shape in OTHERS if shape.json_field != shape.column}
 _NAMES = {
     "images": {"id": "image_id", "width": "image_width", "height": "image_height"},
     "categories": {"id": "category_id"},
-    "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", "segmentation": "mask"},
-    "detections": {"segmentation": "mask"},
+    "annotations": {"id": "annotation_id", "iscrowd": "is_crowd", **_SHAPE_NAMES},
+    "detections": _SHAPE_NAMES,
 }
 _LONGEST_NAME = 10_000  # characters of a field's name; parsers of SQL and of tables read names many times
 _CLASH = "_attribute"  # appended to a field of a file whose name is that of another canonical column
@@ -113,7 +118,7 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
 
 def lacks_box(first: dict[str, Any]) -> bool:
     """Whether the first of the results has another shape and no box: then the boxes of all are made of that shape."""
-    return not first.get("bbox") and bool({"segmentation", "keypoints", "corners", "start_time"} & first.keys())
+    return not first.get("bbox") and any(shape.json_field in first for shape in OTHERS)
 
 
 def _plain(value: Any) -> Any:

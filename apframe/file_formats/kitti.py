@@ -21,7 +21,8 @@ from apframe.file_formats.lines import (
     write_lines,
 )
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
-from apframe.schema import BOX, Dataset
+from apframe.schema import Dataset
+from apframe.shapes.boxes import BOX
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"

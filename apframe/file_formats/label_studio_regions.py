@@ -14,7 +14,9 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import FormatError, listed
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, rotation_of, single_polygons, warn_left_out
-from apframe.schema import BOX, SIZE, refuse_rows
+from apframe.rows import refuse_rows
+from apframe.schema import SIZE
+from apframe.shapes.boxes import BOX
 
 _LABELS = ("rectanglelabels", "polygonlabels", "labels")
 _UNLABELLED = ("rectangle", "polygon")  # the shape of a region whose labels stand beside it

@@ -10,7 +10,8 @@ import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, listed
 from apframe.file_formats.coco import Coco, read_unchecked
-from apframe.schema import TABLES, Dataset, refuse_rows
+from apframe.rows import refuse_rows
+from apframe.schema import TABLES, Dataset
 
 _LISTS = ("neg_category_ids", "not_exhaustive_category_ids")
 _FREQUENCIES = ("r", "c", "f")

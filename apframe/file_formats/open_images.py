@@ -33,7 +33,8 @@ from apframe.file_formats.open_images_tables import (
     read_scored_boxes,
 )
 from apframe.paths import files_in, is_folder
-from apframe.schema import BOX, SIZE, Dataset
+from apframe.schema import SIZE, Dataset
+from apframe.shapes.boxes import BOX
 
 _DTYPES = {"source": pl.String, "confidence": pl.Float64, **dict.fromkeys(FLAGS.values(), pl.Boolean)}
 _VERIFIED = {"pos_category_ids": 1, "neg_category_ids": 0}  # the Confidence of a label

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
-from apframe.schema import MOST_PIXELS, MOST_RUNS, MOST_SIDE
+from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
 
 if TYPE_CHECKING:
     import numpy as np

@@ -27,7 +27,8 @@ from apframe.file_formats.lines import (
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.file_formats.voc_xml import EDGES, IMAGE, OBJECT, changed_values, read_annotations, written_annotations
 from apframe.paths import is_folder
-from apframe.schema import BOX, Dataset
+from apframe.schema import Dataset
+from apframe.shapes.boxes import BOX
 
 _LINE = ("image_id", "score", *EDGES)
 _RESULT_FILE = re.compile(r"(?P<run>.*?_det_[^_]+)_(?P<category>.+)", re.DOTALL)

@@ -19,7 +19,9 @@ import polars as pl
 from apframe.adapters.arrays import refuse_items
 from apframe.exceptions import ParameterError, RowError, counted
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
-from apframe.schema import BOX, MOST_PIXELS, MOST_SIDE, kind_of
+from apframe.schema import kind_of
+from apframe.shapes.boxes import BOX
+from apframe.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.shapes.mask_columns import LARGEST, REMEDIES, mask_extents
 from apframe.shapes.polygons import rasterise
 from apframe.shapes.run_lengths import count_pixels, count_runs, from_counts, from_text, to_text

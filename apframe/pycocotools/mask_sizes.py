@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
-from apframe.schema import BOX
+from apframe.shapes.boxes import BOX
 from apframe.shapes.mask_columns import mask_extents
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU

@@ -12,7 +12,8 @@ from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_
 from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
 from apframe.ranking.definitions import Definition
-from apframe.schema import row_numbers, to_polars
+from apframe.rows import row_numbers
+from apframe.schema import to_polars
 
 _TASKS = ("verification", "matching", "retrieval")
 

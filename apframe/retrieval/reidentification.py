@@ -18,7 +18,8 @@ from apframe.exceptions import (
 )
 from apframe.lists.measures import Measure
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
-from apframe.schema import different_id_types, is_known, row_numbers, to_polars
+from apframe.rows import row_numbers
+from apframe.schema import different_id_types, is_known, to_polars
 
 _PAIR = ["query_id", "document_id"]
 

@@ -11,7 +11,8 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ColumnError, MaskSizeWarning, RowError, listed, warn
-from apframe.schema import MOST_PIXELS, MOST_SIDE, refuse_rows
+from apframe.rows import KEY_OF, refuse_rows
+from apframe.shapes.limits import MOST_PIXELS, MOST_SIDE
 from apframe.shapes.polygons import TOO_LONG, rasterise
 from apframe.shapes.run_lengths import from_counts, from_text
 from apframe.shapes.runs import TOO_MANY, Fault, Runs, concatenate, from_bitmaps
@@ -68,7 +69,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     ColumnError
         the column holds something else
     RowError
-        masks that are missing, cannot be right, or are beyond the limits in `apframe.schema`; naming the ids
+        masks that are missing, cannot be right, or are beyond the limits in `apframe.shapes.limits`; naming the ids
 
     >>> read_masks("annotations", pl.DataFrame({"annotation_id": [1], "mask": [[[0, 1], [1, 1]]]})).area.tolist()
     [3]
@@ -77,7 +78,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     if masks.dtype == pl.Null and not len(masks):
         masks = masks.cast(pl.String)
     refuse_rows(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
-    rows = frame.select(_key(table)).hstack([*_sizes_of(frame), masks])
+    rows = frame.select(KEY_OF[table]).hstack([*_sizes_of(frame), masks])
     if masks.dtype == pl.String:
         return _from_json(table, rows)
     if isinstance(masks.dtype, pl.Array):
@@ -135,7 +136,7 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
     """A warning that names the masks whose `size` is not that of their image."""
     flags = of_other_size(frame, masks)
     if flags.any():
-        key = _key(table)
+        key = KEY_OF[table]
         warn(
             f"{table}: size of the run lengths is not that of the image where {key} is "
             f"{listed(frame[key].filter(flags).to_list())}; masks are compared as they are; were images resized?",
@@ -325,7 +326,7 @@ def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:
     if not isinstance(found, Runs):
         problem, masks = found
         remedy = REMEDIES.get(problem, _AGAIN)
-        raise RowError(table, problem, _key(table), rows[_key(table)].gather(masks).to_list(), remedy)
+        raise RowError(table, problem, KEY_OF[table], rows[KEY_OF[table]].gather(masks).to_list(), remedy)
     return found
 
 
@@ -377,10 +378,6 @@ def _check_positive(table: str, rows: pl.DataFrame, height: pl.Series, width: pl
     refuse_rows(
         table, rows, wrong, f"{what} is not positive, or more than {LARGEST}", "correct it, or cut the image into tiles"
     )
-
-
-def _key(table: str) -> str:
-    return f"{table.removesuffix('s')}_id"
 
 
 def _refuse_parts(table: str, rows: pl.DataFrame, owner: pl.Series, broken: pl.Series, problem: str, remedy: str) -> None:

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from apframe.schema import MOST_PIXELS, MOST_STEPS
+from apframe.shapes.limits import MOST_PIXELS, MOST_STEPS
 from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, concatenate, in_blocks, most_runs, pack
 
 _SCALE = 5
@@ -24,7 +24,7 @@ def rasterise(
 ) -> Runs | Fault:
     """Masks of objects of one or more polygons each, which are merged; what is outside the image is cut off.
 
-    A fault where outlines are longer than the limits in `apframe.schema` allow.
+    A fault where outlines are longer than the limits in `apframe.shapes.limits` allow.
 
     Parameters
     ----------

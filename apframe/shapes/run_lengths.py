@@ -11,7 +11,7 @@ from itertools import pairwise
 
 import numpy as np
 
-from apframe.schema import MOST_PIXELS, MOST_RUNS
+from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS
 from apframe.shapes.runs import (
     BLOCK,
     TOO_MANY,

@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 import numpy as np
 
 from apframe.exceptions import InputError
-from apframe.schema import MOST_RUNS, RUNS_PER_NUMBER
+from apframe.shapes.limits import MOST_RUNS, RUNS_PER_NUMBER
 from apframe.threads import pool
 
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait

@@ -7,7 +7,7 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.schema import BOX
+from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import Similarity, pair_by
 

@@ -7,11 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError
-from apframe.schema import refuse_rows
+from apframe.shapes.intervals import INTERVAL, check_intervals
 from apframe.similarity.pairs import Similarity, overlap, pair_by, require, union_of
-
-INTERVAL = ["start_time", "end_time"]
 
 
 @dataclass(frozen=True)
@@ -25,7 +22,7 @@ class IntervalIoU(Similarity):
     """
 
     name: ClassVar[str] = "interval_iou"
-    needs: ClassVar[tuple[str, ...]] = tuple(INTERVAL)
+    needs: ClassVar[tuple[str, ...]] = INTERVAL
 
     @property
     def words(self) -> str:
@@ -35,8 +32,8 @@ class IntervalIoU(Similarity):
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """See `Similarity.pair`."""
         require(self, detections, annotations)
-        _check("detections", detections)
-        _check("annotations", annotations)
+        check_intervals("detections", detections)
+        check_intervals("annotations", annotations)
         return pair_by(interval_iou(), detections, annotations, INTERVAL, least)
 
 
@@ -58,27 +55,3 @@ def interval_iou() -> pl.Expr:
     detected = pl.col("end_time") - pl.col("start_time")
     annotated = pl.col("end_time_right") - pl.col("start_time_right")
     return pl.when(intersection > 0).then(intersection / union_of(detected, annotated, intersection))
-
-
-def interval_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of intervals: x = start_time, y = 0, width = end_time - start_time, height = 1, area = width.
-
-    Rows stay in their order. Raises `RowError` as `IntervalIoU` does; `table` is the name that its message uses.
-
-    >>> interval_extents("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]})).rows()
-    [(2.0, 0.0, 4.0, 1.0, 4.0)]
-    """
-    _check(table, frame)
-    length = pl.col("end_time") - pl.col("start_time")
-    return frame.select(x="start_time", y=pl.lit(0.0), width=length, height=pl.lit(1.0), area=length)
-
-
-def _check(table: str, frame: pl.DataFrame) -> None:
-    if missing := [name for name in INTERVAL if name not in frame.columns]:
-        raise ColumnError(f"{table}: no column {missing[0]}; intervals go from start_time to end_time, in seconds")
-    for name in INTERVAL:
-        broken = ~frame[name].is_finite().fill_null(False)
-        problem = f"{name} is missing or not a finite number"
-        refuse_rows(table, frame, broken, problem, "intervals go from start_time to end_time, in seconds")
-    broken = frame["end_time"] < frame["start_time"]
-    refuse_rows(table, frame, broken, "end_time is before start_time", "exchange the two, or remove these rows")

@@ -10,7 +10,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.schema import refuse_rows
+from apframe.rows import refuse_rows
+from apframe.shapes.keypoints import REMEDY, are_not_finite, keypoint_lengths
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.threads import pool
 
@@ -152,15 +153,12 @@ class OKS(Similarity):
         import numpy as np
 
         number = len(self.sigmas)
-        length = _lengths(table, frame)
+        length = keypoint_lengths(table, frame)
         problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
         refuse_rows(table, frame, length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
-        refuse_rows(table, frame, _not_finite(frame), "keypoints holds a number that is missing or not finite", _REMEDY)
+        refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
         numbers = frame["keypoints"].explode().to_numpy().reshape(-1, number, 3)
         return np.ascontiguousarray(numbers.transpose(2, 0, 1))
-
-
-_REMEDY = "keypoints without a place are 0, 0, 0"
 
 
 def _alike(n_visible: Array, size: int) -> Iterator[Array]:
@@ -198,36 +196,6 @@ def _compare(
     return np.exp(exponents, out=exponents).sum(axis=1) / exponents.shape[1]
 
 
-def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of keypoints: the rectangle around all of them, whatever their visibility: x, y, width, height, area.
-
-    Rows stay in their order. `table` is the name that errors use: lists that are missing or empty, that are not three
-    numbers for each keypoint, or that hold what is no finite number (`RowError`).
-
-    Source: `COCO.loadRes` of pycocotools.
-
-    >>> keypoint_extents("detections", pl.DataFrame({"keypoints": [[3.0, 1.0, 2.0, 1.0, 5.0, 0.0]]})).rows()
-    [(1.0, 1.0, 2.0, 4.0, 8.0)]
-    """
-    length = _lengths(table, frame)
-    problem = "keypoints is not a list of three numbers, x, y, visibility, for each keypoint,"
-    refuse_rows(table, frame, length % 3 != 0, problem, "correct or remove these rows")
-    refuse_rows(table, frame, _not_finite(frame), "keypoints holds a number that is missing or not finite", _REMEDY)
-    import numpy as np
-
-    numbers, starts = frame["keypoints"].explode().to_numpy(), (length.cum_sum() - length).to_numpy() // 3
-    low, high = ([ends.reduceat(numbers[side::3], starts) for side in (0, 1)] for ends in (np.minimum, np.maximum))
-    boxes = pl.DataFrame({"x": low[0], "y": low[1], "width": high[0] - low[0], "height": high[1] - low[1]})
-    return boxes.with_columns(area=pl.col("width") * pl.col("height"))
-
-
-def _lengths(table: str, frame: pl.DataFrame) -> pl.Series:
-    """How many numbers each row has; an error where it has none."""
-    length = frame["keypoints"].list.len().fill_null(0)
-    refuse_rows(table, frame, length == 0, "keypoints is missing", "give it, or remove the rows")
-    return length
-
-
 def _enlarged(annotations: pl.DataFrame) -> Array:
     """The boxes with their size added on every side, of shape (x and y, first and last, rows)."""
     import numpy as np
@@ -241,11 +209,3 @@ def _outside(places: Array, first: Array, last: Array) -> Array:
     import numpy as np
 
     return np.maximum(0, first - places) + np.maximum(0, places - last)
-
-
-def _not_finite(frame: pl.DataFrame) -> pl.Series:
-    finite = pl.element().is_finite().fill_null(False).all()
-    numbers = frame["keypoints"].explode()
-    if not numbers.null_count() and math.isfinite(numbers.sum()):  # much cheaper than a look at every list
-        return pl.repeat(False, frame.height, eager=True)
-    return ~frame["keypoints"].list.eval(finite).list.first()

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import import_optional
-from apframe.schema import BOX, refuse_rows
+from apframe.shapes.corners import quadrilaterals, turns
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
 from apframe.threads import pool
 
@@ -19,9 +19,6 @@ if TYPE_CHECKING:
 
 _HULL = ["left", "top", "right", "bottom", "size"]
 _BLOCK = 1 << 14  # pairs at a time
-_SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, with some room
-
-_FARTHEST = 1e150  # the product of two such numbers is still finite
 
 
 @dataclass(frozen=True)
@@ -55,8 +52,8 @@ class RotatedIoU(Similarity):
         for table, frame in (("detections", detections), ("annotations", annotations)):
             if not {"corners", "angle"} & set(frame.columns):
                 raise lacking(self, table, "angle or corners")
-        found = _shapes(shapely, _quadrilaterals("detections", detections))
-        truth = _shapes(shapely, _quadrilaterals("annotations", annotations))
+        found = _shapes(shapely, quadrilaterals("detections", detections))
+        truth = _shapes(shapely, quadrilaterals("annotations", annotations))
         hulls = detections.select("cell").hstack(_hulls(shapely, found))
         true_hulls = annotations.select("cell", "is_crowd").hstack(_hulls(shapely, truth))
         near = join_on_cell(hulls, true_hulls, _HULL).filter(_most() >= least * (1 - 1e-9))
@@ -67,26 +64,6 @@ class RotatedIoU(Similarity):
         similarity = np.minimum(intersection / union, 1)  # the same shape twice may differ by a last bit
         alike = pairs.select("detection", "annotation", similarity=pl.Series(similarity))
         return alike.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
-
-
-def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The box columns of `corners`: the upright rectangle around them, x, y, width, height; `area` is that of the shape itself.
-
-    Rows stay in their order. `table` is the name that errors use: corners that are missing, not 8 finite numbers, or do not go
-    around a convex shape (`RowError`).
-
-    >>> corner_extents("annotations", pl.DataFrame({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 0.0, 1.0]]})).rows()
-    [(0.0, 0.0, 2.0, 2.0, 2.0)]
-    """
-    import numpy as np
-
-    corners = _given_corners(table, frame)
-    low, high = corners.min(axis=1), corners.max(axis=1)
-    following = np.roll(corners, -1, axis=1) - corners[:, :1]
-    offsets = corners - corners[:, :1]  # from the first corner, so that far shapes lose no digits
-    area = abs((offsets[:, :, 0] * following[:, :, 1] - offsets[:, :, 1] * following[:, :, 0]).sum(axis=1)) / 2
-    size = high - low
-    return pl.DataFrame({"x": low[:, 0], "y": low[:, 1], "width": size[:, 0], "height": size[:, 1], "area": area})
 
 
 def _most() -> pl.Expr:
@@ -100,8 +77,8 @@ def _most() -> pl.Expr:
 def _shapes(shapely: Any, corners: Array) -> Array:
     """Polygons; hulls of the four corners where these are convex but for rounding, as shapely fails on lines that cross."""
     shapes = shapely.polygons(corners)
-    turns = _turns(corners)
-    rough = ~((turns > 0).all(axis=1) | (turns < 0).all(axis=1))
+    turning = turns(corners)
+    rough = ~((turning > 0).all(axis=1) | (turning < 0).all(axis=1))
     shapes[rough] = shapely.convex_hull(shapely.multipoints(corners[rough]))
     return shapes
 
@@ -121,69 +98,3 @@ def _intersection(shapely: Any, found: Array, truth: Array, detection: Array, an
 def _hulls(shapely: Any, shapes: Array) -> pl.DataFrame:
     bounds = shapely.bounds(shapes).reshape(-1, 4)
     return pl.DataFrame({name: bounds[:, place] for place, name in enumerate(_HULL[:4])} | {"size": shapely.area(shapes)})
-
-
-def _quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
-    """The corners of every row, of shape (rows, 4, 2)."""
-    import numpy as np
-
-    has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
-    others = frame.filter(~has_corners)
-    if "angle" not in frame.columns and others.height:
-        refuse_rows(table, frame, ~has_corners, "corners is missing", "give it, or a column angle")
-    corners = np.empty((frame.height, 4, 2))
-    with_corners = has_corners.to_numpy()
-    if "corners" in frame.columns:
-        corners[with_corners] = _given_corners(table, frame.filter(has_corners))
-    if others.height:
-        corners[~with_corners] = _turned_boxes(table, others)
-    return corners
-
-
-def _given_corners(table: str, frame: pl.DataFrame) -> Array:
-    """`corners` as an array of shape (rows, 4, 2), checked."""
-    import numpy as np
-
-    broken = frame["corners"].list.len().fill_null(0) != 8
-    refuse_rows(
-        table, frame, broken, "corners is not a list of 8 numbers", "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape"
-    )
-    corners = frame["corners"].explode().cast(pl.Float64).to_numpy().reshape(-1, 4, 2)
-    broken = pl.Series(~np.isfinite(corners).all(axis=(1, 2)))
-    refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
-    far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
-    refuse_rows(
-        table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, of which no area can be computed", "correct it"
-    )
-    turns = _turns(corners)
-    edges = np.roll(corners, -1, axis=1) - corners
-    slack = _SINGLE * abs(corners).max(axis=(1, 2)) * abs(edges).max(axis=(1, 2))
-    both = (turns > slack[:, None]).any(axis=1) & (turns < -slack[:, None]).any(axis=1)
-    remedy = "give the four corners in their order around the shape"
-    refuse_rows(table, frame, pl.Series(both), "corners do not go around a convex shape", remedy)
-    return corners
-
-
-def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
-    """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
-    import numpy as np
-
-    broken = ~frame["angle"].is_finite().fill_null(False)
-    refuse_rows(table, frame, broken, "angle is missing or not a finite number", "give it in radians; upright boxes have 0")
-    x, y, width, height = (frame[name].to_numpy() for name in BOX)
-    cos, sin = np.cos(frame["angle"].to_numpy()), np.sin(frame["angle"].to_numpy())
-    middle = np.stack([x + width / 2, y + height / 2], axis=1)
-    along = np.stack([cos, -sin], axis=1) * (width / 2)[:, None]  # y points down: to go up is to become smaller
-    across = np.stack([sin, cos], axis=1) * (height / 2)[:, None]
-    return np.stack(
-        [middle - along - across, middle + along - across, middle + along + across, middle - along + across], axis=1
-    )
-
-
-def _turns(corners: Array) -> Array:
-    """At each corner the cross product of the sides before and after it: positive, negative, or 0 where they are in line."""
-    import numpy as np
-
-    sides = np.roll(corners, -1, axis=1) - corners
-    after = np.roll(sides, -1, axis=1)
-    return sides[:, :, 0] * after[:, :, 1] - sides[:, :, 1] * after[:, :, 0]

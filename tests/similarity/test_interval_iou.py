@@ -9,7 +9,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.similarity.interval_iou import IntervalIoU, interval_extents
+from apframe.shapes.intervals import interval_extents
+from apframe.similarity.interval_iou import IntervalIoU
 
 Interval = tuple[int, float, float]
 SCHEMA = {"cell": pl.Int64, "start_time": pl.Float64, "end_time": pl.Float64}

@@ -15,7 +15,8 @@ from shapely.geometry import Polygon
 from shapely.geometry import box as upright
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
-from apframe.similarity.rotated_iou import RotatedIoU, corner_extents
+from apframe.shapes.corners import corner_extents
+from apframe.similarity.rotated_iou import RotatedIoU
 
 Point = tuple[float, float]
 Turned = tuple[float, float, float, float, float]  # x, y, width, height, angle

@@ -8,7 +8,8 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.schema import BOX, KEYS, is_known
+from apframe.schema import KEYS, is_known
+from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern

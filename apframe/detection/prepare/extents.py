@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.schema import BOX
+from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import shape_of
+from apframe.shapes.masks import MASKS
+from apframe.shapes.shape import Shape
 
 if TYPE_CHECKING:
     from apframe.shapes.runs import Runs
@@ -42,9 +45,10 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Run
     >>> with_boxes("detections", interval, pl.DataFrame({"image_id": [1]})).select(*BOX, "area").row(0)
     (2.0, 0.0, 3.0, 1.0, 3.0)
     """
-    if _has_boxes(frame):
+    shape = shape_of(frame)
+    if shape is None or _has_boxes(frame):
         return frame
-    extents = _extents(table, frame, images) if masks is None else _of_masks(masks)
+    extents = shape.extents(table, _decoded(shape, table, frame, images) if masks is None else masks)
     area = pl.coalesce("area", extents["area"])
     return frame.with_columns(*extents.select(BOX), area=area)
 
@@ -54,14 +58,9 @@ def masks_for_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Ru
 
     >>> masks_for_boxes("detections", pl.DataFrame({"x": [2.0], "mask": ["[[0, 0, 9, 0, 9, 9]]"]}), pl.DataFrame())
     """
-    if "mask" not in frame.columns or _has_boxes(frame):
+    if _has_boxes(frame) or shape_of(frame) is not MASKS:
         return None
-    from apframe.shapes.mask_columns import read_masks, warn_of_other_sizes  # which bring in NumPy
-
-    frame = with_image_sizes(frame, images)
-    masks = read_masks(table, frame)
-    warn_of_other_sizes(table, frame, masks)
-    return masks
+    return _decoded(MASKS, table, frame, images)
 
 
 def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
@@ -80,24 +79,5 @@ def _has_boxes(frame: pl.DataFrame) -> bool:
     return frame["x"].count() == frame.height
 
 
-def _of_masks(masks: Runs) -> pl.DataFrame:
-    from apframe.shapes.mask_columns import mask_extents
-
-    return mask_extents(masks)
-
-
-def _extents(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
-    # each brings in NumPy, which boxes do without
-    if (masks := masks_for_boxes(table, frame, images)) is not None:
-        return _of_masks(masks)
-    if "keypoints" in frame.columns:
-        from apframe.similarity.keypoints import keypoint_extents
-
-        return keypoint_extents(table, frame)
-    if "corners" in frame.columns:
-        from apframe.similarity.rotated_iou import corner_extents
-
-        return corner_extents(table, frame)
-    from apframe.similarity.interval_iou import interval_extents
-
-    return interval_extents(table, frame)
+def _decoded(shape: Shape, table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Any:
+    return shape.decode(table, with_image_sizes(frame, images) if shape.uses_images else frame)

@@ -1,0 +1,33 @@
+"""The canonical tables as declarations, and any frame as one of them; the ids of a data set; the data set itself."""
+
+from apframe.columns import Column as Column
+from apframe.schema.canonical import canonical as canonical
+from apframe.schema.canonical import refuse_equal_pairs as refuse_equal_pairs
+from apframe.schema.canonical import split_boxes as split_boxes
+from apframe.schema.dataset import Dataset as Dataset
+from apframe.schema.dataset import canonical_detections as canonical_detections
+from apframe.schema.ids import different_id_types as different_id_types
+from apframe.schema.ids import is_known as is_known
+from apframe.schema.ids import unknown_ids as unknown_ids
+from apframe.schema.ids import with_id_types as with_id_types
+from apframe.schema.sources import from_arrow_stream as from_arrow_stream
+from apframe.schema.sources import kind_of as kind_of
+from apframe.schema.sources import to_polars as to_polars
+from apframe.schema.tables import GROUND_TRUTH as GROUND_TRUTH
+from apframe.schema.tables import ID as ID
+from apframe.schema.tables import KEYS as KEYS
+from apframe.schema.tables import NAMES as NAMES
+from apframe.schema.tables import OUTCOMES as OUTCOMES
+from apframe.schema.tables import OUTSIDE as OUTSIDE
+from apframe.schema.tables import RESULTS as RESULTS
+from apframe.schema.tables import RUN_RESULTS as RUN_RESULTS
+from apframe.schema.tables import SIZE as SIZE
+from apframe.schema.tables import SLICES as SLICES
+from apframe.schema.tables import SUPPORT as SUPPORT
+from apframe.schema.tables import TABLES as TABLES
+from apframe.schema.tables import dictionary as dictionary
+from apframe.schema.tables import noun as noun
+from apframe.schema.tables import result_schema as result_schema
+from apframe.schema.types import FLAT_LISTS as FLAT_LISTS
+from apframe.schema.types import as_id as as_id
+from apframe.shapes.boxes import BOX as BOX

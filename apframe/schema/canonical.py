@@ -1,0 +1,165 @@
+"""Any source of columns as a canonical table: names, types, defaults, and whether each row can be right."""
+
+from __future__ import annotations
+
+import difflib
+import math
+from typing import Any
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.exceptions import ColumnError, DuplicateIdError, listed
+from apframe.rows import KEY_OF, refuse_rows, row_numbers
+from apframe.schema.sources import to_polars
+from apframe.schema.tables import OUTSIDE, TABLES
+from apframe.schema.types import as_column
+from apframe.shapes.boxes import BOX
+from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
+
+_READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
+# what others call the columns of shapes, and how to make ours of them
+_CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+
+
+def canonical(table: str, source: Any) -> pl.DataFrame:
+    """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
+
+    Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
+    are null. A detection's `area` is that of its box, unless the frame has another shape too
+    and says the area. Attributes keep their dtypes and follow the canonical columns.
+    """
+    columns = TABLES[table]
+    frame = _without_aliases(to_polars(source, table), columns)
+    if "bbox" in frame.columns and "x" not in frame.columns and any(c.name == "x" for c in columns):
+        frame = split_boxes(table, frame)
+    if frame.is_empty() and not frame.columns:
+        frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
+    has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
+    missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
+    if "x" in missing and "segmentation" in frame.columns:
+        hint = f"rename COCO's segmentation to mask, or use {_READERS[table]}"
+        raise ColumnError(f"{table}: no column {', '.join(missing)}; {hint}")
+    if missing and "id" in frame.columns and columns[0].name in missing:
+        raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
+    if set(BOX) & set(missing):
+        raise _no_box(table, frame, missing)
+    if missing:
+        near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
+        hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
+        raise ColumnError(f"{table}: no column {', '.join(missing)}{hint}; there are {', '.join(frame.columns) or 'none'}")
+    frame = frame.with_columns(as_column(table, frame, c) for c in columns if c.name in frame.columns)
+    given = frame.columns
+    frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
+    frame = frame.with_columns(_defaults(table, frame))
+    known = [c.name for c in columns if c.name in frame.columns]
+    frame = frame.select(*known, pl.exclude(known))
+    _check_values(table, frame, given)
+    return frame
+
+
+def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
+    """The frame, a flag that is called by an alias under its own name, where it has none of that name."""
+    for column in columns:
+        called = [name for name in column.aliases if name in frame.columns and _is_flag(frame.schema[name])]
+        if called and column.name not in frame.columns:
+            frame = frame.rename({called[0]: column.name})
+    return frame
+
+
+def _is_flag(dtype: pl.DataType) -> bool:
+    return dtype.is_numeric() or dtype == pl.Boolean
+
+
+def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
+    """The error that there is neither a box nor a shape, with the columns that may be one by another name."""
+    near = {name: _CALLED[name.lower()].format(name) for name in frame.columns if name.lower() in _CALLED}
+    for name in missing:
+        near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
+    hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
+    *shapes, last = (" and ".join(shape.needs) for shape in OTHERS)
+    return ColumnError(
+        f"{table}: no column {', '.join(missing)}; a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "
+        f"is needed{f' (did you mean {hints}?)' if hints else ''}; "
+        f"there are {', '.join(frame.columns) or 'none'}"
+    )
+
+
+def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """COCO's `bbox`, a column of lists [x, y, width, height], as four columns."""
+    is_list = frame["bbox"].dtype == pl.List
+    if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
+        raise ColumnError(f"{table}.bbox: lists of four numbers expected, got {frame['bbox'].dtype}")
+    wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
+    refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
+    side = pl.col("bbox").list if is_list else pl.col("bbox").arr
+    return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
+
+
+def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:
+    return column.required and (has_box or not set(column.unless) & set(frame.columns))
+
+
+def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
+    box_area = (pl.col("width") * pl.col("height")).alias("area")
+    exprs = []
+    for column in TABLES[table]:
+        name, given = column.name, column.name in frame.columns
+        if name == "area":
+            # a detection's area is that of its box, but where the box was made of another shape
+            is_own = given and (table == "annotations" or shape_of(frame) is not None)
+            exprs.append(pl.col("area").fill_null(box_area) if is_own else box_area)
+        elif name == "is_crowd" or (name in ("ignore", OUTSIDE) and given):
+            exprs.append((pl.col(name).fill_null(False) if given else pl.lit(False)).alias(name))
+        elif not given and column.is_id and column.standard:
+            exprs.append(pl.int_range(1, pl.len() + 1, dtype=pl.Int64).alias(name))
+        elif not given and column.standard:
+            exprs.append(pl.lit(None, dtype=column.dtype).alias(name))
+    return exprs
+
+
+def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
+    has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
+    for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
+        refuse_rows(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
+    for column in TABLES[table]:
+        if column.dtype == pl.Float64 and column.name in frame.columns:
+            values = frame[column.name]
+            if not math.isfinite(values.sum()):  # much cheaper than a look at every value
+                refuse_rows(
+                    table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
+                )
+            if column.name in ("width", "height", "area") and values.count() and values.min() < 0:  # type: ignore[operator]
+                refuse_rows(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
+    key = KEY_OF.get(table)
+    if key in given and not _all_different(frame[key]):
+        duplicated = frame[key].is_duplicated()
+        raise DuplicateIdError(
+            table,
+            f"{key} is not unique",
+            key,
+            frame[key].filter(duplicated).unique(maintain_order=True),
+            "make the ids unique",
+        )
+
+
+def _all_different(ids: pl.Series) -> bool:
+    if ids.is_sorted():
+        return bool((ids.shift() != ids).all())
+    return ids.n_unique() == len(ids)
+
+
+def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
+    """An error where a query has a document twice: `canonical` does not look, as that takes longer than all else it does.
+
+    Only where two hashes are equal are the ids themselves compared.
+    """
+    if frame.select("query_id", "document_id").hash_rows().n_unique() < frame.height:
+        ids = frame.select("query_id", "document_id")
+        doubled = ids.is_duplicated()
+        if doubled.any():
+            which = listed(
+                [f"{query} {document}" for query, document in ids.filter(doubled).unique(maintain_order=True).rows()]
+            )
+            problem = f"a query has a document more than once ({which})"
+            raise DuplicateIdError(table, problem, "row", row_numbers(doubled), "keep one of each")

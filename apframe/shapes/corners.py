@@ -1,0 +1,124 @@
+"""Rotated boxes and quadrilaterals: four corners, or a box and an angle."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.rows import refuse_rows
+from apframe.shapes.boxes import BOX
+from apframe.shapes.shape import Shape
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    Array = np.ndarray[Any, Any]
+
+_SINGLE = 1e-6  # what a coordinate in single precision may be off, relative to its size, with some room
+_FARTHEST = 1e150  # the product of two such numbers is still finite
+
+
+def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of `corners`: the upright rectangle around them, x, y, width, height; `area` is that of the shape itself.
+
+    Rows stay in their order. `table` is the name that errors use: corners that are missing, not 8 finite numbers, or do not go
+    around a convex shape (`RowError`).
+
+    >>> corner_extents("annotations", pl.DataFrame({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 0.0, 1.0]]})).rows()
+    [(0.0, 0.0, 2.0, 2.0, 2.0)]
+    """
+    import numpy as np
+
+    corners = _given_corners(table, frame)
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    following = np.roll(corners, -1, axis=1) - corners[:, :1]
+    offsets = corners - corners[:, :1]  # from the first corner, so that far shapes lose no digits
+    area = abs((offsets[:, :, 0] * following[:, :, 1] - offsets[:, :, 1] * following[:, :, 0]).sum(axis=1)) / 2
+    size = high - low
+    return pl.DataFrame({"x": low[:, 0], "y": low[:, 1], "width": size[:, 0], "height": size[:, 1], "area": area})
+
+
+def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
+    """The corners of every row, of shape (rows, 4, 2)."""
+    import numpy as np
+
+    has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
+    others = frame.filter(~has_corners)
+    if "angle" not in frame.columns and others.height:
+        refuse_rows(table, frame, ~has_corners, "corners is missing", "give it, or a column angle")
+    corners = np.empty((frame.height, 4, 2))
+    with_corners = has_corners.to_numpy()
+    if "corners" in frame.columns:
+        corners[with_corners] = _given_corners(table, frame.filter(has_corners))
+    if others.height:
+        corners[~with_corners] = _turned_boxes(table, others)
+    return corners
+
+
+def _given_corners(table: str, frame: pl.DataFrame) -> Array:
+    """`corners` as an array of shape (rows, 4, 2), checked."""
+    import numpy as np
+
+    broken = frame["corners"].list.len().fill_null(0) != 8
+    refuse_rows(
+        table, frame, broken, "corners is not a list of 8 numbers", "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape"
+    )
+    corners = frame["corners"].explode().cast(pl.Float64).to_numpy().reshape(-1, 4, 2)
+    broken = pl.Series(~np.isfinite(corners).all(axis=(1, 2)))
+    refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
+    far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
+    refuse_rows(
+        table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, of which no area can be computed", "correct it"
+    )
+    turning = turns(corners)
+    edges = np.roll(corners, -1, axis=1) - corners
+    slack = _SINGLE * abs(corners).max(axis=(1, 2)) * abs(edges).max(axis=(1, 2))
+    both = (turning > slack[:, None]).any(axis=1) & (turning < -slack[:, None]).any(axis=1)
+    remedy = "give the four corners in their order around the shape"
+    refuse_rows(table, frame, pl.Series(both), "corners do not go around a convex shape", remedy)
+    return corners
+
+
+def _turned_boxes(table: str, frame: pl.DataFrame) -> Array:
+    """The corners of `x, y, width, height` turned by `angle` about the centre, of shape (rows, 4, 2)."""
+    import numpy as np
+
+    broken = ~frame["angle"].is_finite().fill_null(False)
+    refuse_rows(table, frame, broken, "angle is missing or not a finite number", "give it in radians; upright boxes have 0")
+    x, y, width, height = (frame[name].to_numpy() for name in BOX)
+    cos, sin = np.cos(frame["angle"].to_numpy()), np.sin(frame["angle"].to_numpy())
+    middle = np.stack([x + width / 2, y + height / 2], axis=1)
+    along = np.stack([cos, -sin], axis=1) * (width / 2)[:, None]  # y points down: to go up is to become smaller
+    across = np.stack([sin, cos], axis=1) * (height / 2)[:, None]
+    return np.stack(
+        [middle - along - across, middle + along - across, middle + along + across, middle - along + across], axis=1
+    )
+
+
+def turns(corners: Array) -> Array:
+    """At each corner the cross product of the sides before and after it: positive, negative, or 0 where they are in line."""
+    import numpy as np
+
+    sides = np.roll(corners, -1, axis=1) - corners
+    after = np.roll(sides, -1, axis=1)
+    return sides[:, :, 0] * after[:, :, 1] - sides[:, :, 1] * after[:, :, 0]
+
+
+CORNERS = Shape(
+    iou_type="rotated",
+    words="corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise)",
+    columns=(
+        Column(
+            "corners", pl.List(pl.Float64), "x and y of the four corners of a rotated box, in order around it", standard=False
+        ),
+        Column("angle", pl.Float64, "of a rotated box, radians, counter-clockwise about its centre", standard=False),
+    ),
+    needs=("corners",),
+    extents=corner_extents,
+    json_field="corners",
+    called={"corners: {}": ("poly",)},
+    array=("corners", (4, 2)),
+    flat="; give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
+)

@@ -1,0 +1,72 @@
+"""Keypoints: x, y and visibility of each, in one list."""
+
+from __future__ import annotations
+
+import math
+
+import polars as pl
+
+from apframe.columns import Column
+from apframe.rows import refuse_rows
+from apframe.shapes.shape import Shape
+
+REMEDY = "keypoints without a place are 0, 0, 0"
+
+
+def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The box columns of keypoints: the rectangle around all of them, whatever their visibility: x, y, width, height, area.
+
+    Rows stay in their order. `table` is the name that errors use: lists that are missing or empty, that are not three
+    numbers for each keypoint, or that hold what is no finite number (`RowError`).
+
+    Source: `COCO.loadRes` of pycocotools.
+
+    >>> keypoint_extents("detections", pl.DataFrame({"keypoints": [[3.0, 1.0, 2.0, 1.0, 5.0, 0.0]]})).rows()
+    [(1.0, 1.0, 2.0, 4.0, 8.0)]
+    """
+    length = keypoint_lengths(table, frame)
+    problem = "keypoints is not a list of three numbers, x, y, visibility, for each keypoint,"
+    refuse_rows(table, frame, length % 3 != 0, problem, "correct or remove these rows")
+    refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
+    import numpy as np
+
+    numbers, starts = frame["keypoints"].explode().to_numpy(), (length.cum_sum() - length).to_numpy() // 3
+    low, high = ([ends.reduceat(numbers[side::3], starts) for side in (0, 1)] for ends in (np.minimum, np.maximum))
+    boxes = pl.DataFrame({"x": low[0], "y": low[1], "width": high[0] - low[0], "height": high[1] - low[1]})
+    return boxes.with_columns(area=pl.col("width") * pl.col("height"))
+
+
+def keypoint_lengths(table: str, frame: pl.DataFrame) -> pl.Series:
+    """How many numbers each row has in `keypoints`; `RowError` where it has none.
+
+    >>> keypoint_lengths("annotations", pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0]]})).to_list()
+    [3]
+    """
+    length = frame["keypoints"].list.len().fill_null(0)
+    refuse_rows(table, frame, length == 0, "keypoints is missing", "give it, or remove the rows")
+    return length
+
+
+def are_not_finite(frame: pl.DataFrame) -> pl.Series:
+    """Flags: rows whose `keypoints` hold a number that is missing or not finite.
+
+    >>> are_not_finite(pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0], [1.0, None, 2.0]]})).to_list()
+    [False, True]
+    """
+    finite = pl.element().is_finite().fill_null(False).all()
+    numbers = frame["keypoints"].explode()
+    if not numbers.null_count() and math.isfinite(numbers.sum()):  # much cheaper than a look at every list
+        return pl.repeat(False, frame.height, eager=True)
+    return ~frame["keypoints"].list.eval(finite).list.first()
+
+
+KEYPOINTS = Shape(
+    iou_type="keypoints",
+    words="keypoints (x, y, visibility of each)",
+    columns=(Column("keypoints", pl.List(pl.Float64), "x, y, visibility of each keypoint", standard=False),),
+    needs=("keypoints",),
+    extents=keypoint_extents,
+    json_field="keypoints",
+    array=("keypoints", ("points", 3)),
+    flat="; give x, y, visibility of each keypoint in one list",
+)
