@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from apframe.shapes.runs import Runs, erode, intersect
+from apframe.shapes.intersections import intersect
+from apframe.shapes.runs import Runs, erode
 
 
 def boundary_iou(

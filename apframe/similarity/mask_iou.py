@@ -86,7 +86,7 @@ def pair_masks(found: Runs, expected: Runs, detections: pl.DataFrame, annotation
 
     Only pairs whose boxes and areas leave room for enough common pixels are looked at.
     """
-    from apframe.shapes.runs import intersect
+    from apframe.shapes.intersections import intersect
 
     left = _sizes(detections.select("cell"), found)
     right = _sizes(annotations.select("cell", "is_crowd"), expected)

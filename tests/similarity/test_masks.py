@@ -18,8 +18,9 @@ from pycocotools import mask as reference
 
 from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
 from apframe.shapes import run_lengths, runs
+from apframe.shapes.intersections import intersect
 from apframe.shapes.mask_columns import mask_extents, read_masks
-from apframe.shapes.runs import Runs, in_blocks, intersect
+from apframe.shapes.runs import Runs, in_blocks
 from apframe.similarity.mask_iou import MaskIoU
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of pycocotools
