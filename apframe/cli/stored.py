@@ -81,10 +81,10 @@ def query_evaluation(
 
 def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
     """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
-    from apframe.store import sql  # for this alone
+    from apframe.store import databases, sql  # for this alone
 
-    if sql.is_database(folder):
-        connection = sql.open_database(folder, read_only=not unrestricted)
+    if databases.is_database(folder):
+        connection = databases.open_database(folder, read_only=not unrestricted)
     else:
         evaluation = _read_any(folder)
         connection = evaluation.connection() if query is None else sql.connect(evaluation._tables_for(query), query)

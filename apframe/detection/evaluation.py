@@ -28,6 +28,7 @@ from apframe.show.html import evaluation_html
 from apframe.similarity.pairs import Similarity
 from apframe.similarity.user import UserSimilarity
 from apframe.store import sql
+from apframe.store.databases import write_database
 from apframe.store.parquet import (
     DETECTION,
     input_hash,
@@ -535,7 +536,7 @@ class Evaluation:
         in_parts["per_image"] = (pipeline.per_image(*at) for at in grid)
         in_parts["curves"] = (pipeline.curves(pipeline.matches(*at)) for at in grid)
         in_parts["thresholds"] = (pipeline.thresholds(pipeline.matches(*at)) for at in grid)
-        sql.write_database(path, {**self._tables(), **in_parts})
+        write_database(path, {**self._tables(), **in_parts})
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.

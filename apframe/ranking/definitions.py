@@ -64,6 +64,10 @@ class WeightedSum(Definition):
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
 
+    @abstractmethod
+    def reached_in_sql(self) -> str:
+        """The same in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
+
     def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
         """The sum of the precision, or of its envelope, times the weight of each point."""
         return ((envelope(precision) if self.interpolated else precision) * weight).sum()
@@ -92,6 +96,10 @@ class Step(WeightedSum):
         """Recall itself."""
         return recall_of(k, n_positives)
 
+    def reached_in_sql(self) -> str:
+        """Recall itself."""
+        return "_ap_k / _ap.n"
+
 
 class Interpolated(WeightedSum):
     """The area under the envelope: `sum(P_k) / R`.
@@ -111,6 +119,10 @@ class Interpolated(WeightedSum):
         """Recall itself."""
         return recall_of(k, n_positives)
 
+    def reached_in_sql(self) -> str:
+        """Recall itself."""
+        return "_ap_k / _ap.n"
+
 
 @dataclass(frozen=True, repr=False)
 class Levels(WeightedSum):
@@ -118,6 +130,7 @@ class Levels(WeightedSum):
 
     levels: tuple[float, ...]
     precision, interpolated = "envelope", True
+    level_in_sql: ClassVar[str] = "_ap_level <= _ap_k / _ap.n"  # whether `_ap_k` true positives reach `_ap_level`
 
     def __repr__(self) -> str:
         own = self.levels != getattr(type(self), "levels", None)  # others than the usual ones, which are many
@@ -136,6 +149,11 @@ class Levels(WeightedSum):
     def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
         """The share of the levels."""
         return self.levels_reached(k, n_positives) / len(self.levels)
+
+    def reached_in_sql(self) -> str:
+        """The share of the levels, which are written as doubles: 0.3 alone is a decimal number in SQL."""
+        levels = ", ".join(f"{level!r}::DOUBLE" for level in self.levels)
+        return f"len(list_filter([{levels}], lambda _ap_level: {self.level_in_sql})) / {len(self.levels)}"
 
 
 @dataclass(frozen=True, repr=False)
@@ -182,6 +200,7 @@ class Trec9ElevenPoint(ElevenPoint):
     formula = "mean over the levels of the envelope at the int(level R + .9)-th positive"
     used_by = "trec_eval 9: 11pt_avg, iprec_at_recall"
     source = "trec_eval 9.0.8, m_11pt_avg.c"
+    level_in_sql = "floor(_ap_level * _ap.n + 0.9::DOUBLE) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
         """The number of the positive that a level is given to."""
@@ -204,6 +223,7 @@ class Trec10ElevenPoint(Trec9ElevenPoint):
     formula = "mean over the levels of the envelope at the round(level R)-th positive"
     used_by = "trec_eval 10: 11pt_avg, iprec_at_recall"
     source = "trec_eval 10.0, m_11pt_avg.c"
+    level_in_sql = "round(_ap_level * _ap.n) <= _ap_k"
 
     def given_to(self, level: float, n_positives: pl.Expr) -> pl.Expr:
         """The number of the positive that a level is given to."""
@@ -345,6 +365,9 @@ class SetAP(Definition):
 
 
 COCO_101 = Coco101()
+IN_SQL: tuple[WeightedSum, ...] = (
+    Step(), Interpolated(), Voc2007(), ElevenPoint(), Coco101(), Trec9ElevenPoint(), Trec10ElevenPoint(),
+)  # fmt: skip
 _KINDS: dict[str, type[Definition]] = {
     kind.name: kind
     for kind in (

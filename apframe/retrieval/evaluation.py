@@ -27,6 +27,7 @@ from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal_pairs
 from apframe.show.runs import run_html, run_lines
 from apframe.store import sql
+from apframe.store.databases import write_database
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
 from apframe.threads import pool
 
@@ -263,7 +264,7 @@ class RunEvaluation:
         OutputError
             something else is there, or it cannot be written
         """
-        sql.write_database(path, self._lazy_tables())
+        write_database(path, self._lazy_tables())
 
     def _lazy_tables(self) -> dict[str, pl.LazyFrame]:
         return {name: table.lazy() for name, table in self._tables().items()}

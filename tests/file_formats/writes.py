@@ -10,7 +10,7 @@ import duckdb
 import polars as pl
 
 import apframe as apf
-from apframe.store.sql import write_database
+from apframe.store.databases import write_database
 
 SIZES = (300, 500)
 

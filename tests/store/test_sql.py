@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import gc
-import importlib.metadata
 import os
 import signal
 import threading
@@ -11,21 +10,19 @@ import time
 import weakref
 from collections.abc import Callable, Iterator
 from concurrent.futures import ThreadPoolExecutor
-from datetime import UTC, date, datetime
 from pathlib import Path
 from typing import Any
 
 import duckdb
 import polars as pl
 import pytest
-from hypothesis import given
-from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import interruption
-from apframe.exceptions import OutputError, ParameterError, QueryError
+from apframe.exceptions import ParameterError, QueryError
 from apframe.store import sql
+from tests.store.test_aggregate import ITEMS
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
 
@@ -275,110 +272,6 @@ def test_two_columns_of_one_name_are_an_error_that_says_what_to_do() -> None:
         evaluation.sql("SELECT * FROM metrics m JOIN categories c ON m.category_id = c.category_id")
 
 
-# --- average precision in SQL ---------------------------------------------------------------------------------------------
-
-ITEMS = pl.DataFrame(
-    {
-        "q": ["a"] * 5 + ["b"] * 3 + ["c"] * 2,
-        "relevant": [1, 0, 1, 0, 1, 0, 1, None, 0, 1],
-        "score": [0.9, 0.8, 0.7, 0.6, 0.5, 0.9, 0.5, 0.4, 0.2, None],
-        "n_positives": [3] * 5 + [2] * 3 + [1] * 2,
-    }
-)
-
-
-def in_sql(items: pl.DataFrame, aggregate: str) -> list[float | None]:
-    answer = sql.query({"items": items.lazy()}, f"SELECT q, {aggregate} AS ap FROM items GROUP BY q ORDER BY q")
-    assert answer.schema["ap"] == pl.Float64
-    return answer["ap"].to_list()
-
-
-def test_average_precision_by_hand() -> None:
-    assert in_sql(ITEMS, "average_precision(relevant, score, n_positives)") == [
-        pytest.approx((1 + 2 / 3 + 3 / 5) / 3, abs=1e-15), 0.25, 0,  # the only positive of c was not retrieved
-    ]  # fmt: skip
-
-
-@st.composite
-def ranked_lists(draw: st.DrawFn, *, ties: bool) -> pl.DataFrame:
-    """Lists of all lengths, some without positives, with flags that are null and scores that are."""
-    rows: list[tuple[int, bool | None, float | None, int | None]] = []
-    for group in range(draw(st.integers(1, 4))):
-        length = draw(st.integers(1, 40))
-        relevant = draw(st.lists(st.sampled_from([True, False, None]), min_size=length, max_size=length))
-        places = draw(st.permutations(range(length)))
-        scores = [place // 4 if ties else place for place in places]
-        retrieved = draw(st.lists(st.sampled_from([True, True, True, False]), min_size=length, max_size=length))
-        present = sum(map(bool, relevant))
-        n = draw(st.none() | st.integers(present, present + 12))
-        rows += [(group, r, s / 8 if kept else None, n) for r, s, kept in zip(relevant, scores, retrieved, strict=True)]
-    schema = {"q": pl.Int64, "relevant": pl.Boolean, "score": pl.Float64, "n_positives": pl.Int64}
-    return pl.DataFrame(rows, schema, orient="row").with_row_index("id")
-
-
-def assert_engines_agree(items: pl.DataFrame, definition: str, aggregate: str, **options: Any) -> None:
-    ap = pl.col("relevant").ap.average_precision("score", n_positives="n_positives", definition=definition, **options)
-    expected = items.group_by("q").agg(ap=ap).sort("q")["ap"].to_list()
-    found = in_sql(items, aggregate)
-    assert found == [value if value is None else pytest.approx(value, abs=1e-12, rel=0) for value in expected]
-
-
-@pytest.mark.parametrize("definition", sql.SQL_DEFINITIONS)
-@given(data=st.data())
-def test_engines_agree(definition: str, data: st.DataObject) -> None:
-    items = data.draw(ranked_lists(ties=False))
-    for relevant in ("relevant", "relevant::INTEGER * 2", "relevant::DOUBLE"):
-        aggregate = f"average_precision({relevant}, score, n_positives, definition := '{definition}')"
-        assert_engines_agree(items, definition, aggregate)
-
-
-TIES: dict[str, tuple[str, str, dict[str, Any]]] = {
-    "ascending": ("score", "id", {"then_by": "id"}),
-    "descending": ("score", "-id::INTEGER", {"then_by": ("id", "desc")}),
-    "in a row": ("CASE WHEN score IS NOT NULL THEN row(score, id) END", "NULL", {"then_by": ("id", "desc")}),
-    "not ordered": ("score", "NULL", {"ties": "worst"}),
-    "positives first": ("score", "NOT coalesce(relevant, false)", {"ties": "best"}),
-}
-
-
-@pytest.mark.parametrize(("score", "then_by", "options"), TIES.values(), ids=TIES)
-@given(data=st.data())
-def test_engines_agree_on_ties(score: str, then_by: str, options: dict[str, Any], data: st.DataObject) -> None:
-    aggregate = f"average_precision(relevant, {score}, n_positives, definition := 'coco101', then_by := {then_by})"
-    assert_engines_agree(data.draw(ranked_lists(ties=True)), "coco101", aggregate, **options)
-
-
-@pytest.mark.parametrize("definition", sql.SQL_DEFINITIONS)
-def test_levels_are_the_very_same_doubles(definition: str) -> None:
-    """All recalls k / n: the precision is 1 down to k, so that a level off by one bit shows."""
-    sizes = pl.DataFrame({"n_positives": range(1, 61)})
-    lists = sizes.with_columns(found=pl.int_ranges(1, pl.col("n_positives") + 1)).explode("found").with_row_index("q")
-    items = lists.with_columns(place=pl.int_ranges(pl.col("found"))).explode("place")
-    items = items.with_columns(relevant=True, score=-pl.col("place").cast(pl.Float64))
-    ap = pl.col("relevant").ap.average_precision("score", n_positives="n_positives", definition=definition)
-    expected = items.group_by("q").agg(ap=ap).sort("q")["ap"]
-    found = in_sql(items, f"average_precision(relevant, score, n_positives, definition := '{definition}')")
-    assert (pl.Series(found) - expected).abs().max() < 1e-12
-
-
-def test_average_precision_with_where_and_without_rows() -> None:
-    tables = {"items": ITEMS.lazy()}
-    ap = "average_precision(relevant, score, n_positives)"
-    found = sql.query(tables, f"SELECT q, {ap} AS ap FROM items WHERE score < 0.75 AND q <> 'c' GROUP BY q ORDER BY q")
-    assert found.rows() == [("a", pytest.approx((1 + 2 / 3) / 3)), ("b", 0.5)]
-    assert sql.query(tables, f"SELECT {ap} AS ap FROM items WHERE false")["ap"].to_list() == [None]
-    assert sql.query(tables, f"SELECT q, {ap} AS ap FROM items WHERE false GROUP BY q").height == 0
-    assert sql.query(tables, "SELECT average_precision(false, score, 0) AS ap FROM items")["ap"].to_list() == [None]
-
-
-def test_average_precision_of_columns_with_any_name() -> None:
-    """Names inside the macro are not those of the query's columns."""
-    for name in ("k", "level", "n", "best", "share", "total", "definition", "then_by", "rank", "point", "n_positives"):
-        items = ITEMS.filter(pl.col("q") == "a").select("relevant", "score", **{name: "n_positives"})
-        query = f"SELECT average_precision(relevant, score, {name}, definition := 'interpolated') FROM items"
-        assert sql.query({"items": items.lazy()}, query).item() == pytest.approx((1 + 2 / 3 + 3 / 5) / 3)
-
-
 def test_detection_metrics_come_out_of_the_matches(evaluation: apf.Evaluation) -> None:
     query = """
         SELECT category_id, average_precision(outcome = 'tp', -rank, n_positives, definition := 'coco101') AS found,
@@ -389,28 +282,6 @@ def test_detection_metrics_come_out_of_the_matches(evaluation: apf.Evaluation) -
     answer = evaluation.sql(query)
     assert answer.height == 12
     assert answer["found"].to_list() == pytest.approx(answer["ap"].to_list(), abs=1e-12)
-
-
-WRONG = {
-    "definition": ("average_precision(relevant, score, 5, definition := 'coco')", "no definition coco in SQL; there are step,"),
-    "no definition": ("average_precision(relevant, score, 5, definition := NULL)", "no definition in SQL"),
-    "too few": ("average_precision(relevant, score, 2)", r"n_positives is smaller .* \(2 given where 3 are present\)"),
-    "several": ("average_precision(relevant, score, n_positives + (score > 0.6)::INT)", "several values in one group"),
-    "half": ("average_precision(relevant, score, 3.5)", "n_positives is a whole number, 0 or more"),
-    "negative": ("average_precision(relevant, score, -1)", "n_positives is a whole number, 0 or more"),
-    "NaN score": ("average_precision(relevant, CASE WHEN score > 0.6 THEN 'nan'::FLOAT END, 5)", "the score is NaN"),
-    "NaN in a row": ("average_precision(relevant, row(-'nan'::DOUBLE, 1), 5)", "the score is NaN"),
-    "NaN relevance": ("average_precision('nan'::DOUBLE, score, 5)", "the relevance is NaN"),
-}
-
-
-@pytest.mark.parametrize(("aggregate", "message"), WRONG.values(), ids=WRONG)
-def test_average_precision_refuses(aggregate: str, message: str) -> None:
-    with pytest.raises(QueryError, match=message):
-        in_sql(ITEMS, aggregate)
-
-
-# --- connections and files ------------------------------------------------------------------------------------------------
 
 
 def test_connection_computes_what_a_query_touches() -> None:
@@ -450,122 +321,3 @@ def test_errors_name_the_tables_of_the_connection() -> None:
         assert sql.answer(connection, "FROM items").height == 10
     with pytest.raises(QueryError, match=r"; there are no tables$"):
         sql.query({}, "FROM items")
-
-
-AREA = pl.Enum(["all", "small"])
-PART = pl.DataFrame({"id": [1, 2], "area": ["all", None], "when": [None, date(2026, 1, 2)]}, {"id": pl.Int64, "area": AREA,
-                    "when": pl.Date})  # fmt: skip
-
-
-def test_database_round_trip(tmp_path: Path) -> None:
-    path = tmp_path / "new" / "folder" / "run.duckdb"
-    again = PART.with_columns(pl.col("id") + 2)
-    tables = {"parts": (part.lazy() for part in (PART, again)), 'a "table"': PART.lazy(), "items": ITEMS.lazy(),
-              "none": [PART.clear().lazy()], "apframe part": PART.lazy()}  # fmt: skip
-    sql.write_database(path, tables)
-    assert [entry.name for entry in path.parent.iterdir()] == ["run.duckdb"]
-    text = pl.col("area").cast(pl.String)
-    with duckdb.connect(path, read_only=True) as connection:
-        assert_frame_equal(sql.answer(connection, "FROM parts"), pl.concat([PART, again]).with_columns(text))
-        assert_frame_equal(sql.answer(connection, 'FROM "a ""table"""'), PART.with_columns(text))
-        assert_frame_equal(sql.answer(connection, 'FROM "apframe part"'), PART.with_columns(text))
-        assert_frame_equal(sql.answer(connection, "FROM none"), PART.clear().with_columns(text))
-        version, created = connection.execute("SELECT version, created FROM apframe").fetchone() or ("", "")
-        assert version == importlib.metadata.version("apframe")
-        assert datetime.fromisoformat(created) <= datetime.now(UTC)
-    # beside another database, the aggregate of the file is at hand by the file's name
-    with duckdb.connect() as connection:
-        connection.execute(f"ATTACH '{path}' AS run (READ_ONLY)")
-        query = "SELECT run.average_precision(relevant, score, n_positives, definition := 'voc2007') FROM run.items GROUP BY q"
-        assert connection.execute(query).fetchall()
-
-
-def test_parts_are_held_one_at_a_time(tmp_path: Path) -> None:
-    path, seen = tmp_path / "run.duckdb", []
-
-    def parts() -> Iterator[pl.LazyFrame]:
-        for number in range(3):
-            yield sql.deferred(lambda number=number: seen.append(number) or PART, PART.schema)
-            assert seen == [*range(number + 1)]
-
-    sql.write_database(path, {"parts": parts()})
-    assert seen == [0, 1, 2]
-
-
-def test_database_replaces_its_own(tmp_path: Path) -> None:
-    path = tmp_path / "run.duckdb"
-    sql.write_database(path, {"old": PART.lazy()})
-    with duckdb.connect(path) as connection:
-        connection.execute("CREATE TABLE more AS SELECT 1 AS a")
-    (tmp_path / "run.duckdb.wal").write_bytes(b"")
-    sql.write_database(path, {"new": PART.lazy()})
-    with duckdb.connect(path, read_only=True) as connection:
-        assert sql.columns_of_tables(connection).keys() == {"new", "apframe"}
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.duckdb"]
-
-
-@pytest.mark.parametrize("error", [KeyboardInterrupt, OSError(28, "No space left on device"), duckdb.IOException("disk")])
-def test_interrupted_database_leaves_what_was_there(tmp_path: Path, error: Any) -> None:
-    path = tmp_path / "run.duckdb"
-    sql.write_database(path, {"old": PART.lazy()})
-    before = path.read_bytes()
-
-    def parts() -> Iterator[pl.LazyFrame]:
-        yield PART.lazy()
-        assert len([*tmp_path.iterdir()]) == 2  # the work is done beside it
-        raise error
-
-    with pytest.raises(KeyboardInterrupt if error is KeyboardInterrupt else OutputError, match=r"cannot be written|^$"):
-        sql.write_database(path, {"new": PART.lazy(), "parts": parts()})
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.duckdb"]
-    assert path.read_bytes() == before
-
-
-def test_failure_of_the_last_step_leaves_what_was_there(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    path = tmp_path / "run.duckdb"
-    sql.write_database(path, {"old": PART.lazy()})
-
-    def refuse(*_: Any) -> None:
-        raise PermissionError(13, "Permission denied")
-
-    with monkeypatch.context() as patched:
-        patched.setattr(Path, "replace", refuse)
-        with pytest.raises(OutputError, match=r"run\.duckdb: cannot be written \(permission denied\)"):
-            sql.write_database(path, {"new": PART.lazy()})
-    with duckdb.connect(path, read_only=True) as connection:
-        assert sql.columns_of_tables(connection).keys() == {"old", "apframe"}
-    assert [entry.name for entry in tmp_path.iterdir()] == ["run.duckdb"]
-
-
-def test_database_of_others_is_left_alone(tmp_path: Path) -> None:
-    text, empty, theirs, namesake = (tmp_path / name for name in ("text", "empty", "theirs.duckdb", "namesake.duckdb"))
-    text.write_text("hello, this is text")
-    empty.touch()
-    with duckdb.connect(theirs) as connection:
-        connection.execute("CREATE TABLE t AS SELECT 1 AS a")
-    with duckdb.connect(namesake) as connection:
-        connection.execute("CREATE TABLE apframe AS SELECT 1 AS a")
-    for path in (text, empty, theirs, namesake):
-        before = path.read_bytes()
-        message = "is there already and is not a database that apframe wrote; name another file"
-        with pytest.raises(OutputError, match=message):
-            sql.write_database(path, {"t": PART.lazy()})
-        assert path.read_bytes() == before
-    with pytest.raises(OutputError, match="this is a folder"):
-        sql.write_database(tmp_path, {"t": PART.lazy()})
-    with pytest.raises(OutputError, match="cannot be written"):
-        sql.write_database(text / "below" / "run.duckdb", {"t": PART.lazy()})
-    assert len([*tmp_path.iterdir()]) == 4
-
-
-def test_database_that_is_open_is_left_alone(tmp_path: Path) -> None:
-    path = tmp_path / "run.duckdb"
-    sql.write_database(path, {"t": PART.lazy()})
-    with duckdb.connect(path), pytest.raises(OutputError, match=r"is open elsewhere.*close it"):
-        sql.write_database(path, {"t": PART.lazy()})
-
-
-def test_table_of_no_frames_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ParameterError, match="matches: no frame was given"):
-        sql.write_database(tmp_path / "run.duckdb", {"matches": []})
-    assert [*tmp_path.iterdir()] == []

@@ -1,0 +1,38 @@
+"""Average precision in SQL, with the numbers of the Polars expression of that name (`apframe.average_precision`).
+
+`average_precision(relevant, score, n_positives)` is an aggregate for GROUP BY, in the words of the expression:
+
+- `relevant` is a flag or a grade, of which more than 0 is positive; null is not relevant.
+- `score` is anything that has an order, the highest first: a number, `-rank`, `row(score, document_id)`. Null: not retrieved.
+- `n_positives` is the same in all rows of a group: all positives there are. Null or 0 gives null.
+- `definition := 'coco101'` names one of `SQL_DEFINITIONS`; 'step' is the default.
+- `then_by := detection_id` orders equal scores, ascending. A group in SQL has no order of its own, so without it, or where
+  it is equal too, positives come last: what the expression calls ties="worst".
+- NaN, fewer n_positives than positives, and several n_positives in a group are errors.
+"""
+
+from __future__ import annotations
+
+from functools import cache
+from importlib import resources
+
+from apframe.ranking.definitions import IN_SQL
+
+SQL_DEFINITIONS = [definition.name for definition in IN_SQL]
+
+
+@cache
+def average_precision_macro() -> str:
+    """The statement that creates the aggregate: `average_precision.sql`, with the definitions of `apframe.ranking.definitions`.
+
+    >>> import duckdb
+    >>> with duckdb.connect() as connection:
+    ...     _ = connection.execute(average_precision_macro())
+    ...     items = "(VALUES (1, 0.9), (0, 0.8), (1, 0.7)) AS items(is_hit, score)"
+    ...     connection.sql(f"SELECT average_precision(is_hit, score, 2) FROM {items}").fetchall()
+    [(0.8333333333333333,)]
+    """
+    names = ", ".join(f"'{name}'" for name in SQL_DEFINITIONS)
+    cases = "\n".join(f"WHEN '{definition.name}' THEN {definition.reached_in_sql()}" for definition in IN_SQL)
+    statement = resources.files("apframe.store").joinpath("average_precision.sql").read_text(encoding="utf-8")
+    return statement.replace("/* NAMES */", names).replace("/* CASES */", cases)

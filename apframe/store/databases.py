@@ -1,0 +1,134 @@
+"""DuckDB files: tables written with average precision as an aggregate, whole or not at all."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.exceptions import FormatError, OutputError, ParameterError, reason
+from apframe.file_formats.files import replacing, writing
+from apframe.paths import is_folder, is_utf8, kind_at, literal, to_write
+from apframe.store.aggregate import average_precision_macro
+from apframe.store.sql import sql_names, warn_of_renamed
+
+if TYPE_CHECKING:
+    import duckdb
+
+_MARK = "apframe"  # the table that marks a file as ours
+
+
+def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBPyConnection:
+    """A connection to a DuckDB file, such as `write_database` writes, whose tables are those of the file.
+
+    Raises
+    ------
+    FormatError
+        it is damaged, of another version of DuckDB, or open elsewhere
+    """
+    import duckdb
+
+    try:
+        return duckdb.connect(literal(path), read_only=read_only)
+    except duckdb.Error as error:
+        raise FormatError(f"{path}: cannot be opened ({' '.join(str(error).split())})") from None
+
+
+def is_database(path: str | Path) -> bool:
+    """Whether there is a DuckDB file at a path."""
+    if kind_at(path) != "file":
+        return False
+    with Path(path).open("rb") as file:
+        return file.read(12)[8:] == b"DUCK"
+
+
+def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterable[pl.LazyFrame]]) -> None:
+    """Write the tables as a DuckDB file, with `average_precision`, and a table `apframe` (version, created) that marks it.
+
+    A table that is given as several frames of one schema is written part by part, so that only one of them is held. The file
+    appears whole or not at all; one that apframe wrote is replaced. Enum columns arrive as text. Columns are called as in
+    `connect`, with the same warning.
+
+    Raises
+    ------
+    OutputError
+        something else is there, the file is open elsewhere, or it cannot be written
+
+    >>> import duckdb, tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_database(f"{folder}/a.duckdb", {"t": pl.LazyFrame({"a": [7]})})
+    ...     with duckdb.connect(f"{folder}/a.duckdb") as connection:
+    ...         connection.sql("FROM t").fetchall()
+    [(7,)]
+    """
+    import duckdb
+
+    path = to_write(path)
+    refuse_foreign_file(path)
+    renamed: dict[str, dict[str, str]] = {}
+    with replacing(path) as part:
+        try:
+            with duckdb.connect(part) as connection:
+                connection.execute(average_precision_macro())
+                for name, table in tables.items():
+                    if isinstance(table, pl.LazyFrame) and (names := sql_names(table.collect_schema().names())):
+                        renamed[name], table = names, table.rename(names)
+                    _write_table(connection, name, [table] if isinstance(table, pl.LazyFrame) else table)
+                connection.execute(f"CREATE TABLE {_MARK} AS SELECT $version AS version, $created AS created", _mark())
+                connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
+            refuse_foreign_file(path)  # that came there since
+        except duckdb.Error as error:
+            raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+    with writing(path):
+        path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
+    warn_of_renamed(renamed)
+
+
+def refuse_foreign_file(path: str | Path) -> None:
+    """Raise an OutputError if a database cannot be written there because the place holds something else."""
+    import duckdb
+
+    path = to_write(path)
+    if not is_utf8(str(path)):
+        raise OutputError(f"{path}: the name is not UTF-8 text; name another file")
+    if kind_at(path) is None:
+        return
+    if is_folder(path):
+        raise OutputError(f"{path}: this is a folder; name a file")
+    remedy = "name another file"
+    try:
+        with path.open("rb") as file:  # a file of which DuckDB would make something is left alone
+            is_database = file.read(12)[8:] == b"DUCK"
+        if is_database:
+            with duckdb.connect(path, read_only=True) as connection:
+                connection.execute(f"SELECT version, created FROM {_MARK}")
+            return
+    except (duckdb.CatalogException, duckdb.BinderException):
+        pass  # it has no such table, or one with other columns
+    except duckdb.Error as error:
+        raise OutputError(f"{path}: is open elsewhere, or damaged ({reason(error)}); close it, or {remedy}") from None
+    except OSError as error:
+        raise OutputError(f"{path}: cannot be read ({reason(error)}); {remedy}") from None
+    raise OutputError(f"{path}: is there already and is not a database that apframe wrote; {remedy}")
+
+
+def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterable[pl.LazyFrame]) -> None:
+    quoted = '"{}"'.format(name.replace('"', '""'))
+    as_text = pl.col(pl.Enum, pl.Categorical).cast(pl.String)
+    verb = f"CREATE TABLE {quoted} AS"
+    for part in parts:
+        connection.register("apframe part", part.with_columns(as_text).collect())
+        connection.execute(f'{verb} FROM "apframe part"')
+        connection.unregister("apframe part")
+        verb = f"INSERT INTO {quoted}"
+    if verb.startswith("CREATE"):
+        raise ParameterError(f"{name}: no frame was given; a table without rows is a frame without rows")
+
+
+def _mark() -> dict[str, str]:
+    from importlib.metadata import version
+
+    return {"version": version("apframe"), "created": datetime.now(UTC).isoformat(timespec="seconds")}
