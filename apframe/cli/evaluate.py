@@ -27,7 +27,7 @@ from apframe.cli.options import (
 )
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table
 from apframe.exceptions import ParameterError
-from apframe.protocols.protocol import MATCHINGS
+from apframe.matching.policies import POLICIES
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.show.console import summary_lines
 from apframe.store.parquet import DETECTION, refuse_foreign
@@ -64,7 +64,7 @@ def evaluate_files(
     ] = None,
     iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
     matching: Annotated[
-        str | None, typer.Option(metavar="|".join(MATCHINGS), help="another policy than that of the protocol")
+        str | None, typer.Option(metavar="|".join(POLICIES), help="another policy than that of the protocol")
     ] = None,
     categories: Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,

@@ -218,7 +218,7 @@ class Evaluation:
     def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """The metrics; a warning, once, if nothing matches because the data do not belong together."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
-        if self._may_warn and self._pipeline.pairs_nothing and self._inputs.annotations.height:
+        if self._may_warn and self._pipeline.rows.links.is_empty() and self._inputs.annotations.height:
             self._warn_that_nothing_matches()
         self._may_warn = False
         return metrics

@@ -4,78 +4,123 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.matching.assignments import EVERY_SLICE
+from apframe.matching.verdicts import Verdicts
 from apframe.schema import OUTCOMES
 
 _AT = ["first", "slice"]
 
 
 def expand_matches(
-    detections: pl.LazyFrame,
-    annotations: pl.LazyFrame,
-    assignments: pl.LazyFrame,
-    thresholds: pl.LazyFrame,
-    slices: pl.LazyFrame,
+    verdicts: Verdicts, detections: pl.DataFrame, annotations: pl.DataFrame, threshold: int | None = None, k: int | None = None
 ) -> pl.LazyFrame:
-    """One row per detection, and one per annotation that was missed, for each threshold and slice.
+    """One row per detection, and one per annotation that was missed, for each threshold and area range.
 
-    A plan, not a table: dense, it is as large as detections × thresholds × slices. Give few thresholds and slices, or
+    A plan, not a table: dense, it is as large as detections × thresholds × ranges. Give few thresholds and ranges, or
     filter `iou_threshold` and `area_range` before collecting; the filters move down to where the rows arise.
 
     Parameters
     ----------
-    detections
-        `detection` (its place in the order), `detection_id`, `image_id`, `category_id`, `score`, `area`, `rank`
-        (within the category) and `is_ignored` (when it is not matched, whatever its area)
-    annotations
-        `annotation` (row number), `annotation_id`, `image_id`, `category_id`, `area` and `is_ignored` (whatever its area)
-    assignments
-        see `apframe.matching.assignments`
-    thresholds
-        `first` (number), `iou_threshold`
-    slices
-        `slice` (number), `area_range` (name), `low`, `high`
+    verdicts
+        what matching decided; hits at the largest limit
+    detections, annotations
+        the evaluated ones, with detection_id or annotation_id, image_id and category_id, by their `row` in the verdicts
+    threshold, k
+        only this threshold, or this area range, by number
 
     Returns
     -------
-    match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold, area_range, score, rank,
-    similarity and outcome. `tp`: matched to an annotation that counts. `ignored`: matched to one that does not, or not
-    matched and itself outside the area range or the subset. `fp`: any other detection. `fn`: an annotation that counts and
-    was not matched; it has no detection_id, score or rank. At one threshold and slice the rows come in the order of `match_id`:
-    detections by category and rank, then missed annotations.
-    """
-    grid = thresholds.join(slices, how="cross")
-    held = assignments.with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16)).explode("first").drop("last")
-    everywhere = held.filter(pl.col("slice") == EVERY_SLICE).drop("slice").join(slices.select("slice"), how="cross")
-    hits = pl.concat(
-        [everywhere, held.filter(pl.col("slice") != EVERY_SLICE).select(everywhere.collect_schema().names())]
-    ).join(grid.select(_AT), on=_AT, how="semi")
+    match_id, image_id, category_id, detection_id, annotation_id (null if none), iou_threshold (rounded to ten digits),
+    area_range, score, rank (within the list), similarity and outcome. `tp`: matched to an annotation that counts. `ignored`:
+    matched to one that does not, or not matched and itself outside the area range or the subset. `fp`: any other detection.
+    `fn`: an annotation that counts and was not matched; it has no detection_id, score or rank. At one threshold and range the
+    rows come in the order of `match_id`: detections by list and rank, then missed annotations.
 
-    outside = ~pl.col("area").is_between("low", "high")
-    counting = annotations.join(grid, how="cross").filter(~(pl.col("is_ignored") | outside))
-    is_true = counting.select("annotation", *_AT, counts=pl.lit(True))
-    # all that is joined to the many detections is joined to the few hits first
-    verdicts = hits.join(is_true, on=["annotation", *_AT], how="left").join(
-        annotations.select("annotation", "annotation_id"), on="annotation"
+    >>> from apframe.matching.verdicts import example
+    >>> found = pl.DataFrame({"detection_id": [7, 8], "image_id": ["a", "b"], "category_id": [1, 1]})
+    >>> expected = pl.DataFrame({"annotation_id": [3], "image_id": ["a"], "category_id": [1]})
+    >>> expand_matches(example(), found, expected).select("detection_id", "annotation_id", "outcome").collect().rows()
+    [(7, 3, 'tp'), (8, None, 'fp')]
+    """
+    grid = every(verdicts, threshold, k)
+    hits = (
+        verdicts.hits_at(-1)
+        .lazy()
+        .with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16))
+        .explode("first")
+        .join(grid.select(*_AT, "bit"), on="first")
+        .filter((pl.col("ranges") & pl.col("bit")) != 0)
+        .select("detection", "annotation", "similarity", *_AT, is_true=(pl.col("true") & pl.col("bit")) != 0)
     )
+    rows = verdicts.detections
+    is_within = rows["place"] <= verdicts.limits[-1]
+    ids = detections.select("detection_id", "image_id", "category_id")[rows["row"]]
     found = (
-        detections.join(grid, how="cross", maintain_order="left_right")
-        .join(verdicts, on=["detection", *_AT], how="left", maintain_order="left")
+        pl.concat([rows.select("list", "score", "inside"), ids], how="horizontal")
+        .with_row_index("detection")
+        .filter(is_within)
+        .lazy()
+        .with_columns(rank=pl.int_range(1, pl.len() + 1).over("list"))
+    )
+    known = annotations.select("annotation_id", "image_id", "category_id")[verdicts.annotations["row"]]
+    expected = (
+        pl.concat([verdicts.annotations.select("row", "counts"), known], how="horizontal").with_row_index("annotation").lazy()
+    )
+    is_outside = (pl.col("inside") & pl.col("bit")) == 0
+    outcomes = (
+        found.join(grid, how="cross", maintain_order="left_right")
+        .join(
+            # all that is joined to the many detections is joined to the few hits first
+            hits.join(expected.select("annotation", "annotation_id"), on="annotation"),
+            on=["detection", *_AT],
+            how="left",
+            maintain_order="left",
+        )
         .with_columns(
-            outcome=pl.when(pl.col("counts") & ~pl.col("is_repeat")).then(pl.lit("tp", OUTCOMES))
-            .when(pl.col("annotation").is_not_null() | pl.col("is_ignored") | outside).then(pl.lit("ignored", OUTCOMES))
+            outcome=pl.when("is_true").then(pl.lit("tp", OUTCOMES))
+            .when(pl.col("annotation").is_not_null() | is_outside).then(pl.lit("ignored", OUTCOMES))
             .otherwise(pl.lit("fp", OUTCOMES)),
             position=pl.col("detection").cast(pl.Int64),
         )
     )  # fmt: skip
     missed = (
-        counting.join(hits, on=["annotation", *_AT], how="anti")
-        .sort(*_AT, "annotation")
-        .with_columns(outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("annotation").cast(pl.Int64))
+        expected.join(grid, how="cross")
+        .filter((pl.col("counts") & pl.col("bit")) != 0)
+        .join(hits, on=["annotation", *_AT], how="anti")
+        .sort(*_AT, "row")
+        .with_columns(outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("row").cast(pl.Int64))
     )
     # which number a row has does not depend on which other rows were asked for
     number = (pl.col("slice").cast(pl.Int64) * 2**16 + pl.col("first")) * 2**32 + pl.col("position")
-    return pl.concat([found, missed], how="diagonal").select(
+    return pl.concat([outcomes, missed], how="diagonal").select(
         number.alias("match_id"), "image_id", "category_id", "detection_id", "annotation_id", "iou_threshold",
         "area_range", "score", "rank", "similarity", "outcome",
     )  # fmt: skip
+
+
+def threshold_names(thresholds: tuple[float, ...]) -> pl.Series:
+    """Thresholds as tables show them: rounded to ten digits, so that a look-up of 0.9 finds 0.8999999999999999."""
+    return pl.Series("iou_threshold", [round(threshold, 10) for threshold in thresholds], dtype=pl.Float64)
+
+
+def range_names(ranges: tuple[str, ...]) -> pl.Series:
+    """Area ranges as tables show them."""
+    return pl.Series("area_range", ranges, dtype=pl.Enum(ranges))
+
+
+def every(verdicts: Verdicts, threshold: int | None = None, k: int | None = None) -> pl.LazyFrame:
+    """Every threshold and area range, or one of each: first and iou_threshold, slice, area_range and bit.
+
+    `first` and `slice` are their numbers, `bit` is the set that has the range alone.
+    """
+    thresholds = threshold_names(verdicts.thresholds).to_frame().with_row_index("first")
+    bits = pl.Series("bit", [1 << number for number in range(len(verdicts.ranges))], dtype=verdicts.detections.schema["inside"])
+    ranges = pl.DataFrame([range_names(verdicts.ranges), bits]).with_row_index("slice")
+    if threshold is not None:
+        thresholds = thresholds[[threshold]]
+    if k is not None:
+        ranges = ranges[[k]]
+    return (
+        thresholds.lazy()
+        .with_columns(pl.col("first").cast(pl.UInt16))
+        .join(ranges.lazy().with_columns(pl.col("slice").cast(pl.Int16)), how="cross")
+    )

@@ -1,68 +1,89 @@
-"""The matching policies by name: pairs in, assignments out."""
+"""The matching policies, each a frozen value: who is matched with whom."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+from importlib import import_module
+from typing import TYPE_CHECKING
 
-import numpy as np
-import polars as pl
-
-from apframe.matching.by_best_overlap import match_by_best_overlap
-from apframe.matching.by_score import match_by_score
-from apframe.matching.by_similarity import match_by_similarity
-from apframe.matching.optimal import match_optimally
-from apframe.matching.regroup import Lists
-
-# by name: the function, and whether lower scores change no match of higher ones
-POLICIES: dict[str, tuple[Callable[..., pl.DataFrame], bool]] = {
-    "score": (match_by_score, True),
-    "best_overlap": (match_by_best_overlap, True),
-    "similarity": (match_by_similarity, False),
-    "optimal": (match_optimally, False),
-}
+if TYPE_CHECKING:
+    import numpy as np
+    import polars as pl
 
 
-def match(
-    policy: str,
-    lists: Lists,
-    is_crowd: np.ndarray,
-    ignored: np.ndarray,
-    thresholds: Sequence[float],
-    limits: Sequence[int],
-    *,
-    strict: bool,
-    count_groups: bool,
-) -> list[pl.DataFrame]:
-    """The assignments with at most so many detections of each cell, a table for each limit.
+@dataclass(frozen=True)
+class MatchingPolicy:
+    """One way to match detections with annotations.
 
-    Where detections are walked by score, those of lower scores change no match of the others: then all limits share a table.
-
-    Parameters
+    Attributes
     ----------
-    policy
-        one of `POLICIES`
-    lists
-        order and pairs of the detections
-    is_crowd
-        one flag per annotation
-    ignored
-        flags of shape (slices, annotations)
-    thresholds, limits
-        ascending
-    strict
-        see `count_reached`
-    count_groups
-        see `match_by_best_overlap`
-
-    Returns
-    -------
-    Tables as described in `apframe.matching.assignments`.
+    name
+        what `matching=` takes
+    description
+        the rule in words
+    cutting_is_filtering
+        whether leaving out the detections below a score changes no match of the others. If not, a verdict belongs to an
+        operating point: whatever cuts by score matches again
+    removes_ignored
+        whether crowds and ignored annotations are left out before matching; otherwise what is matched to them is ignored
+    counts_groups
+        whether a group of objects can count as one positive (`crowds="counted"`)
+    home
+        the module and the name of the function, imported when something is matched
     """
-    function, by_rank = POLICIES[policy]
-    options = {"strict": strict} | ({"count_groups": count_groups} if policy == "best_overlap" else {})
-    tables = []
-    for limit in limits[-1:] if by_rank else limits:
-        within = lists.order["cell_rank"] <= limit
-        pairs = lists.pairs.filter(within.gather(lists.pairs["detection"]))
-        tables.append(function(pairs, is_crowd, ignored, np.array(thresholds), **options))
-    return tables * len(limits) if by_rank else tables
+
+    name: str
+    description: str
+    home: str
+    cutting_is_filtering: bool = True
+    removes_ignored: bool = False
+    counts_groups: bool = False
+
+    def assign(
+        self,
+        pairs: pl.DataFrame,
+        is_crowd: np.ndarray,
+        ignored: np.ndarray,
+        thresholds: np.ndarray,
+        *,
+        strict: bool,
+        count_groups: bool = False,
+    ) -> pl.DataFrame:
+        """The assignments, see `apframe.matching.assignments`; `count_groups` only where the policy `counts_groups`."""
+        module, function = self.home.split(":")
+        options = {"count_groups": count_groups} if self.counts_groups else {}
+        assigned: pl.DataFrame = getattr(import_module(f"apframe.matching.{module}"), function)(
+            pairs, is_crowd, ignored, thresholds, strict=strict, **options
+        )
+        return assigned
+
+
+POLICIES = {
+    policy.name: policy
+    for policy in (
+        MatchingPolicy(
+            "score",
+            "each detection, best score first, takes the most similar annotation that is still free",
+            "by_score:match_by_score",
+        ),
+        MatchingPolicy(
+            "best_overlap",
+            "a detection looks at its most similar annotation only; if a better one has that, it is a false positive",
+            "by_best_overlap:match_by_best_overlap",
+            counts_groups=True,
+        ),
+        MatchingPolicy(
+            "similarity",
+            "the most similar pair of all is taken first, whatever the scores, then the next",
+            "by_similarity:match_by_similarity",
+            cutting_is_filtering=False,
+            removes_ignored=True,
+        ),
+        MatchingPolicy(
+            "optimal",
+            "the one-to-one assignment with the largest total similarity",
+            "optimal:match_optimally",
+            cutting_is_filtering=False,
+        ),
+    )
+}

@@ -15,6 +15,7 @@ _BOXES = Protocol(
     citation="Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; pycocotools 2.0.11, COCOeval",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
+    adds_spacing=True,
 )
 _MASKS = replace(_BOXES, iou_type="segm", similarity=MaskIoU())
 _KEYPOINTS = replace(

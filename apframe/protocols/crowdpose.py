@@ -16,5 +16,6 @@ CROWDPOSE = Protocol(
         Part("_hard", "images", "crowdIndex", above=0.8),
     ),
     report=("AP", "AP50", "AP75", "AR", "AR50", "AR75", "AP{part}"),
+    adds_spacing=True,
 )
 """Fourteen joints with their own sigmas, ten OKS thresholds, and AP of images that are more and more crowded."""

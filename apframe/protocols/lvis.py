@@ -17,6 +17,7 @@ _BOXES = Protocol(
     per_image=True,
     judged_only=True,
     with_area_only=True,
+    adds_spacing=True,
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
 )

@@ -11,7 +11,9 @@ from operator import index
 from typing import Any, Self
 
 from apframe.exceptions import ParameterError, listed
+from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
+from apframe.ranking.precision import SPACING
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
@@ -19,12 +21,6 @@ from apframe.similarity.pairs import Similarity
 ALL_AREAS = ("all", 0.0, 1e10)
 REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
-MATCHINGS = {
-    "score": "each detection, best score first, takes the most similar annotation that is still free",
-    "best_overlap": "a detection looks at its most similar annotation only; if a better one has that, it is a false positive",
-    "similarity": "the most similar pair of all is taken first, whatever the scores, then the next",
-    "optimal": "the one-to-one assignment with the largest total similarity",
-}
 CROWDS = {
     "ignored": "any number of detections may match a crowd (a group of objects); they are ignored",
     "counted": "a group of objects counts once, for the best of the detections inside it; the others are ignored",
@@ -78,7 +74,7 @@ class Protocol:
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
-        "score", "best_overlap", "similarity" or "optimal", see `MATCHINGS`
+        "score", "best_overlap", "similarity" or "optimal", see `apframe.matching.policies`
     strict
         a pair must be more similar than the threshold, not as similar
     ties
@@ -115,6 +111,8 @@ class Protocol:
     report
         the lines of the summary: AP or AR, then nothing (all thresholds), a threshold in percent, or one of {area} {limit}
         {part}, a line for each
+    adds_spacing
+        2.2e-16 is added to the divisor of every precision, as pycocotools and what is derived from it do
     variants
         the same protocol for other `iou_type`s
 
@@ -146,6 +144,7 @@ class Protocol:
     with_area_only: bool = False
     parts: tuple[Part, ...] = ()
     report: tuple[str, ...] = COCO_REPORT
+    adds_spacing: bool = False
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -174,10 +173,10 @@ class Protocol:
             except (TypeError, ValueError, AttributeError) as error:
                 raise ParameterError(f"{name} has the wrong type ({error}): {name}={given!r}") from error
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
-        for option, known in (("matching", MATCHINGS), ("ties", TIES), ("crowds", CROWDS)):
+        for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS)):
             if getattr(self, option) not in known:
                 raise ParameterError(f"{option} is one of {', '.join(known)}, not {getattr(self, option)!r}")
-        if self.crowds == "counted" and self.matching != "best_overlap":
+        if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
             raise ParameterError(f'groups that count need matching="best_overlap", not {self.matching!r}; or crowds="ignored"')
         for line in self.report:
             if REPORT_LINE.fullmatch(line) is None:
@@ -240,6 +239,11 @@ class Protocol:
             if variant.iou_type == iou_type:
                 return variant
         raise ParameterError(f"{self.name} has no iou_type {iou_type!r}; it has {', '.join(self.iou_types)}")
+
+    @property
+    def addend(self) -> float:
+        """What is added to the divisor of precision."""
+        return SPACING if self.adds_spacing else 0.0
 
     @property
     def recall_levels(self) -> tuple[float, ...]:
@@ -316,12 +320,12 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
-        """The protocol that `as_dict` was taken of.
+        """The protocol that `as_dict` was taken of. Before 0.6 all protocols added the spacing, and the choice was not stored.
 
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        made = {name: _frozen(value) for name, value in choices.items()}
+        made = {"adds_spacing": True} | {name: _frozen(value) for name, value in choices.items()}
         chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
         definition = replace(definition, **{name: _frozen(value) for name, value in chosen.items()})

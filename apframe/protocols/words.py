@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
-from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, MATCHINGS, TIES, Part, Protocol, short
+from apframe.matching.policies import POLICIES
+from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
 from apframe.similarity.keypoints import OKS
@@ -33,22 +34,23 @@ def describe(protocol: Protocol) -> str:
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
-    removes = protocol.matching == "similarity"
+    policy = POLICIES[protocol.matching]
     above = "above" if protocol.strict else "of at least"
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
     summary = headlines(protocol, with_parts=True)
     has_precision = any(line.column == "ap" for line in summary)
     precision = f"AP by the definition {protocol.definition}: {protocol.definition.formula}"
+    precision += "; 2.2e-16 is added to the divisor of every precision" if protocol.adds_spacing else ""
     changed = departures(protocol)
     null = [line.metric for line in summary if not line.is_evaluated(protocol)]
     lines = [
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
         ("needs", _needs(protocol)),
-        ("matching", MATCHINGS[protocol.matching]),
+        ("matching", policy.description),
         ("thresholds", f"similarity {above} {_few(protocol.iou_thresholds)}"),
         ("precision", precision if has_precision else ""),
         ("detections", _limits(protocol)),
-        ("crowds", "left out" if removes else CROWDS[protocol.crowds]),
+        ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
         ("ties", TIES[protocol.ties]),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
@@ -103,7 +105,11 @@ def _ignored(protocol: Protocol) -> str:
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
-    return f"nothing: {which} are left out" if protocol.matching == "similarity" else f"{which}, and what is matched to them"
+    return (
+        f"nothing: {which} are left out"
+        if POLICIES[protocol.matching].removes_ignored
+        else f"{which}, and what is matched to them"
+    )
 
 
 def _categories(protocol: Protocol) -> str:

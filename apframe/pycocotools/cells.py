@@ -14,10 +14,12 @@ from apframe.detection.evaluation import Evaluation, evaluate
 from apframe.detection.prepare.counting import ignored_annotations
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
+from apframe.matching.verdicts import Verdicts, as_bits
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
+from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
-from apframe.ranking.metrics import Ranking, compute_arrays
+from apframe.ranking.ranking import rank
 from apframe.schema import Dataset, with_id_types
 
 Cell = dict[str, Any]
@@ -258,24 +260,32 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     lengths = np.array([len(in_areas[0][number]["dtScores"]) for number in numbers], dtype=np.int64)  # type: ignore[index]
     category, scores = np.repeat(category_of, lengths), judged[0]["scores"]
     order = np.lexsort((-scores, category))
-    category, scores = category[order], scores[order]
-    cell_rank = (np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1)[order]
+    place = (np.arange(len(order)) - np.repeat(np.cumsum(lengths) - lengths, lengths) + 1)[order]
     positives = [np.bincount(category_of, weights=part["positives"], minlength=n_categories) for part in judged]
     definition = protocol.definition
     assert isinstance(definition, Levels)
-    ranking = Ranking(
-        assignments=[_runs(state[:, :, order])] * len(protocol.limits),
-        order=pl.DataFrame({"category": category, "cell_rank": cell_rank}),
-        counts=list(~outside[:, order]),
-        ignored=np.tile([False, True], (n_areas, 1)),
-        n_positives=np.stack(positives, axis=1).astype(np.int64),
-        max_detections=protocol.limits,
-        definition=definition,
-        n_thresholds=len(protocol.iou_thresholds),
+    verdicts = Verdicts(
+        thresholds=protocol.iou_thresholds,
+        ranges=tuple(name for name, *_ in protocol.area_ranges),
+        limits=protocol.limits,
+        ties=protocol.ties,
+        lists=pl.DataFrame({"category_id": range(n_categories)}),
+        images=pl.DataFrame({"image_id": range(n_images)}),
+        detections=pl.DataFrame(
+            {
+                "list": category[order],
+                "image": np.repeat(np.array(numbers, dtype=np.int64) % max(n_images, 1), lengths)[order],
+                "row": order,
+                "place": place,
+                "score": scores[order],
+                "inside": as_bits(list(~outside[:, order])),
+            }
+        ),
+        annotations=_counted(np.stack(positives, axis=1).astype(np.int64)),
+        hits=_hits(state[:, :, order]),
     )
-    first_scores = np.zeros(n_categories)
-    first_scores[category[::-1]] = scores[::-1]  # the first of each category is written last
-    return compute_arrays(ranking, definition, first_scores, scores, range(len(protocol.limits)))
+    ranking = rank(verdicts, definition, protocol.addend)
+    return compute_arrays(ranking, definition, scores[order], range(len(protocol.limits)))
 
 
 def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]:
@@ -294,23 +304,32 @@ def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]
     }
 
 
-def _runs(state: np.ndarray) -> pl.DataFrame:
-    """Assignments of states of shape (areas, thresholds, detections), to annotation 0, which counts, or 1, which is ignored.
+def _counted(positives: np.ndarray) -> pl.DataFrame:
+    """Annotations of which so many count, of shape (lists, ranges).
 
-    >>> _runs(np.array([[[1, 0], [1, 2]]])).select("slice", "detection", "annotation", "first", "last").rows()
-    [(0, 0, 0, 0, 2), (0, 1, 1, 1, 2)]
+    >>> _counted(np.array([[2, 1]])).rows()
+    [(0, 3), (0, 1)]
     """
-    state = np.pad(state.transpose(0, 2, 1), ((0, 0), (0, 0), (1, 1)))
+    n = positives.max(axis=1, initial=0)
+    number = np.repeat(np.arange(len(n)), n)
+    place = np.arange(len(number)) - np.repeat(np.cumsum(n) - n, n)
+    return pl.DataFrame({"list": number, "counts": as_bits(list((place[:, None] < positives[number]).T))})
+
+
+def _hits(state: np.ndarray) -> pl.DataFrame:
+    """The hits of states of shape (areas, thresholds, detections): 0 none, 1 true, 2 matched and ignored.
+
+    >>> _hits(np.array([[[1, 0], [1, 2]]])).select("detection", "first", "last", "ranges", "true").rows()
+    [(0, 0, 2, 1, 1), (1, 1, 2, 1, 0)]
+    """
+    n_areas = len(state)
+    state = np.pad(state.transpose(2, 0, 1), ((0, 0), (0, 0), (1, 1)))
     changes = np.diff(state, axis=2) != 0
-    area, detection, first = np.nonzero(changes & (state[..., 1:] != 0))
+    detection, area, first = np.nonzero(changes & (state[..., 1:] != 0))
     last = np.nonzero(changes & (state[..., :-1] != 0))[2]
+    ranges = as_bits(list(area == np.arange(n_areas)[:, None]))
+    is_true = state[detection, area, first + 1] == 1
     return pl.DataFrame(
-        {
-            "detection": detection,
-            "annotation": state[area, detection, first + 1] - 1,
-            "slice": area,
-            "first": first,
-            "last": last,
-            "is_repeat": np.zeros(len(area), dtype=bool),
-        }
+        {"detection": detection, "first": first, "last": last, "ranges": ranges, "true": np.where(is_true, ranges, 0)},
+        schema_overrides={"true": pl.Series(ranges).dtype},
     )

@@ -5,12 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from functools import cached_property
 from itertools import pairwise
 
 import numpy as np
 
-from apframe.matching.assignments import EVERY_SLICE
+from apframe.matching.verdicts import has_bit
 
 
 @dataclass(frozen=True)
@@ -63,64 +62,61 @@ class SliceRows:
             yield self.only(slice(begin, end))
 
 
+@dataclass(frozen=True)
 class Walk:
-    """The detections in order, and which of them count when they are not matched, with at most so many of each cell.
+    """The detections in rank order, and which of them count while they are not matched, within a limit.
 
-    Parameters
+    Attributes
     ----------
     category
-        of each detection
+        number of the list of each detection
     starts
-        the place of each category's first detection, and the number of all detections at the end
+        the place of each list's first detection, and the number of all detections at the end
     counts
-        one flag per detection: whether it lies in the slice itself
+        one flag per detection: it is inside the area range, and within the limit
     is_within
-        one flag per detection: whether it is among the first of its cell
+        one flag per detection: it is within the limit
+    before
+        how many count before each detection, of all lists; one more number for the end
     """
 
-    def __init__(self, category: np.ndarray, starts: np.ndarray, counts: np.ndarray, is_within: np.ndarray) -> None:
-        self.category, self.starts, self.is_within = category, starts, is_within
-        self.counts = counts & is_within
+    category: np.ndarray
+    starts: np.ndarray
+    counts: np.ndarray
+    is_within: np.ndarray
+    before: np.ndarray
 
-    @cached_property
+    @classmethod
+    def of(cls, category: np.ndarray, starts: np.ndarray, inside: np.ndarray, is_within: np.ndarray) -> Walk:
+        """The walk down detections of which these are `inside`."""
+        counts = inside & is_within
+        before = np.zeros(len(counts) + 1, dtype=np.int32)
+        np.cumsum(counts, dtype=np.int32, out=before[1:])
+        return cls(category, starts, counts, is_within, before)
+
+    @property
     def n_counted(self) -> np.ndarray:
-        """How many count in each category."""
-        filled = np.flatnonzero(np.diff(self.starts))
-        counted = np.zeros(len(self.starts) - 1, dtype=np.int32)
-        if len(filled):
-            counted[filled] = np.add.reduceat(self.counts, self.starts[filled], dtype=np.int32)
-        return counted
-
-    @cached_property
-    def before(self) -> np.ndarray:
-        """How many count before each detection, of all categories; one more number for the end."""
-        before = np.zeros(len(self.counts) + 1, dtype=np.int32)
-        np.cumsum(self.counts, dtype=np.int32, out=before[1:])
-        return before
+        """How many count in each list."""
+        return np.diff(self.before[self.starts])
 
 
-def select_rows(
-    assignments: Mapping[str, np.ndarray], walk: Walk, slice_number: int, ignored: np.ndarray, *, for_curves: bool = True
-) -> SliceRows:
-    """The assignments of one slice of the objects, those of detections that take no part left out.
+def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, k: int, *, for_curves: bool = True) -> SliceRows:
+    """The hits of one area range, those of detections that take no part left out.
 
     Parameters
     ----------
-    assignments
-        the columns of `match_by_score`
+    hits
+        columns of `Verdicts.hits`
     walk
         the detections
-    slice_number
-        which slice; assignments that hold in every slice belong to it too
-    ignored
-        one flag per annotation: whether it is ignored in this slice
+    k
+        the number of the range
     for_curves
         whether `n_unmatched` is wanted, which `tally` does without
     """
-    slices = assignments["slice"]
-    rows = np.flatnonzero((slices == EVERY_SLICE) | (slices == slice_number))
-    detection = assignments["detection"][rows]
-    is_true, is_counted = ~(ignored[assignments["annotation"][rows]] | assignments["is_repeat"][rows]), walk.counts[detection]
+    rows = np.flatnonzero(has_bit(hits["ranges"], k))
+    detection = hits["detection"][rows]
+    is_true, is_counted = has_bit(hits["true"], k)[rows], walk.counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = (is_true | is_counted) & walk.is_within[detection]
     rows, detection = rows[matters], detection[matters]
@@ -134,8 +130,8 @@ def select_rows(
         n_unmatched=n_unmatched,
         is_true=is_true[matters],
         change=(is_true.astype(np.int8) - is_counted)[matters],
-        first=assignments["first"][rows],
-        last=assignments["last"][rows],
+        first=hits["first"][rows],
+        last=hits["last"][rows],
     )
 
 
@@ -191,7 +187,7 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
     category, detection
         what is asked for
 
-    >>> walk = Walk(np.array([0, 0]), np.array([0, 2]), np.array([True, True]), np.array([True, True]))
+    >>> walk = Walk.of(np.array([0, 0]), np.array([0, 2]), np.array([True, True]), np.array([True, True]))
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 0, 1, False, -1, 0, 1)))
     >>> count_at(rows, walk, np.array([0, 0]), np.array([0, 1]), n_thresholds=2).tolist()
     [[0, 1], [1, 2]]

@@ -10,13 +10,15 @@ from apframe.ranking.precision import precision
 GROUP = ["category_id", "area_range", "iou_threshold"]
 
 
-def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
+def compute_curves(matches: pl.LazyFrame, addend: float = 0.0) -> pl.LazyFrame:
     """Cumulative counts down the ranking of every category, area range and threshold.
 
     Parameters
     ----------
     matches
         from `expand_matches`
+    addend
+        to the divisor of precision, see `precision`
 
     Returns
     -------
@@ -39,7 +41,7 @@ def compute_curves(matches: pl.LazyFrame) -> pl.LazyFrame:
         matches.with_columns(n_positives=n_positives.replace(0, None))
         .filter(is_tp | is_fp)
         .with_columns(tp=is_tp.cum_sum().over(GROUP, order_by="rank"), fp=is_fp.cum_sum().over(GROUP, order_by="rank"))
-        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp), recall=recall_of(tp, pl.col("n_positives")))
+        .with_columns(rank=tp + fp, precision=precision(tp, tp + fp, addend), recall=recall_of(tp, pl.col("n_positives")))
         .with_columns(envelope=envelope(pl.col("precision")).over(GROUP, order_by="rank"))
         .select(*GROUP, "rank", "detection_id", "score", "tp", "fp", "precision", "recall", "envelope")
         .sort(*GROUP, "rank")

@@ -1,23 +1,26 @@
-"""Precision as COCO's evaluation divides it."""
+"""Precision, with or without the addend of COCO's evaluation."""
 
 from __future__ import annotations
 
-from typing import TypeVar
+from typing import TYPE_CHECKING, TypeVar
 
-import numpy as np
 import polars as pl
 
-Numbers = TypeVar("Numbers", pl.Expr, np.ndarray)
-SPACING = 2.220446049250313e-16  # numpy.spacing(1), which the reference adds to every divisor
+if TYPE_CHECKING:
+    import numpy as np
+
+Numbers = TypeVar("Numbers", pl.Expr, "np.ndarray")
+SPACING = 2.220446049250313e-16  # numpy.spacing(1)
 
 
-def precision(k: Numbers, n: Numbers) -> Numbers:
-    """True positives over all counted detections, `k / (n + spacing(1))`.
+def precision(k: Numbers, n: Numbers, addend: float = 0.0) -> Numbers:
+    """True positives over all counted detections, `k / (n + addend)`.
 
-    The tiny addend is the reference's (`COCOeval.accumulate`); it shows in one place: a single true positive at
-    rank 1 has precision 0.9999999999999998.
+    `COCOeval.accumulate` adds `SPACING` to every divisor, and so do the evaluations derived from it. It shows in one place: a
+    true positive at rank 1 has the precision 0.9999999999999998.
 
-    >>> pl.DataFrame({"k": [1, 1], "n": [1, 2]}).select(precision(pl.col("k"), pl.col("n"))).to_series().to_list()
+    >>> frame = pl.DataFrame({"k": [1, 1], "n": [1, 2]})
+    >>> frame.select(precision(pl.col("k"), pl.col("n"), SPACING)).to_series().to_list()
     [0.9999999999999998, 0.5]
     """
-    return k / (n + SPACING)
+    return k / (n + addend)

@@ -15,7 +15,8 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
-from apframe.protocols.protocol import CROWDS, IGNORES, MATCHINGS, TIES
+from apframe.matching.policies import POLICIES
+from apframe.protocols.protocol import CROWDS, IGNORES, TIES
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
 from apframe.ranking.definitions import Interpolated, Voc2007
@@ -189,7 +190,7 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
     assert said["ties"] == TIES[protocol.ties]
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
-    assert said["matching"] == MATCHINGS[protocol.matching]
+    assert said["matching"] == POLICIES[protocol.matching].description
     assert ("above" if protocol.strict else "at least") in said["thresholds"]
     assert str(protocol.definition) in said.get("precision", str(protocol.definition))
     assert all(IGNORES[flag] in said["ignored"] for flag in protocol.ignores)
@@ -234,7 +235,7 @@ images.not_exhaustive_category_ids, categories.frequency (r, c, f)
 matching    each detection, best score first, takes the most similar annotation that is still free
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
 precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
-recall >= level, else 0
+recall >= level, else 0; 2.2e-16 is added to the divisor of every precision
 detections  at most 300 per image, by score; objects without area are left out
 crowds      crowds are annotations like any other
 ties        of equal scores, those of the first image come first

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.schema import OUTCOMES
-
 _AT = ["area_range", "iou_threshold"]
 
 
-def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame, min_score: float | None = None) -> pl.LazyFrame:
+def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame) -> pl.LazyFrame:
     """The outcomes of every image, at each threshold and area range.
 
     Parameters
@@ -18,15 +16,13 @@ def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame, min_score: float
         from `expand_matches`
     every
         area_range, iou_threshold and image_id, all that get a row; those without matches count 0
-    min_score
-        detections below that score do not count, and what they found is missed; a detection never changes what became of
-        those of higher scores
 
     Returns
     -------
     area_range, iou_threshold, image_id, tp, fp, fn and mean_similarity (of the true positives, null without any); worst first:
     most errors (fp and fn), then those without a true positive, then the least similar.
 
+    >>> from apframe.schema import OUTCOMES
     >>> matches = pl.LazyFrame({
     ...     "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "image_id": [1, 1, 2], "similarity": [0.75, None, None],
     ...     "outcome": ["tp", "fp", "fn"]}, schema_overrides={"outcome": OUTCOMES})
@@ -34,16 +30,10 @@ def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame, min_score: float
     >>> count_per_image(matches, every).drop("area_range", "iou_threshold").collect().rows()
     [(2, 0, 0, 1, None), (1, 1, 1, 0, 0.75), (3, 0, 0, 0, None)]
     """
-    is_tp = pl.col("outcome") == "tp"
-    if min_score is not None:
-        is_low = (pl.col("score") < min_score).fill_null(False)
-        matches = matches.filter(is_tp | ~is_low).with_columns(
-            outcome=pl.when(is_low).then(pl.lit("fn", OUTCOMES)).otherwise("outcome")
-        )
     counts = matches.group_by(*_AT, "image_id").agg(
         *((pl.col("outcome") == name).sum().alias(name) for name in ("tp", "fp", "fn")),
         # in order, so that the last bit of the mean is the same each time
-        mean_similarity=pl.col("similarity").filter(is_tp).sort().mean(),
+        mean_similarity=pl.col("similarity").filter(pl.col("outcome") == "tp").sort().mean(),
     )
     return (
         every.join(counts, on=[*_AT, "image_id"], how="left")

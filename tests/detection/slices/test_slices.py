@@ -15,7 +15,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, UnknownCategoryWarning
-from apframe.matching.regroup import Lists, regroup
+from apframe.matching.regroup import Rows, regroup
 from apframe.schema import SUPPORT
 from tests.parity.reference import Slice, close, evaluate_by_reference, mean_stats, support
 
@@ -647,16 +647,16 @@ def test_memory_grows_with_rows_and_not_with_categories_times_slices() -> None:
 def test_what_is_matched_for_slices_grows_with_rows(keys: list[Any], most: int, monkeypatch: pytest.MonkeyPatch) -> None:
     ranked = []
 
-    def recording(*arguments: Any, **options: Any) -> Lists:
+    def recording(*arguments: Any, **options: Any) -> Rows:
         ranked.append(regroup(*arguments, **options))
         return ranked[-1]
 
-    monkeypatch.setattr("apframe.detection.pipeline.regroup", recording)
+    monkeypatch.setattr("apframe.detection.slices.measure.regroup", recording)
     evaluation = many(n_images=300, n_categories=100, n_objects=1_000)
     assert evaluation.by(*keys).height > 150
-    n_rows = [lists.order.height + lists.annotations.height for lists in ranked]
+    n_rows = [rows.detections.height + rows.annotations.height for rows in ranked]
     assert sum(n_rows) <= most * 3_000  # of which there are 1,000 annotations and 2,000 detections
-    assert all(len(lists.group) <= n for lists, n in zip(ranked, n_rows, strict=True))
+    assert all(rows.lists.height <= n for rows, n in zip(ranked, n_rows, strict=True))
 
 
 def test_groups_of_objects_may_be_matched_a_few_at_a_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -664,5 +664,5 @@ def test_groups_of_objects_may_be_matched_a_few_at_a_time(monkeypatch: pytest.Mo
     for key in ("size", "depth"):
         together = evaluation.by(apf.quantiles(key, 20), marginals=True)
         with monkeypatch.context() as context:
-            context.setattr("apframe.detection.pipeline._MOST_ROWS", 50)
+            context.setattr("apframe.detection.slices.measure._MOST_ROWS", 50)
             assert_frame_equal(evaluation.by(apf.quantiles(key, 20), marginals=True), together, abs_tol=1e-12)

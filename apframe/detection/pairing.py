@@ -1,0 +1,132 @@
+"""From the canonical tables to what is matched: pairs, and the rows in rank order."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import numpy as np
+import polars as pl
+
+from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
+from apframe.detection.prepare.extents import with_image_sizes
+from apframe.matching.judge import Rules
+from apframe.matching.order import order_detections
+from apframe.matching.policies import POLICIES
+from apframe.matching.reached import NEARLY_ONE
+from apframe.matching.regroup import Rows
+from apframe.matching.verdicts import as_bits
+from apframe.similarity.mask_iou import MaskSimilarity
+from apframe.similarity.pairs import require
+from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.detection.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+
+def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, across_categories: bool = False) -> pl.DataFrame:
+    """The pairs of an image and category that are similar enough.
+
+    Parameters
+    ----------
+    inputs
+        what is evaluated
+    protocol
+        whose similarity compares, and whose categories may be pooled
+    least
+        the lowest similarity of interest; by default the lowest threshold
+    across_categories
+        also pair detections with annotations of other categories
+
+    Returns
+    -------
+    detection, annotation (row numbers of the inputs' tables), similarity; in no order. Pairs below `least` may be there.
+    """
+    if inputs.detections.is_empty() or inputs.annotations.is_empty():  # which may lack columns that they never had values of
+        return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
+    similarity = protocol.similarity
+    pooled = protocol.agnostic or across_categories
+    detections, annotations = (
+        frame.with_columns(codes(frame, inputs, pooled=pooled)["cell"]) for frame in (inputs.detections, inputs.annotations)
+    )
+    annotations = annotations.with_columns(is_crowd=crowds(annotations, protocol))
+    require(similarity, detections, annotations)
+    if similarity.uses_images:
+        detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
+    least = min(protocol.iou_thresholds[0] if least is None else least, NEARLY_ONE)
+    if isinstance(similarity, MaskSimilarity):
+        return similarity.pair(detections, annotations, least, inputs.masks, inputs.annotation_masks)
+    return similarity.pair(detections, annotations, least)
+
+
+def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
+    """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
+    found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
+    with pool() as threads:
+        to_order = found.with_columns(inputs.detections["score"])
+        ordering = threads.submit(order_detections, to_order, by_image=protocol.ties == "image")
+        pairs = pair(inputs, protocol)
+        order = ordering.result()
+    row = order["row"]
+    detections = order.select(
+        pl.col("category").alias("list"),
+        found["image"].gather(row),
+        "row",
+        pl.col("cell_rank").alias("place"),
+        inputs.detections["score"].gather(row),
+        _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol).gather(row),
+    )
+    by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
+    annotations = expected.select(
+        pl.col("category").alias("list"),
+        "image",
+        pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
+        _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
+        is_crowd=crowds(inputs.annotations, protocol),
+    )[by_list]
+    places = []
+    for rows in (row.to_numpy(), by_list):
+        place = np.empty(len(rows), dtype=np.uint32)
+        place[rows] = np.arange(len(rows), dtype=np.uint32)
+        places.append(place)
+    links = pairs.with_columns(
+        detection=places[0][pairs["detection"].to_numpy()], annotation=places[1][pairs["annotation"].to_numpy()]
+    )
+    n = 1 if protocol.agnostic else len(inputs.category_ids)
+    lists = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
+    return Rows(detections, annotations, links, lists)
+
+
+def rules_of(protocol: Protocol) -> Rules:
+    """What matching goes by under a protocol."""
+    return Rules(
+        policy=POLICIES[protocol.matching],
+        thresholds=protocol.iou_thresholds,
+        ranges=tuple(name for name, *_ in protocol.area_ranges),
+        limits=protocol.limits,
+        ties=protocol.ties,
+        strict=protocol.strict,
+        count_groups=protocol.crowds == "counted",
+    )
+
+
+def codes(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
+    """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`)."""
+    numbers = frame.select(
+        image=_code("image_id", inputs.image_ids),
+        category=pl.lit(0, pl.UInt32) if pooled else _code("category_id", inputs.category_ids),
+    )
+    return numbers.with_columns(cell=pl.col("category").cast(pl.Int64) * len(inputs.image_ids) + pl.col("image"))
+
+
+def _code(column: str, ids: pl.Series) -> pl.Expr:
+    """The place of each value among the sorted ids."""
+    if ids.is_empty():  # then there are no rows
+        return pl.col(column).cast(pl.UInt32)
+    return pl.col(column).replace_strict(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True), return_dtype=pl.UInt32)
+
+
+def _bits(name: str, frame: pl.DataFrame, ignored: pl.Series, protocol: Protocol) -> pl.Series:
+    """In which area ranges each row is, and not ignored anyway."""
+    flags = [(frame["area"].is_between(low, high) & ~ignored).to_numpy() for _, low, high in protocol.area_ranges]
+    return pl.Series(name, as_bits(flags))

@@ -1,0 +1,83 @@
+"""What each group of the objects needs to be matched on its own: its members, and what they compete with."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+
+@dataclass(frozen=True)
+class Side:
+    """The detections or the annotations: `cell` of each, `is_paired` (it has a pair), and which are in groups of the objects.
+
+    `members` are `at` (a place among them) and `group`; None: all are in every group.
+    """
+
+    cell: pl.Series
+    is_paired: pl.Series
+    members: pl.DataFrame | None
+
+    def rows(self) -> pl.LazyFrame:
+        """`at`, `cell`, `is_paired` of all."""
+        return pl.LazyFrame({"cell": self.cell, "is_paired": self.is_paired}).with_row_index("at")
+
+    def inside(self) -> pl.LazyFrame | None:
+        """The same of the members, and `group`."""
+        return None if self.members is None else self.members.lazy().join(self.rows(), on="at")
+
+
+def add_competitors(sides: Sequence[Side], n_groups: int, most: int) -> Iterator[tuple[int, list[pl.DataFrame]]]:
+    """What each group of the objects needs to be matched on its own: its members, and what they compete with.
+
+    Something else can take a partner from a member only where both are paired, in one cell. So a group is as large as the
+    cells that it has members in, however many others there are. Of a side that is in every group, that is all that is given.
+
+    Parameters
+    ----------
+    sides
+        detections and annotations
+    n_groups
+        how many there are, some of them empty
+    most
+        how many rows of both sides groups may have that are put together; one group may have more
+
+    Yields
+    ------
+    The number of groups, and for each side `at`, `group` (from 0 in each batch) and `inside`: groups in their order, as many
+    as come to that many rows.
+
+    >>> members = {"at": pl.UInt32, "group": pl.UInt32}
+    >>> detections = Side(pl.Series([0, 0, 9]), pl.Series([True, True, False]), pl.DataFrame([[0, 2], [0, 1]], members))
+    >>> annotations = Side(pl.Series([0]), pl.Series([True]), pl.DataFrame([[0], [0]], members))
+    >>> [(n, [side.sort("at").rows() for side in rows]) for n, rows in add_competitors([detections, annotations], 2, 9)]
+    [(2, [[(0, 0, True), (1, 0, False), (2, 1, True)], [(0, 0, True)]])]
+    """
+    members = [inside for side in sides if (inside := side.inside()) is not None]
+    occupied = pl.concat(inside.filter("is_paired").select("group", "cell") for inside in members).unique()
+    paired = pl.concat(side.rows().filter("is_paired").select("cell") for side in sides).group_by("cell").len()
+    alone = [inside.filter(~pl.col("is_paired")).select("group", len=pl.lit(1, pl.UInt32)) for inside in members]
+    heights = pl.concat([occupied.join(paired, on="cell").select("group", "len"), *alone]).group_by("group").agg(pl.sum("len"))
+    found, of_groups = pl.collect_all([occupied, heights])
+    sizes = np.zeros(n_groups, dtype=np.int64)
+    sizes[of_groups["group"].to_numpy()] = of_groups["len"].to_numpy()
+    start = 0
+    while start < n_groups:
+        n = max(1, int(np.searchsorted(np.cumsum(sizes[start:]), most, side="right")))
+        is_here, number = pl.col("group").is_between(start, start + n - 1), pl.col("group") - start
+        here = found.lazy().filter(is_here)
+        yield n, pl.collect_all(_with_competitors(side, here, is_here).with_columns(group=number) for side in sides)
+        start += n
+
+
+def _with_competitors(side: Side, occupied: pl.LazyFrame, is_here: pl.Expr) -> pl.LazyFrame:
+    """`at`, `group`, `inside` of the groups that are here, whose cells are `occupied`."""
+    there = side.rows().filter("is_paired").join(occupied, on="cell").select("at", "group")
+    inside = side.inside()
+    if inside is None:
+        return there.with_columns(inside=pl.lit(True))
+    flags = inside.filter(is_here).select("at", "group", "is_paired", inside=pl.lit(True))
+    there = there.join(flags.drop("is_paired"), on=["at", "group"], how="left").with_columns(pl.col("inside").fill_null(False))
+    return pl.concat([there, flags.filter(~pl.col("is_paired")).drop("is_paired")])

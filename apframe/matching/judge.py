@@ -1,0 +1,91 @@
+"""From pairs to verdicts: a policy matches, and the outcomes are put down in rank order."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.assignments import EVERY_SLICE
+from apframe.matching.policies import MatchingPolicy
+from apframe.matching.regroup import Rows
+from apframe.matching.verdicts import Verdicts, has_bit
+
+
+@dataclass(frozen=True)
+class Rules:
+    """What matching goes by.
+
+    Attributes
+    ----------
+    policy
+        who is matched with whom
+    thresholds, ranges, limits, ties
+        see `Verdicts`
+    strict
+        whether a similarity must be greater than the threshold; otherwise equal is enough
+    count_groups
+        see `match_by_best_overlap`
+    """
+
+    policy: MatchingPolicy
+    thresholds: tuple[float, ...]
+    ranges: tuple[str, ...]
+    limits: tuple[int, ...]
+    ties: str
+    strict: bool = False
+    count_groups: bool = False
+
+
+def judge(rows: Rows, rules: Rules, images: pl.DataFrame, lists: pl.DataFrame) -> Verdicts:
+    """The verdicts of detections and annotations with their pairs; `images` and `lists` are those of the verdicts.
+
+    Where leaving out low scores changes no match of higher ones, all limits share the hits; otherwise each has its own.
+    """
+    place = rows.detections["place"]
+    own = not rules.policy.cutting_is_filtering and len(rules.limits) > 1
+    parts = []
+    for number, limit in enumerate(rules.limits if own else rules.limits[-1:]):
+        pairs = rows.links.filter((place <= limit).gather(rows.links["detection"]))
+        hits = find_hits(rows, pairs, rules)
+        parts.append(hits.with_columns(limit=pl.lit(number, pl.UInt8)) if own else hits)
+    return Verdicts(
+        thresholds=rules.thresholds,
+        ranges=rules.ranges,
+        limits=rules.limits,
+        ties=rules.ties,
+        lists=lists,
+        images=images,
+        detections=rows.detections,
+        annotations=rows.annotations.drop("is_crowd"),
+        hits=pl.concat(parts),
+    )
+
+
+def find_hits(rows: Rows, pairs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+    """The hits among some pairs: see `Verdicts.hits`, without `limit`."""
+    counts, n_ranges = rows.annotations["counts"].to_numpy(), len(rules.ranges)
+    assigned = rules.policy.assign(
+        pairs,
+        rows.annotations["is_crowd"].to_numpy(),
+        ~np.array([has_bit(counts, k) for k in range(n_ranges)]),
+        np.array(rules.thresholds),
+        strict=rules.strict,
+        count_groups=rules.count_groups,
+    )
+    number = assigned["slice"].to_numpy()
+    everywhere = counts.dtype.type((1 << n_ranges) - 1)
+    ranges = np.where(
+        number == EVERY_SLICE, everywhere, np.left_shift(counts.dtype.type(1), number.clip(0).astype(counts.dtype))
+    )
+    true = np.where(assigned["is_repeat"].to_numpy(), 0, ranges & counts[assigned["annotation"].to_numpy()])
+    return assigned.select(
+        pl.col("detection").cast(pl.UInt32),
+        pl.col("annotation").cast(pl.UInt32),
+        "similarity",
+        "first",
+        "last",
+        pl.Series("ranges", ranges),
+        pl.Series("true", true),
+    )

@@ -1,0 +1,272 @@
+"""Verdicts: the outcome of every detection and annotation, in rank order; everything computed after matching reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ParameterError
+
+MOST_RANGES = 64  # area ranges, as bits of one integer
+
+
+@dataclass(frozen=True)
+class Verdicts:
+    """What matching decided, as four tables in numbers that index each other; ranking takes nothing else.
+
+    Matching never looks across images, so the verdicts of disjoint images can be put together (`concat`) and taken apart
+    (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.
+
+    Sets of area ranges are bits of an unsigned integer: bit k is the k-th of `ranges`.
+
+    Attributes
+    ----------
+    thresholds, ranges, limits
+        similarity thresholds in ascending order, names of the area ranges, and the numbers of `max_detections`, ascending
+    ties
+        which of equally scored detections ranks first: "image", that of the first image, or "input", that of the lowest `row`
+    lists
+        category_id (null: all categories are pooled); the row number is the number of the list. A list is what one curve is
+        drawn from: a category
+    images
+        image_id of every evaluated image, also those without rows; the row number is the number of the image
+    detections
+        list, image, row (number among the evaluated detections), place (from 1, the position that `limits` cut: among the
+        detections of the list and image), score, inside (in which ranges it counts while it is not matched). By list, then rank
+    annotations
+        list, image, row (number among the evaluated annotations), counts (in which ranges it is a positive). By list, then row
+    hits
+        detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
+        first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection
+        is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. By detection
+    """
+
+    thresholds: tuple[float, ...]
+    ranges: tuple[str, ...]
+    limits: tuple[int, ...]
+    ties: str
+    lists: pl.DataFrame
+    images: pl.DataFrame
+    detections: pl.DataFrame
+    annotations: pl.DataFrame
+    hits: pl.DataFrame
+
+    @property
+    def header(self) -> tuple[object, ...]:
+        """What must be equal in verdicts that are put together."""
+        return self.thresholds, self.ranges, self.limits, self.ties, self.lists.columns, "limit" in self.hits.columns
+
+    @property
+    def positives(self) -> np.ndarray:
+        """How many annotations count, of shape (lists, ranges)."""
+        number, counts = (self.annotations[name].to_numpy() for name in ("list", "counts"))
+        n = self.lists.height
+        each = [np.bincount(number[has_bit(counts, k)], minlength=n) for k in range(len(self.ranges))]
+        return np.stack(each, axis=1) if n else np.zeros((0, len(each)), dtype=np.int64)
+
+    def hits_at(self, limit: int) -> pl.DataFrame:
+        """The hits at the limit of that number, counted from 0 or, if negative, from the end."""
+        limit = range(len(self.limits))[limit]
+        return self.hits.filter(pl.col("limit") == limit) if "limit" in self.hits.columns else self.hits
+
+    def of_images(self, kept: np.ndarray) -> Verdicts:
+        """The part on some of the images, which are given as one flag each. The images left out are no longer units.
+
+        >>> part = example().of_images(np.array([False, True]))
+        >>> part.images["image_id"].to_list(), part.detections["score"].to_list(), part.hits.height
+        (['b'], [0.8], 0)
+        """
+        code = np.cumsum(kept) - kept  # those left out have one too, which nothing has in the end
+        return replace(self, images=self.images.filter(pl.Series(kept)))._of_codes("image", code, kept)
+
+    def of_lists(self, kept: np.ndarray) -> Verdicts:
+        """The part of some of the lists, which are given as one flag each.
+
+        >>> example().of_lists(np.array([False])).positives.shape
+        (0, 1)
+        """
+        code = np.cumsum(kept) - kept  # those left out have one too, which nothing has in the end
+        return replace(self, lists=self.lists.filter(pl.Series(kept)))._of_codes("list", code, kept)
+
+    def without(self, detections: Sequence[int] | np.ndarray) -> Verdicts:
+        """The verdicts as they are without some detections, given by position: what these found is missed.
+
+        No other detection takes their annotations or moves up to their place.
+
+        >>> example().without([0]).hits.height
+        0
+        """
+        return self._of_rows(np.delete(np.arange(self.detections.height), detections), np.arange(self.annotations.height))
+
+    def without_annotations(self, annotations: Sequence[int] | np.ndarray) -> Verdicts:
+        """The verdicts as they are without some annotations, given by position: their detections are unmatched.
+
+        >>> example().without_annotations([0]).positives.tolist()
+        [[0]]
+        """
+        return self._of_rows(np.arange(self.detections.height), np.delete(np.arange(self.annotations.height), annotations))
+
+    def with_hits(self, rows: pl.DataFrame, lists: Sequence[int] | np.ndarray | None = None) -> Verdicts:
+        """The verdicts with other hits for some detections, which lose those they have.
+
+        Parameters
+        ----------
+        rows
+            as in `hits`
+        lists
+            one number for each row: the list that its detection moves to, where it ranks by score
+
+        >>> row = example().hits.with_columns(pl.Series("detection", [1], dtype=pl.UInt32))
+        >>> example().with_hits(row).hits["detection"].to_list()
+        [0, 1]
+        """
+        changed = rows["detection"].to_numpy()
+        others = self.hits.filter(~self.hits["detection"].is_in(rows["detection"].implode()))
+        hits = pl.concat([others, rows.select(others.columns).cast(others.schema)]).sort("detection", "first")
+        if lists is None:
+            return replace(self, hits=hits)
+        number = self.detections["list"].to_numpy().copy()
+        number[changed] = lists
+        moved = self.detections.with_columns(pl.Series("list", number, dtype=pl.UInt32))
+        order = _rank_order(moved, self.ties)
+        return replace(self, detections=moved, hits=hits)._of_rows(order, np.arange(self.annotations.height))
+
+    def _of_codes(self, column: str, code: np.ndarray, kept: np.ndarray) -> Verdicts:
+        """The rows of some images or lists, under other numbers."""
+        tables, rows = [], []
+        for table in (self.detections, self.annotations):
+            number = table[column].to_numpy()
+            tables.append(table.with_columns(pl.Series(column, code[number], dtype=pl.UInt32)))
+            rows.append(np.flatnonzero(kept[number]))
+        return replace(self, detections=tables[0], annotations=tables[1])._of_rows(*rows)
+
+    def _of_rows(self, detections: np.ndarray, annotations: np.ndarray) -> Verdicts:
+        """Detections and annotations by position, each at most once and in the order given, and the hits among them."""
+        place = []
+        for rows, n in ((detections, self.detections.height), (annotations, self.annotations.height)):
+            new = np.full(n, -1, dtype=np.int64)
+            new[rows] = np.arange(len(rows))
+            place.append(new)
+        detection, annotation = (
+            new[self.hits[name].to_numpy()] for new, name in zip(place, ("detection", "annotation"), strict=True)
+        )
+        hits = self.hits.with_columns(detection=detection, annotation=annotation).filter(
+            pl.Series((detection >= 0) & (annotation >= 0))
+        )
+        return replace(
+            self,
+            detections=self.detections[detections],
+            annotations=self.annotations[annotations],
+            hits=hits.cast(self.hits.schema).sort("detection", maintain_order=True),
+        )
+
+
+def concat(parts: Sequence[Verdicts]) -> Verdicts:
+    """The verdicts of disjoint images put together: the same as those of all images at once.
+
+    `row` stays as it is: where ties="input", number the rows of all parts through before.
+
+    Raises
+    ------
+    ParameterError
+        the parts differ in thresholds, area ranges, limits or ties, or share an image
+
+    >>> whole = example()
+    >>> parts = [whole.of_images(np.array(kept)) for kept in ([False, True], [True, False])]
+    >>> concat(parts).detections.equals(whole.detections), concat(parts).hits.equals(whole.hits)
+    (True, True)
+    """
+    first, *others = parts
+    if any(part.header != first.header for part in others):
+        raise ParameterError("verdicts with different thresholds, area ranges, max_detections or ties cannot be put together")
+    keys = [name for name in first.lists.columns if name != "list"]
+    images = pl.concat([part.images for part in parts])
+    if images["image_id"].is_duplicated().any():
+        twice = images["image_id"].filter(images["image_id"].is_duplicated())[0]
+        raise ParameterError(f"image {twice!r} is in two of the verdicts that are put together; give parts of different images")
+    images = images.sort("image_id")
+    lists = pl.concat([part.lists for part in parts]).unique().sort(keys)
+    tables: dict[str, list[pl.DataFrame]] = {"detections": [], "annotations": [], "hits": []}
+    before = {"detections": 0, "annotations": 0}
+    for part in parts:
+        image = part.images.join(images.with_row_index("to"), on="image_id", how="left", maintain_order="left")["to"]
+        number = part.lists.join(lists.with_row_index("to"), on=keys, how="left", maintain_order="left", nulls_equal=True)["to"]
+        for name, n_before in before.items():
+            table = getattr(part, name)
+            table = table.with_columns(list=number.gather(table["list"]), image=image.gather(table["image"]))
+            tables[name].append(table)
+            before[name] = n_before + table.height
+        offsets = {name[:-1]: before[name] - getattr(part, name).height for name in before}
+        tables["hits"].append(part.hits.with_columns(pl.col(name) + n for name, n in offsets.items()))
+    detections, annotations, hits = (pl.concat(each) for each in tables.values())
+    whole = replace(first, images=images, lists=lists, detections=detections, annotations=annotations, hits=hits)
+    order = annotations.with_row_index("at").sort("list", "row", "at")["at"].to_numpy()
+    return whole._of_rows(_rank_order(whole.detections, first.ties), order)
+
+
+def has_bit(sets: np.ndarray, k: int) -> np.ndarray:
+    """Flags: which of the sets have member number k.
+
+    >>> has_bit(np.array([1, 2, 3], dtype=np.uint8), 1).tolist()
+    [False, True, True]
+    """
+    flags: np.ndarray = (sets & sets.dtype.type(1 << k)) != 0
+    return flags
+
+
+def as_bits(flags: Sequence[np.ndarray]) -> np.ndarray:
+    """Flags of shape (members, rows) as one set for each row, in the smallest integers that hold them.
+
+    Raises
+    ------
+    ParameterError
+        more than 64 members
+
+    >>> as_bits([np.array([True, False]), np.array([True, True])])
+    array([3, 2], dtype=uint8)
+    """
+    if len(flags) > MOST_RANGES:
+        raise ParameterError(f"there are {len(flags)} area ranges; at most {MOST_RANGES} can be evaluated at once")
+    dtype = np.min_scalar_type((1 << len(flags)) - 1)
+    sets = np.zeros(len(flags[0]), dtype=dtype)
+    for k, row in enumerate(flags):
+        sets |= row.astype(dtype) << dtype.type(k)
+    return sets
+
+
+def example() -> Verdicts:
+    """Two images and one category: a detection that is right on the first, and one that is wrong on the second.
+
+    >>> example().hits.select("detection", "annotation", "similarity").rows()
+    [(0, 0, 0.75)]
+    """
+    small = {"list": pl.UInt32, "image": pl.UInt32, "row": pl.UInt32}
+    return Verdicts(
+        thresholds=(0.5,),
+        ranges=("all",),
+        limits=(100,),
+        ties="image",
+        lists=pl.DataFrame({"category_id": [1]}),
+        images=pl.DataFrame({"image_id": ["a", "b"]}),
+        detections=pl.DataFrame(
+            {"list": [0, 0], "image": [0, 1], "row": [0, 1], "place": [1, 1], "score": [0.9, 0.8], "inside": [1, 1]},
+            schema_overrides=small | {"place": pl.UInt32, "inside": pl.UInt8},
+        ),
+        annotations=pl.DataFrame(
+            {"list": [0], "image": [0], "row": [0], "counts": [1]}, schema_overrides=small | {"counts": pl.UInt8}
+        ),
+        hits=pl.DataFrame(
+            {"detection": [0], "annotation": [0], "similarity": [0.75], "first": [0], "last": [1], "ranges": [1], "true": [1]},
+            schema_overrides={"detection": pl.UInt32, "annotation": pl.UInt32, "first": pl.UInt16, "last": pl.UInt16,
+                              "ranges": pl.UInt8, "true": pl.UInt8},
+        ),
+    )  # fmt: skip
+
+
+def _rank_order(detections: pl.DataFrame, ties: str) -> np.ndarray:
+    by = ["list", "score", *(["image"] if ties == "image" else []), "row"]
+    rows = detections.select("list", "score", "image", "row").with_row_index("at")
+    return rows.sort(by, descending=[name == "score" for name in by], maintain_order=True)["at"].to_numpy()

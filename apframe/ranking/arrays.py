@@ -1,0 +1,79 @@
+"""pycocotools' arrays of precision, recall and scores."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from itertools import product
+
+import numpy as np
+import polars as pl
+
+from apframe.ranking.counts import count_down, tally
+from apframe.ranking.definitions import Levels
+from apframe.ranking.metrics import running_best
+from apframe.ranking.ranking import Ranking
+from apframe.threads import pool
+
+
+def compute_arrays(
+    ranking: Ranking, definition: Levels, scores: np.ndarray, precision_at: Sequence[int]
+) -> dict[str, np.ndarray]:
+    """The reference's arrays: `precision` and `scores` (T, R, K, A, M) and `recall` (T, K, A, M), -1 if not evaluated.
+
+    Parameters
+    ----------
+    ranking
+        what to compute from
+    definition
+        the ranking's, which has recall levels
+    scores
+        of the detections in order; the reference puts that of each list's first detection at recall levels of 0, whatever
+        its outcome
+    precision_at
+        places of the `max_detections` at which `precision` and `scores` are computed; they are -1 at the others
+
+    Source: `COCOeval.accumulate`. T thresholds, R recall levels, K categories, A area ranges, M max_detections.
+    """
+    n_thresholds, n_lists, n_ranges, n_limits = ranking.shape
+    n_levels = len(definition.levels)
+    # the axes that are filled together come last
+    precisions, at_scores = np.full((2, n_ranges, n_limits, n_thresholds, n_levels, n_lists), -1.0)
+    recall = np.zeros(ranking.shape)
+    at_zero = np.asarray(definition.levels) <= 0
+    first_scores = np.zeros(n_lists)
+    first_scores[ranking.number[::-1]] = scores[::-1]  # the first of each list is written last
+    reached = definition.levels_reached(pl.col("k"), pl.col("n_positives"))
+    levels = ranking.recalls.select(reached).to_series().to_numpy().astype(np.int64)
+
+    def fill(k: int, m: int) -> None:
+        rows = ranking.rows_of(k, m, for_curves=m in precision_at)
+        recall[:, :, k, m] = tally(rows, n_thresholds)[0]
+        if m not in precision_at:
+            return
+        is_evaluated = ranking.positives[:, k] > 0
+        precisions[k, m] = np.where(is_evaluated, 0.0, -1.0)
+        at_scores[k, m] = np.where(is_evaluated, np.where(at_zero[:, None], np.nan_to_num(first_scores), 0.0), -1.0)
+        for block in rows.blocks():
+            counts = count_down(block, n_thresholds)
+            observed = ranking.precision(counts)
+            best = running_best(observed, np.flatnonzero(np.diff(counts.category, prepend=-1)))
+            # no level is left for more true positives than there are annotations, which others may have put together
+            threshold, row = np.nonzero(counts.is_true & (counts.k <= ranking.positives[counts.category, k]))
+            # each true positive fills the levels that it is the first to reach
+            step = ranking.step(k, counts)[threshold, row]
+            before, new = levels[step - 1], levels[step] - levels[step - 1]
+            hit = np.repeat(np.arange(len(new)), new)
+            level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
+            threshold, row = threshold[hit], row[hit]
+            at = (k, m, threshold, level, counts.category[row])
+            precisions[at] = best[threshold, row]
+            at_scores[at] = np.where(at_zero[level], at_scores[at], scores[counts.detection[row]])
+
+    with pool() as threads:
+        list(threads.map(fill, *zip(*product(range(n_ranges), range(n_limits)), strict=True)))
+    n_positives = ranking.positives[None, :, :, None]
+    return {
+        "precision": precisions.transpose(2, 3, 4, 0, 1),
+        "recall": np.where(n_positives > 0, recall / np.maximum(n_positives, 1), -1),
+        "scores": at_scores.transpose(2, 3, 4, 0, 1),
+    }

@@ -1,0 +1,167 @@
+"""Verdicts made ready to be ranked: as arrays, with what each true positive weighs."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, select_rows, tally
+from apframe.ranking.definitions import WeightedSum
+from apframe.ranking.precision import precision
+
+
+@dataclass(frozen=True)
+class Ranking:
+    """The verdicts as arrays, complete when made, so that threads can share them.
+
+    Attributes
+    ----------
+    definition, addend
+        of average precision, and what is added to the divisor of precision
+    limits, n_thresholds
+        numbers of `max_detections`, and how many thresholds there are
+    positives
+        how many annotations count, of shape (lists, ranges)
+    number, place, inside
+        of the detections: the list and the other columns of `Verdicts.detections`
+    starts
+        the position of each list's first detection, and the number of all detections at the end
+    hits
+        columns of `Verdicts.hits`, a dict for each limit
+    recalls
+        columns k and n_positives, all recalls there can be: a run of k = 0..R for each R among the positives
+    recall_starts
+        where the run of each list and range starts, of shape (lists, ranges)
+    weights
+        what the k-th of R true positives weighs, for each of the recalls; 0 for k = 0
+    rest
+        detections that are not among these, but count
+    """
+
+    definition: WeightedSum
+    addend: float
+    limits: tuple[int, ...]
+    n_thresholds: int
+    positives: np.ndarray
+    number: np.ndarray
+    place: np.ndarray
+    inside: np.ndarray
+    starts: np.ndarray
+    hits: Sequence[dict[str, np.ndarray]]
+    recalls: pl.DataFrame
+    recall_starts: np.ndarray
+    weights: np.ndarray
+    rest: Rest | None = None
+
+    @property
+    def shape(self) -> tuple[int, int, int, int]:
+        """Numbers of thresholds, lists, ranges and limits, the axes of the reference's arrays."""
+        return (self.n_thresholds, *self.positives.shape, len(self.limits))
+
+    def walk(self, k: int, m: int) -> Walk:
+        """The detections, of which those count that are inside range number k, within limit number m."""
+        return Walk.of(self.number, self.starts, has_bit(self.inside, k), self.place <= self.limits[m])
+
+    def rows_of(self, k: int, m: int, *, for_curves: bool = True) -> SliceRows:
+        """What changes a count in range number k within limit number m."""
+        rows = select_rows(self.hits[m], self.walk(k, m), k, for_curves=for_curves)
+        return rows if self.rest is None else self.rest.count(rows, k, m, self.number, for_curves=for_curves)
+
+    def precision(self, counts: Counts) -> np.ndarray:
+        """Precision at each of the counts; 0 where nothing counts yet."""
+        return precision(counts.k, counts.n if self.addend else np.maximum(counts.n, 1), self.addend)
+
+    def step(self, k: int, counts: Counts) -> np.ndarray:
+        """Where the recalls of the counts stand in `recalls`."""
+        return self.recall_starts[:, k][counts.category] + counts.k
+
+    def deepest(self) -> np.ndarray:
+        """The largest place of each list: a limit of that many detections, or more, leaves it as it is."""
+        deepest = np.zeros(len(self.starts) - 1, dtype=np.int64)
+        filled = np.flatnonzero(np.diff(self.starts))
+        if len(filled):
+            deepest[filled] = np.maximum.reduceat(self.place, self.starts[filled])
+        return deepest
+
+
+def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
+    """Make verdicts ready to be ranked by a definition.
+
+    >>> from apframe.matching.verdicts import example
+    >>> from apframe.ranking.definitions import as_definition
+    >>> rank(example(), as_definition("step")).weights.tolist()
+    [0.0, 1.0]
+    """
+    positives = verdicts.positives
+    distinct, which = np.unique(positives, return_inverse=True)
+    start = np.cumsum(distinct + 1) - (distinct + 1)
+    n_positives = np.repeat(distinct, distinct + 1)
+    recalls = pl.DataFrame({"k": np.arange(len(n_positives)) - np.repeat(start, distinct + 1), "n_positives": n_positives})
+    added = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before holds k - 1
+    number = verdicts.detections["list"].to_numpy()
+    return Ranking(
+        definition=definition,
+        addend=addend,
+        limits=verdicts.limits,
+        n_thresholds=len(verdicts.thresholds),
+        positives=positives,
+        number=number,
+        place=verdicts.detections["place"].to_numpy(),
+        inside=verdicts.detections["inside"].to_numpy(),
+        starts=np.searchsorted(number, np.arange(verdicts.lists.height + 1, dtype=number.dtype)),
+        hits=[{column.name: column.to_numpy() for column in verdicts.hits_at(m)} for m in range(len(verdicts.limits))],
+        recalls=recalls,
+        recall_starts=start[which].reshape(positives.shape).astype(np.int32),
+        weights=recalls.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy(),
+        rest=rest,
+    )
+
+
+@dataclass(frozen=True)
+class Rest:
+    """Detections that count in lists although these do not have them, as all that is found near them is ignored there.
+
+    `ranking` is of whole lists, all annotations ignored. Some detections of them are in lists of another ranking: `place` is
+    theirs in the whole lists, and `whole` says of which of these each list is a part. Counted there is what they make of the
+    whole list: so many as all annotations ignored leave, corrected for those that are in the list.
+    """
+
+    ranking: Ranking
+    place: np.ndarray
+    whole: np.ndarray
+
+    def n_detections(self, k: int, m: int) -> np.ndarray:
+        """How many detections count in each whole list, of shape (thresholds, whole lists)."""
+        return tally(self.ranking.rows_of(k, m, for_curves=False), self.ranking.n_thresholds)[1]
+
+    def count(self, rows: SliceRows, k: int, m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
+        """The assignments of the lists, with the counts of whole lists; `category` is that of the detections."""
+        of_whole, n_thresholds = self.ranking.rows_of(k, m), self.ranking.n_thresholds
+        begin, end = (np.searchsorted(of_whole.detection, self.place, side) for side in ("left", "right"))
+        n = end - begin
+        again = np.repeat(np.arange(len(n)), n)
+        at = begin[again] + np.arange(len(again)) - np.repeat(np.cumsum(n) - n, n)
+        # what became of these detections in the whole list is taken back, before what becomes of them here
+        back = (
+            category[again],
+            again,
+            np.zeros(len(at), dtype=bool),
+            -of_whole.change[at],
+            of_whole.first[at],
+            of_whole.last[at],
+        )
+        here = rows.category, rows.detection, rows.is_true, rows.change, rows.first, rows.last
+        order = np.argsort(np.concatenate([back[1], here[1]]), kind="stable")
+        of_list, detection, is_true, change, first, last = (
+            np.concatenate(both)[order] for both in zip(back, here, strict=True)
+        )
+        n_unmatched = np.zeros(len(order), dtype=np.int32)
+        if for_curves:
+            walk = self.ranking.walk(k, m)
+            n_unmatched = count_at(of_whole, walk, self.whole[of_list], self.place[detection], n_thresholds)
+        n_counted = tally(of_whole, n_thresholds)[1][:, self.whole]
+        return SliceRows(n_counted, of_list, detection, n_unmatched, is_true, change, first, last)
