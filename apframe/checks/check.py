@@ -67,7 +67,7 @@ def check(
 
     - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
-      NaN, negative, of another type), `invalid_shape` (corners, intervals)
+      NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `shifted_ids`, `no_overlap`, `corners`, `fractions`

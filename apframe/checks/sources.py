@@ -42,7 +42,7 @@ def read_truth(
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
     if isinstance(source, Dataset):
-        source.read_masks()
+        source = source.with_masks
         return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
     heights: Heights = {}
     try:

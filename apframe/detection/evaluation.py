@@ -662,8 +662,8 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
         images, categories, annotations, detections = (
             read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
         )
-        dataset = Dataset(images, categories, annotations)
-        dataset.json_columns = {(table, name) for table, name in manifest["json_columns"]}
+        json_columns = {(table, name) for table, name in manifest["json_columns"]}
+        dataset = Dataset(images, categories, annotations).with_rest(json_columns, {})
         try:
             category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
         except TypeError:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Iterable
+from collections.abc import Iterable, Set
 from itertools import chain, compress
 from pathlib import Path
 from typing import Any
@@ -234,7 +234,7 @@ def _taken(table: str) -> set[str]:
     return taken_names(table) | _OWN.get(table, set())
 
 
-def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: set[tuple[str, str]]) -> list[dict[str, Any]]:
+def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns: Set[tuple[str, str]]) -> list[dict[str, Any]]:
     """The rows of these columns and the attributes, as JSON has them, without nulls."""
     known = {column.name for column in TABLES[table]} | _taken(table)
     attributes = [name for name in frame.columns if name not in known]
@@ -243,7 +243,7 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
     return rows
 
 
-def _labelled(table: str, frame: pl.DataFrame, json_columns: set[tuple[str, str]]) -> Iterable[tuple[str, dict[str, Any]]]:
+def _labelled(table: str, frame: pl.DataFrame, json_columns: Set[tuple[str, str]]) -> Iterable[tuple[str, dict[str, Any]]]:
     """Each row's video, and its label, segment and attributes."""
     there = [name for name in _INTERVAL if name in frame.columns]
     lacking = frame.select(pl.any_horizontal(pl.col(there).is_null(), pl.lit(len(there) < 2))).to_series()

@@ -7,7 +7,6 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 from __future__ import annotations
 
 import json
-from collections.abc import Callable
 from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
@@ -22,6 +21,7 @@ from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_
 from apframe.file_formats.json_scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
+from apframe.schema.dataset import Later
 
 
 @dataclass(frozen=True)
@@ -34,23 +34,18 @@ class CocoTruth:
         `images`, `categories` and `annotations` under canonical names
     json_columns, other_sections
         as a `Dataset` has them
-    attributes, masks
-        what is read when it is first looked at, see `Dataset.defer`
+    later
+        what is read when it is first looked at
     """
 
     tables: dict[str, pl.DataFrame]
     json_columns: set[tuple[str, str]]
     other_sections: dict[str, Any]
-    attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
-    masks: Callable[[], pl.DataFrame] | None = None
+    later: Later | None = None
 
     def checked(self) -> Dataset:
         """The data set."""
-        dataset = Dataset(**self.tables)
-        dataset.json_columns, dataset.other_sections = self.json_columns, self.other_sections
-        if self.attributes is not None:
-            dataset.defer(self.attributes, self.masks)
-        return dataset
+        return Dataset(**self.tables).with_rest(self.json_columns, self.other_sections, self.later)
 
 
 def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
@@ -111,7 +106,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
 
     truth = _of_json(rest, str(path), annotations)
     are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
-    return replace(truth, attributes=attributes, masks=None if are_read else read_masks)
+    return replace(truth, later=Later(attributes, None if are_read else read_masks))
 
 
 class Coco(Format):

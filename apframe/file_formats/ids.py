@@ -69,9 +69,7 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
             frames[table] = frames[table].with_columns(
                 _replaced_in_lists(frames[table][name], dataset.core("categories")["category_id"], new["categories"])
             )
-    translated = Dataset(**frames, annotations=annotations)
-    translated.other_sections, translated.json_columns = dataset.other_sections, dataset.json_columns
-    return translated
+    return Dataset(**frames, annotations=annotations).with_rest(dataset.json_columns, dataset.other_sections)
 
 
 def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Dataset | None) -> pl.DataFrame:

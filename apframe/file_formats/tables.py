@@ -54,12 +54,13 @@ class _Tables(Format):
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
         """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
         dataset = super().read(path, **options)
+        json_columns, other_sections = set[tuple[str, str]](), dict[str, Any]()
         for name in (MANIFEST, _BESIDE):
             if is_file(path / name):
                 beside = _beside(path / name)
-                dataset.json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
-                dataset.other_sections |= beside.get("other_sections", {})
-        return dataset
+                json_columns |= {(table, column) for table, column in beside.get("json_columns", ())}
+                other_sections |= beside.get("other_sections", {})
+        return dataset.with_rest(json_columns, other_sections)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `Format.read_results`."""

@@ -32,7 +32,7 @@ def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[An
             {"images": _pick(images, sizes), "annotations": _pick(rows, names)},
         )
     if iou_type == "segm":
-        truth.read_masks()
+        truth = truth.with_masks
     annotations, known = truth.core("annotations"), truth.images
     image_column = _as_ids("imgIds", image_ids, known["image_id"])
     category_column = _as_ids("catIds", category_ids, truth.categories["category_id"])

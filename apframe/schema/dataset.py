@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from dataclasses import fields as dataclass_fields
+from functools import cached_property
 from typing import Any
 
 import polars as pl
@@ -14,6 +17,28 @@ from apframe.schema.ids import check_references, with_id_types, with_known_lists
 from apframe.schema.tables import GROUND_TRUTH, KEYS, noun
 
 
+@dataclass(frozen=True)
+class Later:
+    """Columns of annotations that are read when they are first looked at, once.
+
+    Attributes
+    ----------
+    read_attributes
+        gives all columns that have not been read, that of the masks too, and which of them are JSON text
+    read_masks
+        gives the column `mask` alone, sooner; None if there is none that has not been read
+    """
+
+    read_attributes: Callable[[], tuple[pl.DataFrame, set[str]]]
+    read_masks: Callable[[], pl.DataFrame] | None
+
+    @cached_property
+    def attributes(self) -> tuple[pl.DataFrame, set[str]]:
+        """What `read_attributes` gives."""
+        return self.read_attributes()
+
+
+@dataclass(frozen=True, init=False, eq=False, repr=False)
 class Dataset:
     """Ground truth as three Polars frames: `images`, `categories` and `annotations`.
 
@@ -37,33 +62,52 @@ class Dataset:
     [(1, 50.0, False)]
     """
 
+    other_sections: Mapping[str, Any]  # what a COCO file holds beside the three tables
+    _core: Mapping[str, pl.DataFrame]
+    _json_columns: frozenset[tuple[str, str]]
+    _later: Later | None
+
     def __init__(self, images: Any, categories: Any, annotations: Any) -> None:
         given = zip(GROUND_TRUTH, (images, categories, annotations), strict=True)
-        self._core = {table: canonical(table, source) for table, source in given}
-        self._attributes: Callable[[], tuple[pl.DataFrame, set[str]]] | None = None
-        self._masks: Callable[[], pl.DataFrame] | None = None
-        # what a COCO file holds beside the three tables, and attributes that are kept as JSON text, as (table, column)
-        self.other_sections: dict[str, Any] = {}
-        self.json_columns: set[tuple[str, str]] = set()
-        self._core["annotations"] = with_id_types("annotations", self.core("annotations"), self)
-        check_references("annotations", self.core("annotations"), self)
+        core = {table: canonical(table, source) for table, source in given}
+        self.__dict__.update(other_sections={}, _core=core, _json_columns=frozenset(), _later=None)
+        core["annotations"] = with_id_types("annotations", core["annotations"], self)
+        check_references("annotations", core["annotations"], self)
         for table in KEYS:
-            self._core[table] = with_known_lists(table, self.core(table), self.core("categories")["category_id"])
+            core[table] = with_known_lists(table, core[table], core["categories"]["category_id"])
 
-    def defer(self, attributes: Callable[[], tuple[pl.DataFrame, set[str]]], masks: Callable[[], pl.DataFrame] | None) -> None:
-        """Have the annotations' attributes and masks read when they are first looked at.
+    def _with(self, **fields: Any) -> Dataset:
+        """The same data set, some of its fields others, which need no check."""
+        changed = object.__new__(type(self))
+        changed.__dict__.update({each.name: getattr(self, each.name) for each in dataclass_fields(self)} | fields)
+        return changed
 
-        `attributes` gives columns, that of the masks too, and which are JSON text; `masks` the column `mask` alone, sooner.
+    def with_rest(
+        self, json_columns: Iterable[tuple[str, str]], other_sections: Mapping[str, Any], later: Later | None = None
+    ) -> Dataset:
+        """The data set with what its file holds beside these tables.
+
+        Parameters
+        ----------
+        json_columns
+            attributes that are kept as JSON text, as (table, column)
+        other_sections
+            what a COCO file has beside images, categories and annotations
+        later
+            columns of the annotations that have not been read
         """
-        self._attributes, self._masks = attributes, masks
+        return self._with(_json_columns=frozenset(json_columns), other_sections=other_sections, _later=later)
 
-    def read_masks(self) -> None:
-        """Read the masks of the annotations, if there are some that have not been read."""
-        if self._masks is not None:
-            masks = self._masks()
-            self._masks = None
-            if masks["mask"].count():
-                self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(masks))
+    @cached_property
+    def with_masks(self) -> Dataset:
+        """The data set, the masks of its annotations read in `core` too."""
+        later, annotations = self._later, self.core("annotations")
+        if later is None or later.read_masks is None or "mask" in annotations.columns:
+            return self
+        masks = later.read_masks()
+        if not masks["mask"].count():
+            return self
+        return self._with(_core={**self._core, "annotations": canonical("annotations", annotations.hstack(masks))})
 
     def core(self, table: str) -> pl.DataFrame:
         """A table with at least its canonical columns, without reading attributes for it."""
@@ -79,29 +123,31 @@ class Dataset:
         """One row per category: category_id, name, supercategory and attributes."""
         return self._core["categories"]
 
-    @property
+    @cached_property
     def annotations(self) -> pl.DataFrame:
         """One row per annotation: ids, box, area, is_crowd and attributes."""
-        if self._attributes is not None:
-            attributes, as_json = self._attributes()
-            known = set(self._core["annotations"].columns)  # masks may have been read
-            attributes = attributes.select(exact(name) for name in attributes.columns if name not in known)
-            self._core["annotations"] = canonical("annotations", self._core["annotations"].hstack(attributes))
-            self.json_columns |= {("annotations", name) for name in as_json}
-            self._attributes = self._masks = None
-        return self._core["annotations"]
+        core = self.core("annotations")
+        if self._later is None:
+            return core
+        attributes, _ = self._later.attributes
+        further = [exact(name) for name in attributes.columns if name not in core.columns]  # masks may have been read
+        return canonical("annotations", core.hstack(attributes.select(further)))
+
+    @property
+    def json_columns(self) -> frozenset[tuple[str, str]]:
+        """The attributes that are kept as JSON text, as (table, column)."""
+        if self._later is None:
+            return self._json_columns
+        return self._json_columns | {("annotations", name) for name in self._later.attributes[1]}
 
     def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
         """The same data set with some of its images and annotations, which need no check."""
-        part = object.__new__(type(self))
-        own = {"_core": self._core | {"images": images, "annotations": annotations}, "_attributes": None, "_masks": None}
-        part.__dict__ = self.__dict__ | own
-        return part
+        core = {**self._core, "images": images, "annotations": annotations}
+        return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with what has not been read yet, for its readers stay with their file."""
-        _ = self.annotations
-        return self.__dict__
+        return self.part(self.images, self.annotations).__dict__
 
     def __repr__(self) -> str:
         sizes = ", ".join(counted(frame.height, noun(name)) for name, frame in self._core.items())

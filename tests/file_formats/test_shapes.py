@@ -177,8 +177,7 @@ def test_masks_read_at_once_are_those_read_later(form: str, tmp_path: Path) -> N
     path = written(truth_as(form), tmp_path / "truth.json")
     at_once, later, looked_at = apf.read_coco(path, masks=True), apf.read_coco(path), apf.read_coco(path)
     assert at_once.core("annotations")["mask"].null_count() == 0
-    later.read_masks()
-    for dataset in (at_once, later):
+    for dataset in (at_once, later.with_masks):
         assert_frame_equal(with_parsed_masks(dataset.annotations), with_parsed_masks(looked_at.annotations), check_exact=True)
     in_memory = apf.read_coco(truth_as(form))
     assert_frame_equal(looked_at.annotations.drop("mask"), in_memory.annotations.drop("mask"), check_exact=True)

@@ -171,7 +171,7 @@ def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
     One that is prepared already stays as it is.
     """
     if "mask" in protocol.similarity.needs:
-        dataset.read_masks()
+        dataset = dataset.with_masks
     annotations = dataset.core("annotations")
     if annotations["x"].count() < annotations.height:
         dataset = dataset.part(dataset.images, with_boxes("annotations", dataset.annotations, dataset.images))
