@@ -16,7 +16,14 @@ TRUTH = {
     "images": [{"id": 1, "width": 9, "height": 9}],
     "categories": [{"id": 1, "name": "cat"}],
     "annotations": [
-        {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 4, 4], "segmentation": [[0, 0, 4, 0, 4, 4]], "pose": {"yaw": 3}}
+        {
+            "id": 1,
+            "image_id": 1,
+            "category_id": 1,
+            "bbox": [0, 0, 4, 4],
+            "segmentation": [[0, 0, 4, 0, 4, 4]],
+            "pose": {"yaw": 3},
+        }
     ],
 }
 
