@@ -26,7 +26,6 @@ from apframe.schema import GROUND_TRUTH, RESULTS, SUPPORT, TABLES, Dataset, resu
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.similarity.pairs import Similarity
-from apframe.similarity.user import UserSimilarity
 from apframe.store import sql
 from apframe.store.databases import write_database
 from apframe.store.parquet import (
@@ -224,7 +223,7 @@ class Evaluation:
         return metrics
 
     def _warn_that_nothing_matches(self) -> None:
-        if isinstance(self.protocol.similarity, UserSimilarity):  # which may compare anything
+        if self.protocol.similarity.shape is None:  # it may compare anything
             return
         all_categories = len(self._inputs.category_ids) == self.dataset.core("categories").height
         by_category = all_categories and not self.protocol.agnostic

@@ -16,14 +16,13 @@ from polars import selectors
 
 from apframe.columns import exact
 from apframe.detection.evaluation import Evaluation
-from apframe.detection.prepare.extents import with_image_sizes
+from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.file_formats.catalogue import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars
-from apframe.shapes import mask_columns
 from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import Similarity, require
 
@@ -106,11 +105,10 @@ class Evaluator:
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._require(pl.DataFrame(schema=list(needs)))
-        self._masks = None
-        if "mask" in needs and self._annotations.height and not self.protocol.detected_images_only:
-            sized = with_image_sizes(self._annotations, self._dataset.images)
-            self._masks = mask_columns.read_masks("annotations", sized)
-            mask_columns.warn_of_other_sizes("annotations", sized, self._masks)
+        self._prepared: dict[str, Any] = {}
+        if self._annotations.height and not self.protocol.detected_images_only:
+            expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
+            self._prepared = {} if expected is None else {"expected": expected}
         self._empty = canonical_detections({}, self._dataset).drop("detection_id")
         self._lock = RLock()  # held while detections are added or put together; a hook for warnings may print this meanwhile
         self.reset()
@@ -205,8 +203,7 @@ class Evaluator:
         if "detection_id" not in found.columns:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
-        if self._masks is not None:
-            inputs = replace(inputs, annotation_masks=self._masks)
+        inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
         return Evaluation(lambda: inputs, self.protocol)
 
     def _next_number(self) -> int:

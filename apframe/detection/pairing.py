@@ -15,7 +15,6 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
-from apframe.similarity.mask_iou import MaskSimilarity
 from apframe.similarity.pairs import require
 from apframe.threads import pool
 
@@ -54,9 +53,7 @@ def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, acro
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
     least = min(protocol.iou_thresholds[0] if least is None else least, NEARLY_ONE)
-    if isinstance(similarity, MaskSimilarity):
-        return similarity.pair(detections, annotations, least, inputs.masks, inputs.annotation_masks)
-    return similarity.pair(detections, annotations, least)
+    return similarity.pair(detections, annotations, least, **inputs.prepared)
 
 
 def arrange(inputs: Inputs, protocol: Protocol) -> Rows:

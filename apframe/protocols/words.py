@@ -8,21 +8,6 @@ from apframe.matching.policies import POLICIES
 from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
-from apframe.similarity.keypoints import OKS
-
-_BOX = "box (bbox in JSON; x, y, width, height in frames)"
-_MASK = "mask (segmentation in JSON)"
-# what annotations and detections must have, by the name of the similarity
-_SHAPES = {
-    "box_iou": _BOX,
-    "inclusive_box_iou": _BOX,
-    "intersection_over_detection": _BOX,
-    "mask_iou": _MASK,
-    "boundary_iou": _MASK,
-    "rotated_iou": "corners (x1, y1, ... x4, y4), or a box with angle (radians, counter-clockwise)",
-    "interval_iou": "start_time, end_time (seconds)",
-    "user": "the columns that the function reads",
-}
 
 
 def describe(protocol: Protocol) -> str:
@@ -65,9 +50,6 @@ def describe(protocol: Protocol) -> str:
 def _needs(protocol: Protocol) -> str:
     """The shape that is compared, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
-    shape = _SHAPES.get(similarity.name, ", ".join(similarity.needs))
-    if isinstance(similarity, OKS):
-        shape = f"keypoints (x, y, visibility of {len(similarity.sigmas)})"
     columns = [
         ("annotations.area", protocol.area_ranges != (ALL_AREAS,)),
         ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
@@ -82,7 +64,7 @@ def _needs(protocol: Protocol) -> str:
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
         values = [part.equals for part in protocol.parts if f"{part.table}.{part.column}" == place and part.equals is not None]
         read.append(f"{place} ({', '.join(values)})" if values else place)
-    return f"annotations and detections: {shape}" + (f"; if given: {', '.join(read)}" if read else "")
+    return f"annotations and detections: {similarity.reads}" + (f"; if given: {', '.join(read)}" if read else "")
 
 
 def _few(values: Sequence[float]) -> str:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
+from apframe.shapes.boxes import BOX, BOXES
+from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, pair_by, union_of
 
 
@@ -22,6 +23,7 @@ class BoxIoU(Similarity):
     """
 
     name: ClassVar[str] = "box_iou"
+    shape: ClassVar[Shape] = BOXES
 
     @property
     def words(self) -> str:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
+from apframe.shapes.boxes import BOX, BOXES
+from apframe.shapes.shape import Shape
 from apframe.similarity.box_iou import shared_side
 from apframe.similarity.pairs import Similarity, pair_by, union_of
 
@@ -23,6 +24,7 @@ class InclusiveBoxIoU(Similarity):
     """
 
     name: ClassVar[str] = "inclusive_box_iou"
+    shape: ClassVar[Shape] = BOXES
 
     @property
     def words(self) -> str:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.boxes import BOX
+from apframe.shapes.boxes import BOX, BOXES
+from apframe.shapes.shape import Shape
 from apframe.similarity.box_iou import box_iou
 from apframe.similarity.pairs import Similarity, pair_by
 
@@ -27,6 +28,7 @@ class IntersectionOverDetection(Similarity):
     """
 
     name: ClassVar[str] = "intersection_over_detection"
+    shape: ClassVar[Shape] = BOXES
 
     @property
     def words(self) -> str:

@@ -7,7 +7,8 @@ from typing import ClassVar
 
 import polars as pl
 
-from apframe.shapes.intervals import INTERVAL, check_intervals
+from apframe.shapes.intervals import INTERVAL, INTERVALS, check_intervals
+from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, overlap, pair_by, require, union_of
 
 
@@ -22,7 +23,8 @@ class IntervalIoU(Similarity):
     """
 
     name: ClassVar[str] = "interval_iou"
-    needs: ClassVar[tuple[str, ...]] = INTERVAL
+    shape: ClassVar[Shape] = INTERVALS
+    needs: ClassVar[tuple[str, ...]] = INTERVALS.needs
 
     @property
     def words(self) -> str:

@@ -11,7 +11,8 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.rows import refuse_rows
-from apframe.shapes.keypoints import REMEDY, are_not_finite, keypoint_lengths
+from apframe.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths
+from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, require
 from apframe.threads import pool
 
@@ -59,7 +60,8 @@ class OKS(Similarity):
     """
 
     name: ClassVar[str] = "oks"
-    needs: ClassVar[tuple[str, ...]] = ("keypoints",)
+    shape: ClassVar[Shape] = KEYPOINTS
+    needs: ClassVar[tuple[str, ...]] = KEYPOINTS.needs
 
     sigmas: tuple[float, ...] = COCO_SIGMAS
     box_area_factor: float | None = None
@@ -81,6 +83,11 @@ class OKS(Similarity):
         """The rule in plain words."""
         area = "" if self.box_area_factor is None else f", area {self.box_area_factor:g} of the box"
         return f"object keypoint similarity of {len(self.sigmas)} keypoints{area}"
+
+    @property
+    def reads(self) -> str:
+        """The columns that it compares in plain words."""
+        return f"keypoints (x, y, visibility of {len(self.sigmas)})"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """See `Similarity.pair`."""

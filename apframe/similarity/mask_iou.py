@@ -8,6 +8,8 @@ from typing import TYPE_CHECKING, ClassVar
 
 import polars as pl
 
+from apframe.shapes.masks import MASKS
+from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, overlap, union_of
 
 if TYPE_CHECKING:
@@ -21,9 +23,14 @@ _EDGES = ["left", "top", "right", "bottom"]
 class MaskSimilarity(Similarity):
     """What similarities of masks have in common: the masks are decoded, unless they have been, and then compared."""
 
-    needs: ClassVar[tuple[str, ...]] = ("mask",)
+    shape: ClassVar[Shape] = MASKS
+    needs: ClassVar[tuple[str, ...]] = MASKS.needs
     uses_images: ClassVar[bool] = True
     any_size: ClassVar[bool] = False  # masks may be of other sizes than their image and than each other
+
+    def prepare(self, table: str, objects: pl.DataFrame) -> Runs:
+        """See `Similarity.prepare`: the masks, decoded."""
+        return self.shape.decode(table, objects)
 
     def pair(
         self,
@@ -33,7 +40,7 @@ class MaskSimilarity(Similarity):
         found: Runs | None = None,
         expected: Runs | None = None,
     ) -> pl.DataFrame:
-        """See `Similarity.pair`; `found` and `expected` are the masks of the tables where they have been decoded before."""
+        """See `Similarity.pair`; `found` and `expected` are what `prepare` gave, if it has been called."""
         from apframe.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
         masks = read_both(detections, annotations, found, expected)

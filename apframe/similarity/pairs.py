@@ -5,11 +5,12 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ColumnError
+from apframe.shapes.shape import Shape
 
 
 @dataclass(frozen=True)
@@ -24,16 +25,39 @@ class Similarity(ABC):
         columns that detections and annotations must have beside the canonical ones that are always there
     uses_images
         whether it also wants `image_width` and `image_height` (null where unknown) as columns of both tables
+    shape
+        the shape that it compares; None for one that may compare anything
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     uses_images: ClassVar[bool] = False
+    shape: ClassVar[Shape | None] = None
 
     @property
     @abstractmethod
     def words(self) -> str:
         """The rule in plain words, as protocols print it."""
+
+    @property
+    def reads(self) -> str:
+        """The columns that it compares in plain words, as protocols print them."""
+        return ", ".join(self.needs) if self.shape is None else self.shape.words
+
+    def prepare(self, table: str, objects: pl.DataFrame) -> Any:
+        """What `shape.decode` makes of a table, if `pair` takes that instead of decoding it itself: `found`, `expected`.
+
+        It is made once, where boxes are made of the same shapes or a table is paired several times. It has a method
+        `take(rows)`, for some of the rows. None, as here: `pair` takes nothing but the columns.
+
+        Parameters
+        ----------
+        table
+            "detections" or "annotations"
+        objects
+            canonical, with the sizes of images if `uses_images`
+        """
+        del table, objects
 
     @abstractmethod
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:

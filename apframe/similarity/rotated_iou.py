@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import import_optional
-from apframe.shapes.corners import quadrilaterals, turns
+from apframe.shapes.corners import CORNERS, quadrilaterals, turns
+from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
 from apframe.threads import pool
 
@@ -38,6 +39,7 @@ class RotatedIoU(Similarity):
     """
 
     name: ClassVar[str] = "rotated_iou"
+    shape: ClassVar[Shape] = CORNERS
 
     @property
     def words(self) -> str:

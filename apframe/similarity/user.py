@@ -68,6 +68,11 @@ class UserSimilarity(Similarity):
         """The rule in plain words."""
         return self.label
 
+    @property
+    def reads(self) -> str:
+        """The columns that it compares in plain words."""
+        return "the columns that the function reads"
+
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
         """See `Similarity.pair`; `ParameterError` where the function gives something else than one number per row."""
         if self.function is None:

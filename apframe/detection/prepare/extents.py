@@ -2,20 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 import polars as pl
 
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import shape_of
-from apframe.shapes.masks import MASKS
 from apframe.shapes.shape import Shape
-
-if TYPE_CHECKING:
-    from apframe.shapes.runs import Runs
+from apframe.similarity.pairs import Similarity
 
 
-def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Runs | None = None) -> pl.DataFrame:
+def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, prepared: Any = None) -> pl.DataFrame:
     """The frame as it is if it has boxes; else with `x, y, width, height` and `area` of its shapes.
 
     A mask has the box and the number of its pixels; keypoints the rectangle around all of them, labelled or not; corners
@@ -29,8 +26,8 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Run
         canonical
     images
         image_id, image_width, image_height
-    masks
-        what `masks_for_boxes` gave, if that has been called
+    prepared
+        what `prepare_shapes` gave, if that has been called
 
     Source: `COCO.loadRes` of pycocotools.
 
@@ -46,21 +43,31 @@ def with_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame, masks: Run
     (2.0, 0.0, 3.0, 1.0, 3.0)
     """
     shape = shape_of(frame)
-    if shape is None or _has_boxes(frame):
+    if shape is None or not lacks_boxes(frame):
         return frame
-    extents = shape.extents(table, _decoded(shape, table, frame, images) if masks is None else masks)
-    area = pl.coalesce("area", extents["area"])
-    return frame.with_columns(*extents.select(BOX), area=area)
+    extents = shape.extents(table, shape.decode(table, _sized(shape, frame, images)) if prepared is None else prepared)
+    return frame.with_columns(*extents.select(BOX), area=pl.coalesce("area", extents["area"]))
 
 
-def masks_for_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Runs | None:
-    """The masks of a table that has no boxes of its own, decoded; None where it has boxes, or no masks.
+def lacks_boxes(frame: pl.DataFrame) -> bool:
+    """Whether a canonical table has rows without a box.
 
-    >>> masks_for_boxes("detections", pl.DataFrame({"x": [2.0], "mask": ["[[0, 0, 9, 0, 9, 9]]"]}), pl.DataFrame())
+    >>> lacks_boxes(pl.DataFrame({"x": [2.0]})), lacks_boxes(pl.DataFrame({"x": [2.0, None]}))
+    (False, True)
     """
-    if _has_boxes(frame) or shape_of(frame) is not MASKS:
+    return frame["x"].count() < frame.height
+
+
+def prepare_shapes(table: str, frame: pl.DataFrame, images: pl.DataFrame, similarity: Similarity) -> Any:
+    """What a similarity prepares of a table (`Similarity.prepare`); None if it compares another shape than boxes are made of.
+
+    >>> from apframe.similarity.box_iou import BoxIoU
+    >>> prepare_shapes("detections", pl.DataFrame({"x": [2.0], "mask": ["[[0, 0, 9, 0, 9, 9]]"]}), pl.DataFrame(), BoxIoU())
+    """
+    shape = shape_of(frame)
+    if shape is None or shape is not similarity.shape:
         return None
-    return _decoded(MASKS, table, frame, images)
+    return similarity.prepare(table, _sized(shape, frame, images))
 
 
 def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
@@ -75,9 +82,5 @@ def with_image_sizes(frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     )
 
 
-def _has_boxes(frame: pl.DataFrame) -> bool:
-    return frame["x"].count() == frame.height
-
-
-def _decoded(shape: Shape, table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Any:
-    return shape.decode(table, with_image_sizes(frame, images) if shape.uses_images else frame)
+def _sized(shape: Shape, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    return with_image_sizes(frame, images) if shape.uses_images else frame

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, replace
-from typing import TYPE_CHECKING, Any
+from dataclasses import dataclass, field, replace
+from typing import Any
 
 import polars as pl
 
 from apframe.detection.prepare.counting import outside
-from apframe.detection.prepare.extents import masks_for_boxes, with_boxes
+from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.exceptions import (
@@ -28,12 +28,9 @@ from apframe.exceptions import (
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
 from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
-from apframe.similarity.rotated_iou import RotatedIoU
-from apframe.similarity.user import UserSimilarity
-
-if TYPE_CHECKING:
-    from apframe.shapes.runs import Runs
-
+from apframe.shapes.catalogue import shape_of
+from apframe.shapes.corners import CORNERS
+from apframe.shapes.intervals import INTERVALS
 
 _CHECK = "run `apframe check` on both to find out why"
 
@@ -55,8 +52,8 @@ class Inputs:
 
     `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
     resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
-    be unread; `tables` has them. `masks` are those of the detections, if they are compared and had to be
-    decoded already, to make boxes of them; `annotation_masks` those of the annotations, where somebody has them decoded.
+    be unread; `tables` has them. `prepared` is what `Similarity.prepare` gave already of the detections (`found`) and of the
+    annotations (`expected`), so that nothing is decoded twice.
     """
 
     dataset: Dataset
@@ -65,8 +62,7 @@ class Inputs:
     image_ids: pl.Series
     category_ids: pl.Series
     by_category: bool
-    masks: Runs | None = None
-    annotation_masks: Runs | None = None
+    prepared: Mapping[str, Any] = field(default_factory=dict)
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""
@@ -134,13 +130,14 @@ def make_inputs(
     if protocol.judged_only:
         found = keep_judged(found, inputs.annotations, dataset.images)
         found = flag_not_exhaustive(found, dataset.images)
-    masks = masks_for_boxes("detections", found, dataset.images)
-    found = with_boxes("detections", found, dataset.images, masks)
+    needs_boxes = lacks_boxes(found)
+    prepared = prepare_shapes("detections", found, dataset.images, protocol.similarity) if needs_boxes else None
+    found = with_boxes("detections", found, dataset.images, prepared)
     if protocol.with_area_only:
         has_area = found["area"] > 0
         found = found.filter(has_area)
-        masks = None if masks is None else masks.take(has_area.arg_true().to_numpy())
-    inputs = replace(inputs, detections=found, masks=masks if "mask" in protocol.similarity.needs else None)
+        prepared = None if prepared is None else prepared.take(has_area.arg_true().to_numpy())
+    inputs = replace(inputs, detections=found, prepared={} if prepared is None else {"found": prepared})
     if protocol.detected_images_only:
         inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
     return inputs
@@ -202,10 +199,9 @@ def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | No
 
 def _refuse_intervals(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
     """An error where boxes would be made of intervals, and compared as boxes."""
-    compares = "start_time" in protocol.similarity.needs or isinstance(protocol.similarity, UserSimilarity)
-    others = {"mask", "keypoints", "corners"} & set(frame.columns)
-    if "start_time" in frame.columns and not (compares or others) and frame["x"].null_count():
-        there_are = "start_time, end_time" if "end_time" in frame.columns else "start_time"
+    compares = protocol.similarity.shape in (None, INTERVALS)
+    if shape_of(frame) is INTERVALS and not compares and frame["x"].null_count():
+        there_are = ", ".join(name for name in INTERVALS.needs if name in frame.columns)
         raise ColumnError(f"{table}: no boxes; there are {there_are}: did you mean protocol activitynet?")
 
 
@@ -221,7 +217,7 @@ def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
 def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
     """A warning where angles that are compared are more than a full turn."""
     for table, frame in tables.items():
-        if isinstance(protocol.similarity, RotatedIoU) and "angle" in frame.columns:
+        if protocol.similarity.shape is CORNERS and "angle" in frame.columns:
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
             if len(beyond):
                 warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)

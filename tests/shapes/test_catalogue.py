@@ -1,0 +1,41 @@
+"""The list of shapes, and that what is derived from it has all of them."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from apframe.file_formats.json_rows import FIELDS
+from apframe.schema import TABLES
+from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
+from apframe.shapes.shape import Shape
+
+ROWS = {  # an object of each shape, its box and its area
+    "bbox": ({"x": [1.0], "y": [2.0], "width": [2.0], "height": [4.0]}, (1.0, 2.0, 2.0, 4.0, 8.0)),
+    "segm": ({"detection_id": [1], "mask": ['{"size": [4, 4], "counts": [4, 3, 9]}']}, (1.0, 0.0, 1.0, 3.0, 3.0)),
+    "keypoints": ({"keypoints": [[1.0, 2.0, 2.0, 3.0, 6.0, 0.0]]}, (1.0, 2.0, 2.0, 4.0, 8.0)),
+    "rotated": ({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 0.0, 1.0]]}, (0.0, 0.0, 2.0, 2.0, 2.0)),
+    "interval": ({"start_time": [2.0], "end_time": [6.0]}, (2.0, 0.0, 4.0, 1.0, 4.0)),
+}
+
+
+@pytest.mark.parametrize("shape", SHAPES, ids=lambda shape: shape.iou_type)
+def test_extents(shape: Shape) -> None:
+    columns, expected = ROWS[shape.iou_type]
+    frame = pl.DataFrame(columns)
+    extents = shape.extents("detections", shape.decode("detections", frame))
+    assert extents.columns == ["x", "y", "width", "height", "area"]
+    assert extents.row(0) == expected
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+def test_tables_and_json_have_every_shape(table: str) -> None:
+    names = {column.name for column in TABLES[table]}
+    assert all({*shape.needs, *(column.name for column in shape.columns)} <= names for shape in SHAPES)
+    assert all(shape.json_field in FIELDS[table] for shape in SHAPES)
+
+
+def test_the_first_shape_counts() -> None:
+    frame = pl.DataFrame({column: [None] for column in ("x", *(shape.column for shape in reversed(OTHERS)))})
+    assert shape_of(frame) is OTHERS[0]
+    assert shape_of(frame.select("x")) is None
