@@ -302,12 +302,15 @@ class Evaluation:
 
     def _matches(self, iou_threshold: float | None, area_range: str | None, category: int | str | None = None) -> pl.LazyFrame:
         matches = self._pipeline.matches(self._threshold_at(iou_threshold), self._area_at(area_range))
+        return self._of_category(matches, category)
+
+    def _of_category(self, table: pl.LazyFrame, category: int | str | None) -> pl.LazyFrame:
         if category is None:
-            return matches
+            return table
         if self.protocol.agnostic:
             raise ParameterError("the categories are pooled: leave out category")
         chosen = choose_categories(self.dataset.core("categories"), [category])
-        return matches.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
+        return table.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
 
     def curves(
         self,
@@ -367,8 +370,8 @@ class Evaluation:
         without annotations), is_best (the largest f1 of the category). Highest threshold first.
         `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
         """
-        matches = self._matches(iou_threshold, area_range, category)
-        return self._with_names(self._pipeline.thresholds(matches).collect())
+        table = self._pipeline.thresholds(self._threshold_at(iou_threshold), self._area_at(area_range))
+        return self._with_names(self._of_category(table, category).collect())
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
         """The headline numbers of every slice, with its support.
@@ -534,7 +537,7 @@ class Evaluation:
         in_parts: dict[str, Iterable[pl.LazyFrame]] = {"matches": (pipeline.matches(*at) for at in grid)}
         in_parts["per_image"] = (pipeline.per_image(*at) for at in grid)
         in_parts["curves"] = (pipeline.curves(pipeline.matches(*at)) for at in grid)
-        in_parts["thresholds"] = (pipeline.thresholds(pipeline.matches(*at)) for at in grid)
+        in_parts["thresholds"] = (pipeline.thresholds(*at) for at in grid)
         write_database(path, {**self._tables(), **in_parts})
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
@@ -598,7 +601,7 @@ class Evaluation:
             "metrics": lambda: self.metrics,
             "summary": lambda: self.summary,
             "per_image": lambda: self._pipeline.per_image(),
-            "thresholds": lambda: self._pipeline.thresholds(self._pipeline.matches()),
+            "thresholds": lambda: self._pipeline.thresholds(),
         }
         results = {name: sql.deferred(table, result_schema(name, ids, areas)) for name, table in make.items()}
         return {**inputs, **results, **self._stored}

@@ -10,11 +10,12 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.diagnose.per_image import count_per_image
-from apframe.detection.diagnose.thresholds import sweep_thresholds
+from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_matches, sweep_thresholds
 from apframe.detection.pairing import arrange, rules_of
 from apframe.detection.slices.measure import measure
 from apframe.exceptions import ParameterError
 from apframe.matching.judge import judge
+from apframe.matching.operating_points import hits_by_score
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.arrays import compute_arrays
@@ -138,9 +139,16 @@ class Pipeline:
         """The curves table as a plan; pooled categories have one curve."""
         return compute_curves(self._pooled(matches), self.protocol.addend)
 
-    def thresholds(self, matches: pl.LazyFrame) -> pl.LazyFrame:
-        """The thresholds table as a plan; as `curves`."""
-        return sweep_thresholds(self._pooled(matches))
+    def thresholds(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
+        """The thresholds table as a plan, of all thresholds and area ranges unless one is named by its number."""
+        rules = rules_of(self.protocol)
+        if rules.policy.cutting_is_filtering:
+            return sweep_thresholds(changes_of_matches(self._pooled(self.matches(threshold, area))))
+        verdicts = self.verdicts
+        if threshold is not None:
+            verdicts, threshold = replace(verdicts, thresholds=verdicts.thresholds[threshold : threshold + 1]), 0
+        rules = replace(rules, thresholds=verdicts.thresholds, limits=rules.limits[-1:])
+        return sweep_thresholds(changes_of_hits(verdicts, hits_by_score(self.rows, rules), threshold, area))
 
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""

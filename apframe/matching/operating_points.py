@@ -1,0 +1,97 @@
+"""Hits at every score cut-off, for policies under which leaving out low scores changes the matches of higher ones."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import replace
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.by_score import connect
+from apframe.matching.judge import Rules, find_hits
+from apframe.matching.reached import count_reached
+from apframe.matching.regroup import Rows
+
+_MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
+
+
+def hits_by_score(rows: Rows, rules: Rules) -> pl.DataFrame:
+    """The hits of every operating point: of the detections of at least some score, matched on their own.
+
+    What competes, directly or not, is one component of the pairs. A component changes only at the scores of its own
+    detections, so it is matched again at each of these, and nowhere else. A component with one detection is matched once.
+
+    Parameters
+    ----------
+    rows
+        detections and annotations with their pairs
+    rules
+        one limit: pairs beyond it are left out
+
+    Returns
+    -------
+    The columns of `Verdicts.hits`, and above and up_to: the hit holds at the cut-offs in (above, up_to], which is -inf for "at
+    all lower ones". By detection, highest cut-off first.
+
+    >>> from apframe.matching.policies import POLICIES
+    >>> few = {"list": [0, 0], "image": [0, 0], "row": [0, 1], "place": [1, 2], "score": [0.9, 0.2]}
+    >>> one = {"counts": pl.Series([1], dtype=pl.UInt8), "is_crowd": [False]}
+    >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.43, 1.0]})
+    >>> rows = Rows(pl.DataFrame(few), pl.DataFrame(one), pairs, pl.DataFrame({"group": [0], "category": [0]}))
+    >>> rules = Rules(POLICIES["similarity"], (0.4,), ("all",), (100,), "image")
+    >>> hits_by_score(rows, rules).select("detection", "above", "up_to").rows()
+    [(0, 0.2, 0.9), (1, -inf, 0.2)]
+    """
+    pairs = rows.links.filter((rows.detections["place"] <= rules.limits[-1]).gather(rows.links["detection"]))
+    reach = count_reached(pairs["similarity"].to_numpy(), np.array(rules.thresholds), strict=rules.strict)
+    pairs = pairs.filter(pl.Series(reach > 0))
+    score = rows.detections["score"].gather(pairs["detection"]).fill_null(-np.inf).to_numpy()
+    part = connect(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy())
+    # by component, then score descending: `level` numbers the scores of a component from its highest
+    order = np.lexsort((-score, part))
+    part, score = part[order], score[order]
+    begins = np.diff(part, prepend=-1) != 0
+    new_level = begins | (np.diff(score, prepend=np.nan) != 0)
+    level_at = np.flatnonzero(new_level)  # the first pair of each level
+    level = np.cumsum(new_level) - 1
+    last_level = level[np.append(np.flatnonzero(begins)[1:], len(part)) - 1][np.cumsum(begins) - 1] if len(part) else level
+    up_to = score[level_at]
+    is_last = np.append(begins[level_at][1:], True) if len(level_at) else begins[level_at]
+    above = np.where(is_last, -np.inf, np.append(up_to[1:], -np.inf)) if len(up_to) else up_to
+    found = []
+    for begin, end in _blocks(begins, last_level - level + 1):
+        copies = (last_level - level)[begin:end] + 1
+        row = np.repeat(np.arange(begin, end), copies)
+        cut = level[row] + np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
+        taken = pairs[order[row]]
+        known, numbers = {}, {}
+        for name in ("detection", "annotation"):
+            number = taken[name].to_numpy().astype(np.int64)
+            key, which = np.unique(cut * (int(number.max(initial=0)) + 1) + number, return_inverse=True)
+            known[name], numbers[name] = key % (int(number.max(initial=0)) + 1), which.astype(np.uint32)
+            if name == "detection":
+                cut_of = key // (int(number.max(initial=0)) + 1)
+        hits = find_hits(replace(rows, annotations=rows.annotations[known["annotation"]]), taken.with_columns(**numbers), rules)
+        at = cut_of[hits["detection"].to_numpy()]
+        found.append(
+            hits.with_columns(
+                detection=pl.Series(known["detection"], dtype=pl.UInt32).gather(hits["detection"]),
+                annotation=pl.Series(known["annotation"], dtype=pl.UInt32).gather(hits["annotation"]),
+                above=pl.Series(above[at]),
+                up_to=pl.Series(up_to[at]),
+            )
+        )
+    return pl.concat(found).sort("detection", "up_to", descending=[False, True], maintain_order=True)
+
+
+def _blocks(begins: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, int]]:
+    """Runs of whole components that come to about so many copies; one empty run if there are none."""
+    starts = np.flatnonzero(begins)
+    if not len(starts):
+        yield 0, 0
+        return
+    before = np.cumsum(copies) - copies
+    cuts = np.unique(np.searchsorted(before[starts], np.arange(0, before[-1] + copies[-1], _MOST_PAIRS)))
+    yield from pairwise(np.append(starts[cuts[cuts < len(starts)]], len(begins)).tolist())
