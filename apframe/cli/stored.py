@@ -81,13 +81,13 @@ def query_evaluation(
 
 def _opened(folder: str, query: str | None, unrestricted: bool) -> Any:
     """A connection to the tables of a set, of many, or of a DuckDB file; of many, the tables that the query needs."""
-    from apframe.store import databases, sql  # for this alone
+    from apframe.store import databases, results, sql  # for this alone
 
     if databases.is_database(folder):
         connection = databases.open_database(folder, read_only=not unrestricted)
     else:
         evaluation = _read_any(folder)
-        connection = evaluation.connection() if query is None else sql.connect(evaluation._tables_for(query), query)
+        connection = evaluation.connection() if query is None else results.connection_for(evaluation, query)
     if unrestricted:
         connection.execute("SET python_enable_replacements = false")  # a table is none of Python's variables here
     else:

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from functools import cached_property
+from dataclasses import replace
+from functools import cached_property, partial
 from importlib import import_module
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -27,7 +28,6 @@ from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.similarity.pairs import Similarity
 from apframe.store import sql
-from apframe.store.databases import write_database
 from apframe.store.parquet import (
     DETECTION,
     input_hash,
@@ -36,9 +36,9 @@ from apframe.store.parquet import (
     refuse_changed,
     write_tables,
 )
+from apframe.store.results import LazyTable, WritableResult
 
 if TYPE_CHECKING:
-    import duckdb
     import numpy as np
 
     from apframe.detection.pipeline import Pipeline
@@ -146,11 +146,15 @@ def evaluate(
     return Evaluation(lambda: inputs, options)
 
 
-class Evaluation:
+class Evaluation(WritableResult):
     """The result of `evaluate`: lazy tables, from the headline numbers down to every single match.
 
     It can be pickled and sent to another process, with its data: one that was read from a folder no longer needs the folder
     there. What is not in the pickle is computed again when it is asked for.
+
+    The tables in SQL are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
+    curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` are of every threshold
+    and area range; of these only what the filters of a query on iou_threshold and area_range let through is computed.
 
     Attributes
     ----------
@@ -495,51 +499,6 @@ class Evaluation:
         part._may_warn = False
         return part
 
-    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
-        """Answer an SQL query (DuckDB's dialect) over the tables of this evaluation; `$name` stands for a parameter.
-
-        The tables are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
-        curves, metrics, summary, per_image and thresholds. Each is computed only if the query touches it; of those at
-        each threshold and area range only what the filters of the query on iou_threshold and area_range let through.
-
-        Raises
-        ------
-        QueryError
-            with DuckDB's message and the names of the tables
-        KeyboardInterrupt
-            Ctrl-C, within a second, also while tables are computed
-        """
-        return sql.query(lambda: self._tables_for(query), query, parameters)
-
-    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
-        return self._tables(with_attributes=sql.mentions(query, "annotations"))
-
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
-
-        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
-        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
-        """
-        return sql.connect(self._tables())
-
-    def write_duckdb(self, path: str | Path) -> None:
-        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
-
-        `matches`, `curves`, `per_image` and `thresholds` are of every threshold and area range.
-
-        Raises
-        ------
-        OutputError
-            something else is there, or it cannot be written
-        """
-        pipeline = self._pipeline
-        grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
-        in_parts: dict[str, Iterable[pl.LazyFrame]] = {"matches": (pipeline.matches(*at) for at in grid)}
-        in_parts["per_image"] = (pipeline.per_image(*at) for at in grid)
-        in_parts["curves"] = (pipeline.curves(pipeline.matches(*at)) for at in grid)
-        in_parts["thresholds"] = (pipeline.thresholds(*at) for at in grid)
-        write_database(path, {**self._tables(), **in_parts})
-
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
@@ -566,8 +525,8 @@ class Evaluation:
             a name or tags that cannot be stored
         """
         labelled = labels(name, tags)
-        results = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
-        inputs = {name: table.collect() for name, table in self._input_tables().items()}
+        computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
+        inputs = {name: table.plan().collect() for name, table in self._input_tables().items()}
         manifest = {
             "kind": DETECTION,
             "protocol": self.protocol.as_dict(),
@@ -576,35 +535,44 @@ class Evaluation:
             "json_columns": sorted(self.dataset.json_columns),
             "conditions": list(self.conditions),
         } | labelled
-        write_tables(folder, inputs | results, manifest)
+        write_tables(folder, inputs | computed, manifest)
 
-    def _input_tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
-        """The four tables; annotations without attributes that are still unread, if these are not wanted."""
-        if self._stored:
-            return {name: self._stored[name] for name in TABLES if name in self._stored}
-        dataset = self.dataset
-        annotations = dataset.annotations if with_attributes else dataset.core("annotations")
-        tables = {"images": dataset.images, "categories": dataset.categories, "annotations": annotations}
-        return {name: table.lazy() for name, table in tables.items()} | {"detections": self.detections.lazy()}
-
-    def _tables(self, *, with_attributes: bool = True) -> dict[str, pl.LazyFrame]:
-        """All tables by name, none of the results computed yet."""
-        inputs = self._input_tables(with_attributes=with_attributes)
+    def _lazy_tables(self) -> dict[str, LazyTable]:
+        """All tables by name, none of the results computed yet; those of every threshold and area range also in parts."""
+        inputs = self._input_tables()
         keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
-        ids = {key: inputs[name].collect_schema()[key] for name, key in keys.items()}
+        ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
         areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
-        make: dict[str, Callable[[], pl.DataFrame | pl.LazyFrame]] = {
-            "pairs": lambda: self.pairs,
-            "assignments": lambda: self.assignments,
-            "matches": lambda: self._pipeline.matches(),
-            "curves": lambda: self._pipeline.curves(self._pipeline.matches()),
-            "metrics": lambda: self.metrics,
-            "summary": lambda: self.summary,
-            "per_image": lambda: self._pipeline.per_image(),
-            "thresholds": lambda: self._pipeline.thresholds(),
+        grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
+
+        def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
+            return LazyTable(lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas))))
+
+        def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:
+            return replace(result(name, make), parts=lambda: (make(*at) for at in grid))
+
+        return inputs | {
+            "pairs": result("pairs", lambda: self.pairs),
+            "assignments": result("assignments", lambda: self.assignments),
+            "matches": in_parts("matches", lambda *at: self._pipeline.matches(*at)),
+            "curves": in_parts("curves", lambda *at: self._pipeline.curves(self._pipeline.matches(*at))),
+            "metrics": result("metrics", lambda: self.metrics),
+            "summary": result("summary", lambda: self.summary),
+            "per_image": in_parts("per_image", lambda *at: self._pipeline.per_image(*at)),
+            "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
         }
-        results = {name: sql.deferred(table, result_schema(name, ids, areas)) for name, table in make.items()}
-        return {**inputs, **results, **self._stored}
+
+    def _input_tables(self) -> dict[str, LazyTable]:
+        """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
+        if self._stored:
+            return {name: LazyTable(partial(self._stored.__getitem__, name)) for name in (*GROUND_TRUTH, "detections")}
+        dataset = self.dataset
+        return {
+            "images": LazyTable(lambda: dataset.images.lazy()),
+            "categories": LazyTable(lambda: dataset.categories.lazy()),
+            "annotations": LazyTable(lambda: dataset.annotations.lazy(), lambda: dataset.core("annotations").lazy()),
+            "detections": LazyTable(lambda: self.detections.lazy()),
+        }
 
     def _threshold_at(self, iou_threshold: float | None) -> int:
         if iou_threshold is None:

@@ -26,13 +26,12 @@ from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.schema import RUN_RESULTS, TABLES, different_id_types, refuse_equal_pairs
 from apframe.show.runs import run_html, run_lines
-from apframe.store import sql
-from apframe.store.databases import write_database
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
+from apframe.store.results import LazyTable, WritableResult
 from apframe.threads import pool
 
 if TYPE_CHECKING:
-    import duckdb
+    pass
 
 _RARE = 100  # one in so many
 
@@ -128,8 +127,10 @@ def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
 
 
 @dataclass(frozen=True, repr=False, eq=False)
-class RunEvaluation:
+class RunEvaluation(WritableResult):
     """The result of `evaluate_run`. Where several runs were evaluated, tables have `run` as their first column.
+
+    The tables in SQL are per_query, summary, coverage, matches, judgements, runs, and queries if it was given.
 
     Attributes
     ----------
@@ -230,45 +231,6 @@ class RunEvaluation:
             raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test; measure AP too")
         return self.per_query.filter(pl.col("measure").is_in(plain))
 
-    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
-        """Answer an SQL query (DuckDB's dialect) over the tables: per_query, summary, coverage, matches, judgements, runs,
-        queries.
-
-        `$name` stands for a parameter. `queries` is there if it was given.
-
-        Raises
-        ------
-        QueryError
-            with DuckDB's message and the names of the tables
-        KeyboardInterrupt
-            Ctrl-C, within a second, also while tables are computed
-        """
-        return sql.query(lambda: self._tables_for(query), query, parameters)
-
-    def _tables_for(self, _: str) -> dict[str, pl.LazyFrame]:
-        return self._lazy_tables()
-
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with the same tables as views, and average precision as aggregates; yours to close.
-
-        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
-        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
-        """
-        return sql.connect(self._lazy_tables())
-
-    def write_duckdb(self, path: str | Path) -> None:
-        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
-
-        Raises
-        ------
-        OutputError
-            something else is there, or it cannot be written
-        """
-        write_database(path, self._lazy_tables())
-
-    def _lazy_tables(self) -> dict[str, pl.LazyFrame]:
-        return {name: table.lazy() for name, table in self._tables().items()}
-
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.
 
@@ -286,9 +248,9 @@ class RunEvaluation:
             "measures": [str(measure) for measure in self.measures],
             "options": dict(self.options),
         } | labels(name, tags)
-        write_tables(folder, self._tables(), manifest)
+        write_tables(folder, {name: table.plan().collect() for name, table in self._lazy_tables().items()}, manifest)
 
-    def _tables(self) -> dict[str, pl.DataFrame]:
+    def _lazy_tables(self) -> dict[str, LazyTable]:
         named = [
             run if name is None else run.select(pl.lit(name).alias("run"), pl.exclude("run")) for name, run in self.runs.items()
         ]
@@ -296,7 +258,9 @@ class RunEvaluation:
             "per_query": self.per_query, "summary": self.summary, "coverage": self.coverage, "matches": self.matches,
             "judgements": self.judgements, "runs": pl.concat(named, how="diagonal_relaxed"),
         }  # fmt: skip
-        return tables if self.queries is None else tables | {"queries": self.queries}
+        if self.queries is not None:
+            tables["queries"] = self.queries
+        return {name: LazyTable(table.lazy) for name, table in tables.items()}
 
     def __str__(self) -> str:
         return "\n".join(run_lines(self.summary, self.coverage, self.options))

@@ -9,8 +9,7 @@ from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from functools import cached_property
-from html import escape
+from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -34,12 +33,12 @@ from apframe.file_formats.files import finish_replacing_in
 from apframe.file_formats.stored_sets import MANIFEST, scan_table
 from apframe.paths import is_file, is_folder, is_pattern, matching
 from apframe.schema import GROUND_TRUTH
+from apframe.show.html import html_table
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, RETRIEVAL, labels, read_manifest
+from apframe.store.results import LazyTable, QueryableResult
 
 if TYPE_CHECKING:
-    import duckdb
-
     from apframe.detection.evaluation import SliceKey
 
 _TABLES = (*GROUND_TRUTH, "detections", "summary")
@@ -154,8 +153,10 @@ class _Run:
             raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
 
 
-class RunSets:
+class RunSets(QueryableResult):
     """The result of `scan_runs`: the tables of many runs, one below the other, with a column `run` in front.
+
+    SQL is answered over `tables`; only the files of tables that a query names are opened.
 
     `len()` is the number of runs.
 
@@ -259,32 +260,12 @@ class RunSets:
         alike = all(table.schema == tables[0].schema for table in tables)
         return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
 
-    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
-        """Answer an SQL query (DuckDB's dialect) over `tables`; `$name` stands for a parameter.
-
-        Only the files of tables that the query names are opened.
-
-        Raises
-        ------
-        QueryError
-            with DuckDB's message and the names of the tables
-        KeyboardInterrupt
-            Ctrl-C, within a second, also while tables are computed
-        """
-        return sql.query(lambda: self._tables_for(query), query, parameters)
-
-    def _tables_for(self, query: str) -> dict[str, pl.LazyFrame]:
-        wanted = {name for name in self.tables if sql.mentions(query, name)}
-        # the others stand there for their names alone, which the message of an error lists
-        return {name: self.tables[name] if name in wanted else pl.LazyFrame({"run": []}) for name in self.tables}
-
-    def connection(self) -> duckdb.DuckDBPyConnection:
-        """A DuckDB connection with `tables` as its views; it is the caller's to close.
-
-        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
-        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
-        """
-        return sql.connect(dict(self.tables))
+    def _lazy_tables(self) -> dict[str, LazyTable]:
+        """`tables`: the files of those that a query does not name are not opened, their names are there for errors alone."""
+        return {
+            name: LazyTable(partial(self.tables.__getitem__, name), unnamed=lambda: pl.LazyFrame({"run": []}))
+            for name in self.tables
+        }
 
     def evaluation(self, run: str) -> Evaluation:
         """The evaluation of one run, as `apframe.read_evaluation` reads it.
@@ -306,13 +287,12 @@ class RunSets:
 
     def _repr_html_(self) -> str:
         table = self.leaderboard(self.summary["metric"][0])
-        head = "".join(f"<th>{escape(name)}</th>" for name in table.columns)
-        cells = [["–" if value is None else _shown(value) for value in row] for row in table.iter_rows()]
-        body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in cells)
-        return f"<table><thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+        return html_table(table.columns, ([_shown(value) for value in row] for row in table.iter_rows()))
 
 
 def _shown(value: Any) -> str:
+    if value is None:
+        return "–"
     return f"{value:.3f}" if isinstance(value, float) else str(value)
 
 

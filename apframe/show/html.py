@@ -1,7 +1,8 @@
-"""What a notebook shows of an evaluation."""
+"""What a notebook shows of a result: one kind of table, and the headline numbers in it."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable, Sequence
 from html import escape
 
 import polars as pl
@@ -10,6 +11,20 @@ from apframe.exceptions import counted
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
+
+
+def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
+    """An HTML table of texts; what looks like HTML in them is shown as it is.
+
+    >>> html_table(["name"], [["a<b"]])
+    '<table><thead><tr><th>name</th></tr></thead><tbody><tr><td>a&lt;b</td></tr></tbody></table>'
+    """
+
+    def line(kind: str, cells: Sequence[str]) -> str:
+        return f"<tr>{''.join(f'<{kind}>{escape(cell)}</{kind}>' for cell in cells)}</tr>"
+
+    body = "".join(line("td", cells) for cells in rows)
+    return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
 def evaluation_html(summary: pl.DataFrame, protocol: Protocol, dataset: str, n_detections: int) -> str:
@@ -28,12 +43,9 @@ def evaluation_html(summary: pl.DataFrame, protocol: Protocol, dataset: str, n_d
             "all" if line.max_detections is None else str(line.max_detections),
             *([line.part_of(protocol)] if has_parts else []),
         ]
-        rows.append("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in cells) + "</tr>")
+        rows.append(cells)
     changed = departures(protocol)
     departs = f" (not as published: other {', '.join(changed)})" if changed else ""
     names = ["metric", "value", "IoU", "area", "max. detections", *(["part"] if has_parts else [])]
-    head = "".join(f"<th>{name}</th>" for name in names)
-    return (
-        f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
-        f"<table><thead><tr>{head}</tr></thead><tbody>{''.join(rows)}</tbody></table>"
-    )
+    head = f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
+    return head + html_table(names, rows)

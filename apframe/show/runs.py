@@ -8,6 +8,8 @@ from typing import Any
 
 import polars as pl
 
+from apframe.show.html import html_table
+
 
 def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
     """The table with aligned columns, and over how many queries the means are; `options` are the policies.
@@ -31,10 +33,8 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
     """The same as HTML."""
     head, *rows = _cells(summary, coverage)
-    body = "".join("<tr>" + "".join(f"<td>{escape(cell)}</td>" for cell in row) + "</tr>" for row in rows)
     notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage, options))
-    top = "".join(f"<th>{escape(name)}</th>" for name in head)
-    return f"<table><thead><tr>{top}</tr></thead><tbody>{body}</tbody></table>{notes}"
+    return html_table(head, rows) + notes
 
 
 def _cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:

@@ -97,7 +97,7 @@ def test_a_file_is_not_changed(places: dict[str, Path], capsys: Capture, monkeyp
 @pytest.mark.parametrize("place", ["set", "file"])
 def test_all_tables_of_a_detection_set(place: str, places: dict[str, Path], capsys: Capture, monkeypatch: Patch) -> None:
     evaluation = apf.read_evaluation(places["set"])
-    for table in evaluation._tables():
+    for table in evaluation.sql("SELECT view_name FROM duckdb_views() WHERE NOT internal")["view_name"]:
         n_rows = evaluation.sql(f"SELECT count(*) FROM {table}").item()
         code, out, _ = command(capsys, monkeypatch, "sql", str(places[place]), f"SELECT count(*) AS n FROM {table}", "--json")
         assert (code, json.loads(out)) == (0, [{"n": n_rows}])

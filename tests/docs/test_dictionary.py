@@ -51,7 +51,7 @@ def test_canonical_tables(table: str, evaluation: apf.Evaluation) -> None:
 
 @pytest.mark.parametrize("table", RESULTS)
 def test_results(table: str, evaluation: apf.Evaluation) -> None:
-    assert_described(evaluation._tables()[table].collect(), RESULTS[table])
+    assert_described(evaluation._lazy_tables()[table].plan().collect(), RESULTS[table])
 
 
 def test_slices(evaluation: apf.Evaluation) -> None:

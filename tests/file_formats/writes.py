@@ -34,8 +34,8 @@ def run_evaluation(size: int) -> apf.RunEvaluation:
 
 def _tables(size: int) -> dict[str, pl.LazyFrame]:
     """Some of the tables of a database, as most of them take longer to compute than to write."""
-    tables = evaluation(size)._tables()
-    return {name: tables[name] for name in ("images", "detections", "pairs")}
+    tables = evaluation(size)._lazy_tables()
+    return {name: tables[name].plan() for name in ("images", "detections", "pairs")}
 
 
 WRITES: dict[str, Callable[[int, Path], object]] = {

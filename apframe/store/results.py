@@ -1,0 +1,99 @@
+"""What results with tables can do: answer SQL, open a connection, write a DuckDB file. One mapping of tables serves all.
+
+>>> class Squares(QueryableResult):
+...     def _lazy_tables(self) -> dict[str, LazyTable]:
+...         return {"squares": LazyTable(lambda: pl.LazyFrame({"n": [2, 3]}).with_columns(square=pl.col("n") ** 2))}
+>>> Squares().sql("SELECT square FROM squares WHERE n = $n", n=3).item()
+9
+"""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Iterable, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.store import sql
+from apframe.store.databases import write_database
+
+if TYPE_CHECKING:
+    import duckdb
+
+
+@dataclass(frozen=True)
+class LazyTable:
+    """One table of a result, planned when it is needed.
+
+    Attributes
+    ----------
+    plan
+        makes the plan of the whole table, which computes nothing yet (`apframe.store.sql.deferred` helps)
+    unnamed
+        makes what stands for the table in queries that do not name it, for tables that take long to plan; otherwise `plan`
+    parts
+        makes plans of one schema, each of some of the rows, for tables that may not fit in memory; otherwise `plan` is all
+    """
+
+    plan: Callable[[], pl.LazyFrame]
+    unnamed: Callable[[], pl.LazyFrame] | None = None
+    parts: Callable[[], Iterable[pl.LazyFrame]] | None = None
+
+
+class QueryableResult(ABC):
+    """A result with tables, which `_lazy_tables` names."""
+
+    @abstractmethod
+    def _lazy_tables(self) -> Mapping[str, LazyTable]: ...
+
+    def sql(self, query: str, **parameters: Any) -> pl.DataFrame:
+        """Answer an SQL query (DuckDB's dialect) over the tables of this result; `$name` stands for a parameter.
+
+        The documentation of the class says which tables there are. Each is computed only if the query touches it, and only as
+        far as its filters let through.
+
+        Raises
+        ------
+        QueryError
+            with DuckDB's message and the names of the tables
+        KeyboardInterrupt
+            Ctrl-C, within a second, also while tables are computed
+        """
+        return sql.query(lambda: self._plans(query), query, parameters)
+
+    def connection(self) -> duckdb.DuckDBPyConnection:
+        """Open a DuckDB connection with the same tables as views, and average precision as an aggregate; close it after use.
+
+        SQL has all your rights here, as in `sql`: it can read and write files, open databases, load extensions and see
+        variables of Python. Run no statements of people you do not trust; `apframe sql` keeps them to the tables.
+        """
+        return sql.connect(self._plans())
+
+    def _plans(self, query: str | None = None) -> dict[str, pl.LazyFrame]:
+        """The tables as plans; given a query, those that it does not name may be stood for."""
+        tables = self._lazy_tables()
+        named = {name for name in tables if query is None or sql.mentions(query, name)}
+        return {name: (table.plan if name in named else table.unnamed or table.plan)() for name, table in tables.items()}
+
+
+class WritableResult(QueryableResult):
+    """A result whose tables can be written."""
+
+    def write_duckdb(self, path: str | Path) -> None:
+        """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+        Raises
+        ------
+        OutputError
+            something else is there, or it cannot be written
+        """
+        tables = self._lazy_tables()
+        write_database(path, {name: (table.parts or table.plan)() for name, table in tables.items()})
+
+
+def connection_for(result: QueryableResult, query: str) -> duckdb.DuckDBPyConnection:
+    """Open a connection for one query: tables that it does not name need not be read."""
+    return sql.connect(result._plans(query), query)
