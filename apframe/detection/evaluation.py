@@ -42,6 +42,7 @@ if TYPE_CHECKING:
     import numpy as np
 
     from apframe.detection.pipeline import Pipeline
+    from apframe.matching.verdicts import Verdicts
 
 Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
 SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
@@ -175,13 +176,14 @@ class Evaluation(WritableResult):
         self.protocol, self.conditions = protocol, tuple(conditions)
         self._read_inputs, self._stored = inputs, stored or {}
         self._may_warn = not conditions  # if nothing matches
+        self._judged: Callable[[], Verdicts] | None = None  # gives the verdicts, where they are a part of others
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: the data itself, and the metrics as far as they are known, but neither files nor matches."""
         if self._stored:  # what was stored is not computed again
             _ = self.metrics, self.summary
         state = {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
-        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}}
+        return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}, "_judged": None}
 
     @cached_property
     def _inputs(self) -> Inputs:
@@ -202,7 +204,7 @@ class Evaluation(WritableResult):
         # imported here, for it brings in NumPy: reading files does not wait for that, and `import apframe` stays light
         from apframe.detection.pipeline import Pipeline
 
-        return Pipeline(self._inputs, self.protocol)
+        return Pipeline(self._inputs, self.protocol, self._judged)
 
     def _kept(self, name: str, compute: Callable[[], pl.DataFrame]) -> pl.DataFrame:
         """A table as it was stored, or computed."""
@@ -496,7 +498,7 @@ class Evaluation(WritableResult):
         refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
         part = Evaluation(lambda: inputs, self.protocol)
-        part._may_warn = False
+        part._may_warn, part._judged = False, self._pipeline.part(masks)
         return part
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:

@@ -25,7 +25,10 @@ from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import Ranking, rank
 
 if TYPE_CHECKING:
+    from collections.abc import Callable
+
     from apframe.detection.prepare.inputs import Inputs
+    from apframe.detection.slices.keys import Masks
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.regroup import Rows
     from apframe.protocols.protocol import Protocol
@@ -40,10 +43,12 @@ class Pipeline:
         what is evaluated
     protocol
         the rules
+    judged
+        gives the verdicts, where they are a part of others; by default the inputs are paired and matched
     """
 
-    def __init__(self, inputs: Inputs, protocol: Protocol) -> None:
-        self.inputs, self.protocol = inputs, protocol
+    def __init__(self, inputs: Inputs, protocol: Protocol, judged: Callable[[], Verdicts] | None = None) -> None:
+        self.inputs, self.protocol, self._judged = inputs, protocol, judged
 
     @cached_property
     def rows(self) -> Rows:
@@ -53,6 +58,8 @@ class Pipeline:
     @cached_property
     def verdicts(self) -> Verdicts:
         """What matching decided."""
+        if self._judged is not None:
+            return self._judged()
         category_ids = self.inputs.category_ids
         if self.protocol.agnostic:
             category_ids = pl.Series([None], dtype=category_ids.dtype)
@@ -62,6 +69,30 @@ class Pipeline:
             images=self.inputs.image_ids.alias("image_id").to_frame(),
             lists=category_ids.alias("category_id").to_frame(),
         )
+
+    def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
+        """What gives the verdicts of a subset without matching again; None if the masks are not of whole images and categories.
+
+        The masks are those of `Inputs.subset`; the rows of the result are numbers of the subset's rows.
+        """
+        whole_rows = not masks.get("annotations") and all(each.all() for each in masks.get("detections", {}).values())
+        if not whole_rows or (self.protocol.agnostic and "categories" in masks):
+            return None
+
+        def judged() -> Verdicts:
+            part = self.verdicts
+            if "categories" in masks:
+                part = part.of_lists(masks["categories"]["categories"].to_numpy())
+            if "images" in masks:
+                part = part.of_images(masks["images"]["images"].to_numpy())
+            tables = (
+                table.with_columns(pl.Series("row", np.unique(table["row"].to_numpy(), return_inverse=True)[1], pl.UInt32))
+                for table in (part.detections, part.annotations)
+            )
+            detections, annotations = tables
+            return replace(part, detections=detections, annotations=annotations)
+
+        return judged
 
     @cached_property
     def ranking(self) -> Ranking:
@@ -106,8 +137,8 @@ class Pipeline:
     def _ids(self, links: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of rows that hold positions of the verdicts."""
         return [
-            self.inputs.detections["detection_id"].gather(self.rows.detections["row"].gather(links["detection"])),
-            self.inputs.annotations["annotation_id"].gather(self.rows.annotations["row"].gather(links["annotation"])),
+            self.inputs.detections["detection_id"].gather(self.verdicts.detections["row"].gather(links["detection"])),
+            self.inputs.annotations["annotation_id"].gather(self.verdicts.annotations["row"].gather(links["annotation"])),
         ]
 
     def pairs(self) -> pl.DataFrame:
