@@ -14,7 +14,7 @@ import polars as pl
 
 from apframe.detection.diagnose.overlaps import why_nothing_matches
 from apframe.detection.prepare.counting import ignored_annotations
-from apframe.detection.prepare.inputs import Inputs, check_inputs, choose_categories, chosen_options, make_inputs
+from apframe.detection.prepare.inputs import Inputs, choose_categories, chosen_options, make_inputs, stored_inputs
 from apframe.detection.slices.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
@@ -641,7 +641,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
         except TypeError:
             problem = "category_ids are of another type than those of the categories"
             raise FormatError(f"{folder}: the manifest's {problem}; evaluate again") from None
-        return check_inputs(dataset, detections, category_ids, by_category=protocol.by_category)
+        return stored_inputs(dataset, detections, category_ids, protocol)
 
     return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
 

@@ -4,24 +4,19 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, replace
+from dataclasses import dataclass, field
 from typing import Any
 
 import polars as pl
 
 from apframe.detection.prepare.counting import outside
-from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
-from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
-from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, describe_dropped
 from apframe.exceptions import (
     ColumnError,
     MissingColumnWarning,
-    NoAnnotationsWarning,
     ParameterError,
     UnitWarning,
-    UnknownCategoryWarning,
     UnknownImageWarning,
-    counted,
     listed,
     warn,
 )
@@ -31,8 +26,6 @@ from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_kn
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVALS
-
-_CHECK = "run `apframe check` on both to find out why"
 
 
 def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_images: str, **options: Any) -> Protocol:
@@ -72,9 +65,13 @@ class Inputs:
         return {
             "images": self.dataset.images.sort("image_id"),
             "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
-            "annotations": _in_order(annotations, self.by_category),
+            "annotations": self.in_order(annotations),
             "detections": self.detections,
         }
+
+    def in_order(self, frame: pl.DataFrame) -> pl.DataFrame:
+        """Objects in the order in which ties are resolved."""
+        return frame.sort("category_id", maintain_order=True) if self.by_category else frame
 
     def subset(self, masks: Mapping[str, Mapping[str, pl.Series]]) -> Inputs:
         """The part inside the masks, which are those of `apframe.detection.slices.keys.conjunction` on `tables`.
@@ -106,7 +103,7 @@ def make_inputs(
     drop_unknown_images: bool = False,
     are_checked: bool = False,
 ) -> Inputs:
-    """What is evaluated by the rules of a protocol: checked, with boxes, and with what the protocol adds and leaves out.
+    """What is evaluated: tables that are checked, and what the `RULES` of a protocol make of them.
 
     Detections that `are_checked` are those of `check_detections`.
 
@@ -120,26 +117,31 @@ def make_inputs(
     _refuse_intervals("annotations", dataset.core("annotations"), protocol)
     _warn_of_lists(dataset.core("images"), protocol)
     _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
-    if protocol.per_image and protocol.max_detections[-1] is not None:
-        found = limit_per_image(found, protocol.limits[-1])
-    dataset = _prepared(dataset, protocol)
-    inputs = check_inputs(
-        dataset, found, category_ids, by_category=protocol.by_category, drop_unknown_images=drop_unknown_images
-    )
-    found = inputs.detections
-    if protocol.judged_only:
-        found = keep_judged(found, inputs.annotations, dataset.images)
-        found = flag_not_exhaustive(found, dataset.images)
-    needs_boxes = lacks_boxes(found)
-    prepared = prepare_shapes("detections", found, dataset.images, protocol.similarity) if needs_boxes else None
-    found = with_boxes("detections", found, dataset.images, prepared)
-    if protocol.with_area_only:
-        has_area = found["area"] > 0
-        found = found.filter(has_area)
-        prepared = None if prepared is None else prepared.take(has_area.arg_true().to_numpy())
-    inputs = replace(inputs, detections=found, prepared={} if prepared is None else {"found": prepared})
-    if protocol.detected_images_only:
-        inputs = inputs.subset({"images": {"images": is_known(inputs.image_ids, found["image_id"].unique())}})
+    found = _of_known_images(found, dataset, drop=drop_unknown_images)
+    return _by_rules(dataset, found, category_ids, protocol, RULES)
+
+
+def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
+    """What was evaluated, from the tables that were stored: canonical, and what the rules of the protocol made of them.
+
+    >>> from apframe.protocols.coco import COCO
+    >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
+    ...     "image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]})
+    >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
+    1
+    """
+    found = _of_known_images(detections, dataset, drop=False)
+    return _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
+
+
+def _by_rules(
+    dataset: Dataset, found: pl.DataFrame, category_ids: pl.Series | None, protocol: Protocol, rules: Sequence[Rule]
+) -> Inputs:
+    image_ids = dataset.core("images")["image_id"].sort()
+    category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
+    inputs = Inputs(dataset, dataset.core("annotations"), found, image_ids, category_ids, protocol.by_category)
+    for rule in rules:
+        inputs = rule(inputs, protocol)
     return inputs
 
 
@@ -160,28 +162,6 @@ def check_detections(detections: Any, dataset: Dataset, category_ids: pl.Series 
     found = canonical_detections(detections, dataset)
     _refuse_intervals("detections", found, protocol)
     return found
-
-
-def _prepared(dataset: Dataset, protocol: Protocol) -> Dataset:
-    """The data set with the masks that are compared, boxes, and annotations of the parents of their categories.
-
-    One that is prepared already stays as it is.
-    """
-    if "mask" in protocol.similarity.needs:
-        dataset = dataset.with_masks
-    annotations = dataset.core("annotations")
-    if annotations["x"].count() < annotations.height:
-        dataset = dataset.part(dataset.images, with_boxes("annotations", dataset.annotations, dataset.images))
-    if protocol.with_area_only and not (dataset.core("annotations")["area"] > 0).all():
-        dataset = dataset.part(dataset.images, dataset.annotations.filter(pl.col("area") > 0))
-    is_expanded = "expanded_from" in dataset.core("annotations").columns
-    parents = {"parent_id", "parent_ids"} & set(dataset.categories.columns)
-    if protocol.expands_hierarchy and not is_expanded and parents == {"parent_id"}:
-        raise ColumnError("categories: no column parent_ids; make it of parent_id: a list, [7] for 7 and [] for none")
-    if protocol.expands_hierarchy and not is_expanded and parents:
-        ancestors = find_ancestors(dataset.categories)
-        dataset = dataset.part(expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors))
-    return dataset
 
 
 def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | None) -> pl.DataFrame:
@@ -223,30 +203,6 @@ def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> 
                 warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
 
 
-def check_inputs(
-    dataset: Dataset,
-    found: pl.DataFrame,
-    category_ids: pl.Series | None,
-    *,
-    by_category: bool,
-    drop_unknown_images: bool = False,
-) -> Inputs:
-    """The inputs, with errors and warnings for what cannot be evaluated; the tables are canonical."""
-    image_ids = dataset.core("images")["image_id"].sort()
-    category_ids = (dataset.core("categories")["category_id"] if category_ids is None else category_ids).sort()
-    found = _of_known(found, dataset, category_ids, drop_unknown_images)
-    annotations = dataset.core("annotations")
-    annotations = annotations.filter(is_known(annotations["category_id"], category_ids))
-    if annotations.is_empty():
-        warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning)
-    annotations, found = _in_order(annotations, by_category), _in_order(found, by_category)
-    return Inputs(dataset, annotations, found, image_ids, category_ids, by_category)
-
-
-def _in_order(frame: pl.DataFrame, by_category: bool) -> pl.DataFrame:
-    return frame.sort("category_id", maintain_order=True) if by_category else frame
-
-
 def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
     """The ids of the categories that were named, by id or by name; None for None."""
     if chosen is None:
@@ -266,31 +222,13 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
     return pl.concat(found).unique()
 
 
-def _of_known(found: pl.DataFrame, dataset: Dataset, category_ids: pl.Series, drop_unknown_images: bool) -> pl.DataFrame:
-    """The detections on images and of categories that are evaluated."""
-    on_known = on_known_images(found, dataset, drop=drop_unknown_images)
+def _of_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.DataFrame:
+    """The detections on images of the data set; a warning if there are none."""
+    on_known = on_known_images(found, dataset, drop=drop)
     if len(on_known) and not on_known.any():
         images = dataset.core("images")["image_id"]
-        warn(f"{_dropped('image_id', found, ~on_known, images)}; {_CHECK}", UnknownImageWarning)
-    found = found if on_known.all() else found.filter(on_known)
-    listed_ids = dataset.core("categories")["category_id"]
-    unknown = ~is_known(found["category_id"], listed_ids)
-    if unknown.any():
-        dropped = _dropped("category_id", found, unknown, listed_ids)
-        warn(f"{dropped}; {_CHECK}" if unknown.all() else dropped, UnknownCategoryWarning)
-    if unknown.any() or len(category_ids) < len(listed_ids):
-        found = found.filter(is_known(found["category_id"], category_ids))
-    return found
-
-
-def _dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
-    """What is said of detections that are dropped: how many, their ids, and those that there are."""
-    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
-    given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
-    return (
-        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
-        f"the ground truth has {listed(known.to_list()) or 'none'}"
-    )
+        warn(f"{describe_dropped('image_id', found, ~on_known, images)}; {FIND_OUT}", UnknownImageWarning)
+    return found if on_known.all() else found.filter(on_known)
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

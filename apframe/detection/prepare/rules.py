@@ -1,0 +1,158 @@
+"""The rules on what is evaluated, in the order in which they apply. A rule that a protocol does not have changes nothing."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
+from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
+from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.exceptions import ColumnError, NoAnnotationsWarning, UnknownCategoryWarning, counted, listed, warn
+from apframe.protocols.protocol import Protocol
+from apframe.schema import Dataset, is_known
+
+if TYPE_CHECKING:
+    from apframe.detection.prepare.inputs import Inputs
+
+FIND_OUT = "run `apframe check` on both to find out why"
+
+
+def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """At most so many detections of an image over all categories, before any other is left out: LVIS."""
+    if not protocol.per_image or protocol.max_detections[-1] is None:
+        return inputs
+    return replace(inputs, detections=limit_per_image(inputs.detections, protocol.limits[-1]))
+
+
+def read_masks(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """The masks of the annotations, where they are compared: `segm` and `boundary` of COCO and LVIS."""
+    return _of(inputs, inputs.dataset.with_masks) if "mask" in protocol.similarity.needs else inputs
+
+
+def box_annotations(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Boxes and areas of annotations that have another shape alone: all protocols."""
+    del protocol
+    if not lacks_boxes(inputs.annotations):
+        return inputs
+    images = inputs.dataset.images
+    return _of(inputs, inputs.dataset.part(images, with_boxes("annotations", inputs.dataset.annotations, images)))
+
+
+def leave_out_annotations_without_area(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only annotations whose area is not 0: LVIS."""
+    if not protocol.with_area_only or (inputs.annotations["area"] > 0).all():
+        return inputs
+    dataset = inputs.dataset
+    return _of(inputs, dataset.part(dataset.images, dataset.annotations.filter(pl.col("area") > 0)))
+
+
+def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """A copy of each annotation for all categories above its own, unless there are such copies: OPEN_IMAGES, its challenge."""
+    dataset = inputs.dataset
+    parents = {"parent_id", "parent_ids"} & set(dataset.categories.columns)
+    if not protocol.expands_hierarchy or not parents or "expanded_from" in inputs.annotations.columns:
+        return inputs
+    if parents == {"parent_id"}:
+        raise ColumnError("categories: no column parent_ids; make it of parent_id: a list, [7] for 7 and [] for none")
+    ancestors = find_ancestors(dataset.categories)
+    images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
+    return _of(inputs, dataset.part(images, annotations))
+
+
+def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only objects of the categories that are evaluated, with a warning if detections have unknown ones: all protocols."""
+    del protocol
+    found, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
+    listed_ids = inputs.dataset.core("categories")["category_id"]
+    unknown = ~is_known(found["category_id"], listed_ids)
+    if unknown.any():
+        dropped = describe_dropped("category_id", found, unknown, listed_ids)
+        warn(f"{dropped}; {FIND_OUT}" if unknown.all() else dropped, UnknownCategoryWarning)
+    if unknown.any() or len(chosen) < len(listed_ids):
+        found = found.filter(is_known(found["category_id"], chosen))
+    annotations = annotations.filter(is_known(annotations["category_id"], chosen))
+    if annotations.is_empty():
+        warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning)
+    return replace(inputs, annotations=annotations, detections=found)
+
+
+def order_by_category(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Objects by category where these are pooled, as their order decides between equal scores: COCO with `agnostic`."""
+    del protocol
+    return replace(inputs, annotations=inputs.in_order(inputs.annotations), detections=inputs.in_order(inputs.detections))
+
+
+def keep_judged_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only detections of categories that were looked for on their image: LVIS, OPEN_IMAGES_CHALLENGE."""
+    if not protocol.judged_only:
+        return inputs
+    images = inputs.dataset.images
+    found = keep_judged(inputs.detections, inputs.annotations, images)
+    return replace(inputs, detections=flag_not_exhaustive(found, images))
+
+
+def box_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Boxes and areas of detections that have another shape alone: all protocols."""
+    found, images = inputs.detections, inputs.dataset.images
+    if not lacks_boxes(found):
+        return inputs
+    prepared = prepare_shapes("detections", found, images, protocol.similarity)
+    boxed = with_boxes("detections", found, images, prepared)
+    return replace(inputs, detections=boxed, prepared={} if prepared is None else {"found": prepared})
+
+
+def leave_out_detections_without_area(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only detections whose area is not 0: LVIS."""
+    if not protocol.with_area_only:
+        return inputs
+    has_area = inputs.detections["area"] > 0
+    prepared = {name: objects.take(has_area.arg_true().to_numpy()) for name, objects in inputs.prepared.items()}
+    return replace(inputs, detections=inputs.detections.filter(has_area), prepared=prepared)
+
+
+def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only images with a detection: no published protocol; Detectron's recall is PROPOSALS with `detected_images_only`."""
+    if not protocol.detected_images_only:
+        return inputs
+    return inputs.subset({"images": {"images": is_known(inputs.image_ids, inputs.detections["image_id"].unique())}})
+
+
+Rule = Callable[["Inputs", Protocol], "Inputs"]
+RULES: tuple[Rule, ...] = (
+    limit_detections,
+    read_masks,
+    box_annotations,
+    leave_out_annotations_without_area,
+    expand_hierarchy,
+    keep_chosen_categories,
+    order_by_category,
+    keep_judged_detections,
+    box_detections,
+    leave_out_detections_without_area,
+    keep_detected_images,
+)
+WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
+"""Those that apply again to a stored evaluation, whose tables are what the others gave."""
+
+
+def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
+    """What is said of detections that are dropped: how many, their ids, and those that there are.
+
+    >>> found = pl.DataFrame({"image_id": [7, 8]})
+    >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))
+    '1 of 2 detections has an unknown image_id and was dropped: 8; the ground truth has 7'
+    """
+    has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
+    given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
+    return (
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}"
+    )
+
+
+def _of(inputs: Inputs, dataset: Dataset) -> Inputs:
+    return replace(inputs, dataset=dataset, annotations=dataset.core("annotations"))
