@@ -1,4 +1,4 @@
-"""Everything apframe raises or warns of; each message says what is wrong, where, and what to do."""
+"""Everything apframe raises or warns of: what is wrong, where, and what to do, as attributes that the message is made of."""
 
 from __future__ import annotations
 
@@ -8,15 +8,64 @@ import os
 import re
 import sys
 import warnings
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager
 from importlib import import_module
-from typing import Any
+from typing import Any, TypeVar
 
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
+_VERBS = ("are", "has", "holds", "is", "lies", "must", "needs", "takes", "was")  # a problem that begins with one needs no colon
+Found = TypeVar("Found")
+
+
 class ApframeError(Exception):
-    """The base of all errors of apframe. Its message is one readable line."""
+    """The base of all errors of apframe. Its message is one readable line, made of its attributes.
+
+    Attributes
+    ----------
+    problem, remedy
+        what is wrong with the table, the file or the option, and what to do; the remedy may be empty
+    table, column
+        the names of what it is about, empty where it is about none
+    path
+        the file or folder, or None
+    rows
+        the ids of the rows, or the numbers of the lines of the file, as far as they are known
+    option
+        the keyword of the public function whose value is wrong, or empty
+
+    >>> ColumnError("lists of four numbers expected", table="annotations", column="bbox")
+    ColumnError('annotations.bbox: lists of four numbers expected')
+    >>> ParameterError("must lie in (0, 1]", "divide by 100", option="iou_thresholds")
+    ParameterError('iou_thresholds must lie in (0, 1]; divide by 100')
+    """
+
+    def __init__(
+        self,
+        problem: str = "",
+        remedy: str = "",
+        *,
+        table: str = "",
+        column: str = "",
+        path: Any = None,
+        rows: Iterable[Any] = (),
+        option: str = "",
+    ) -> None:
+        self.problem, self.remedy, self.table, self.column, self.path = problem, remedy, table, column, path
+        self.rows, self.option = list(rows), option
+        super().__init__(f"{self.sentence}; {remedy}" if remedy else self.sentence)
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and where: the message without the remedy."""
+        if self.path is not None:
+            return f"{self.path}: {self.problem}"
+        where = spelled(self.option) if self.option else ".".join(filter(None, (self.table, self.column)))
+        if not where:
+            return self.problem
+        return f"{where} {self.problem}" if self.problem.split(" ")[0] in _VERBS else f"{where}: {self.problem}"
 
 
 class InputError(ApframeError, ValueError):
@@ -34,13 +83,17 @@ class ColumnError(InputError):
 class RowError(InputError):
     """Some rows of a table hold values that cannot be right.
 
-    `table` is the table's name, `key` its id column (or "row", counted from 1), `rows` the ids of all such rows; `problem` and
-    `remedy` are the words of the message.
+    `key` is the id column of its table (or "row", counted from 1), `rows` the ids of all such rows.
     """
 
     def __init__(self, table: str, problem: str, key: str, rows: Iterable[Any], remedy: str) -> None:
-        self.table, self.problem, self.key, self.rows, self.remedy = table, problem, key, list(rows), remedy
-        super().__init__(f"{table}: {problem} where {key} is {listed(self.rows)}; {remedy}")
+        self.key = key
+        super().__init__(problem, remedy, table=table, rows=rows)
+
+    @property
+    def sentence(self) -> str:
+        """What is wrong and where, with the first few rows."""
+        return f"{self.table}: {self.problem} where {self.key} is {listed(self.rows)}"
 
     def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
         return type(self), (self.table, self.problem, self.key, self.rows, self.remedy)
@@ -167,6 +220,95 @@ def warn(message: str, category: type[ApframeWarning]) -> None:
     warnings.warn(message, category, level)
 
 
+def spelled(option: str, value: Any = None) -> str:
+    """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
+
+    >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
+    ('iou_type', 'split="val"', 'split=')
+    """
+    return _spell(option, value)
+
+
+def _as_keyword(option: str, value: Any) -> str:
+    if value is None:
+        return option
+    return f'{option}="{value}"' if value else f"{option}="
+
+
+_spell: Callable[[str, Any], str] = _as_keyword
+
+
+@contextmanager
+def spelling(spell: Callable[[str, Any], str]) -> Iterator[None]:
+    """Messages from inside, of all threads, name options in other words: those of the command.
+
+    >>> with spelling(lambda option, value: f"--{option} {value}"):
+    ...     spelled("split", "val")
+    '--split val'
+    """
+    global _spell
+    before, _spell = _spell, spell
+    try:
+        yield
+    finally:
+        _spell = before
+
+
+def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
+    """The value of an option, which is one of a few.
+
+    Raises
+    ------
+    ParameterError
+        it is none of them; a near one is named
+
+    >>> one_of("level", "category", ["summary", "category"])
+    'category'
+    >>> one_of("level", "categories", ["summary", "category"])
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: level is "summary" or "category", not 'categories'; did you mean category?
+    """
+    if value in allowed:
+        return value
+    *others, last = (f'"{each}"' if isinstance(each, str) else repr(each) for each in allowed)
+    words = " or ".join(filter(None, [", ".join(others), last]))
+    near = [each for each in allowed if isinstance(each, str) and isinstance(value, str)]
+    raise ParameterError(f"is {words}, not {shown(value)}", _nearest(str(value), near), option=option)
+
+
+def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
+    """What has a name, in any case and however its words are joined.
+
+    Raises
+    ------
+    ParameterError
+        nothing has it; the near names are named
+
+    >>> by_name("protocol", "open images", {"open_images": 7})
+    7
+    >>> by_name("protocol", "voc2008", {"voc2007": 1, "voc2012": 2})
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: no protocol 'voc2008'; did you mean voc2007, voc2012?
+    """
+    found = same_name(name, known)
+    if found is None:
+        raise ParameterError(f"no {kind} {shown(name)}{did_you_mean(str(name), list(known))}")
+    return known[found]
+
+
+def same_name(name: Any, known: Iterable[str]) -> str | None:
+    """The known name that is this one but for case, blanks, "-" and "_"; None if there is none.
+
+    >>> same_name("Open-Images", ["coco", "open_images"]), same_name("lvis", ["coco"])
+    ('open_images', None)
+    """
+    return {_letters(each): each for each in known}.get(_letters(str(name)))
+
+
+def _letters(name: str) -> str:
+    return "".join(filter(str.isalnum, name.lower()))
+
+
 def listed(values: list[Any], most: int = 5) -> str:
     """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
 
@@ -257,7 +399,13 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     >>> did_you_mean("scene", ["score", "weather"])
     '; there are score, weather'
     """
+    every = f"there are {', '.join(known)}"
+    return f"; {_nearest(word, known) or every}"
+
+
+def _nearest(word: str, known: Sequence[str]) -> str:
+    """A question for the words that are near, or that it begins; empty if there are none."""
     in_case = {name.lower(): name for name in known}
     begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
     near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
-    return f"; did you mean {', '.join(in_case[name] for name in near)}?" if near else f"; there are {', '.join(known)}"
+    return f"did you mean {', '.join(in_case[name] for name in near)}?" if near else ""

@@ -13,7 +13,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError, RowError, counted, listed
+from apframe.exceptions import ParameterError, RowError, counted, listed, one_of
 from apframe.schema import canonical
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
@@ -54,10 +54,9 @@ def check_box_format(box_format: str) -> None:
 
     >>> check_box_format("yxyx")
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: box_format is one of xyxy, xywh, cxcywh, not 'yxyx'
+    apframe.exceptions.ParameterError: box_format is "xyxy", "xywh" or "cxcywh", not 'yxyx'; did you mean xyxy?
     """
-    if box_format not in BOX_FORMATS:
-        raise ParameterError(f"box_format is one of {', '.join(BOX_FORMATS)}, not {box_format!r}")
+    one_of("box_format", box_format, BOX_FORMATS)
 
 
 def tabulate(
@@ -135,7 +134,7 @@ def tabulate_detections(
     0.5
     """
     if iou_type is not None and iou_type not in SHAPES:
-        raise ParameterError(f"iou_type is one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}")
+        raise ParameterError(f"is one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}", option="iou_type")
     given = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
     first, *others = [SHAPES[iou_type]] if iou_type is not None else given or ["boxes"]
     return tabulate(source, items, image_ids, [first, "scores"], optional=others, box_format=box_format)

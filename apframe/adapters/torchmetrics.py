@@ -12,7 +12,7 @@ import polars as pl
 from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
 from apframe.detection.evaluation import Evaluation, evaluate
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.coco import COCO
 from apframe.shapes.mask_columns import read_masks
 
@@ -68,12 +68,11 @@ class MeanAveragePrecision:
             raise ParameterError("extended_summary: call evaluation(), which has pairs, matches, curves and arrays()")
         self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not self.iou_types or not set(self.iou_types) <= _ARRAYS.keys():
-            raise ParameterError(f'iou_type is "bbox", "segm" or a tuple of them, not {iou_type!r}')
-        if average not in ("macro", "micro"):
-            raise ParameterError(f'average is "macro" or "micro", not {average!r}')
+            raise ParameterError(f'is "bbox", "segm" or a tuple of them, not {iou_type!r}', option="iou_type")
+        one_of("average", average, ("macro", "micro"))
         limits = [1, 10, 100] if max_detection_thresholds is None else sorted(max_detection_thresholds)
         if len(limits) != 3:
-            raise ParameterError(f"max_detection_thresholds are three numbers, not {max_detection_thresholds!r}")
+            raise ParameterError(f"are three numbers, not {max_detection_thresholds!r}", option="max_detection_thresholds")
         self.box_format, self.class_metrics, self.average = box_format, class_metrics, average
         self.max_detection_thresholds = limits
         self._options: dict[str, Any] = {
@@ -165,11 +164,10 @@ class MeanAveragePrecision:
 
         >>> MeanAveragePrecision(iou_type="bbox").evaluation("segm")
         Traceback (most recent call last):
-        apframe.exceptions.ParameterError: iou_type is one of bbox, not 'segm'
+        apframe.exceptions.ParameterError: iou_type is "bbox", not 'segm'
         """
         chosen = self.iou_types[0] if iou_type is None else iou_type
-        if chosen not in self.iou_types:
-            raise ParameterError(f"iou_type is one of {', '.join(self.iou_types)}, not {chosen!r}")
+        one_of("iou_type", chosen, self.iou_types)
         return self._evaluate(chosen, self.average)
 
     def _evaluate(self, iou_type: str, average: str) -> Evaluation:

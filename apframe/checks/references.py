@@ -7,7 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
-from apframe.exceptions import listed
+from apframe.exceptions import listed, spelled
 from apframe.schema import KEYS, NAMES, Dataset, is_known
 
 
@@ -60,7 +60,7 @@ def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Fin
             "error",
             "images",
             "unknown_image",
-            'Supply the ground truth of these results, or drop them (unknown_images="drop").',
+            f"Supply the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')}).",
         ),
         ("warning", "categories", "unknown_category", "Evaluation drops them. Correct the ids if others are meant."),
     ):

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 from typing import TypeVar
@@ -102,16 +101,16 @@ def accept(
 def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Finding:
     """An error as a finding; `frames` are the tables that may be meant, `name` that of a finding of rows.
 
-    >>> of_error(ColumnError("images: no column image_id; there are a, b"))  # doctest: +NORMALIZE_WHITESPACE
+    >>> of_error(ColumnError("no column image_id", "there are a, b", table="images"))  # doctest: +NORMALIZE_WHITESPACE
     Finding(severity='error', check='column', table='images', n_rows=0, rows=(), problem='images: no column image_id',
         remedy='There are a, b.', wording='sentence')
     """
     check = next((given for kind, given in _NAMES.items() if isinstance(error, kind)), name)
     if not isinstance(error, RowError):
-        problem, _, remedy = str(error).partition("; ")
-        table = re.split(r"[.:]", problem)[0]
-        n_rows = (frames or {}).get(table, pl.DataFrame()).height
-        return Finding("error", check, table, n_rows, (), problem, _as_sentence(remedy or "correct the column"))
+        n_rows = (frames or {}).get(error.table, pl.DataFrame()).height
+        return Finding(
+            "error", check, error.table, n_rows, (), error.sentence, _as_sentence(error.remedy or "correct the column")
+        )
     frame, n_rows, rows = (frames or {}).get(error.table), len(error.rows), first_few(error.rows)
     if error.key == "row":
         places = error.rows if frame is None else frame[PLACE].gather([row - 1 for row in error.rows])

@@ -69,7 +69,7 @@ def read_found(
     def dataset() -> Dataset:
         known = truth()
         if known is None:
-            raise ColumnError("detections: cannot be read without their ground truth; correct that first")
+            raise ColumnError("cannot be read without their ground truth", "correct that first", table="detections")
         return known
 
     heights: Heights = {}

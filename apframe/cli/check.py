@@ -3,15 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
-import polars as pl
 import typer
 
 import apframe as apf
-from apframe.cli.messages import with_flags
+from apframe.cli.messages import as_flag
 from apframe.cli.options import DtFormat, GtFormat, ImageSizes, JoinByName, Split, path_argument, words
 from apframe.cli.output import progress, stdout
+from apframe.exceptions import spelling
 from apframe.show.terminal import written_out
 
 
@@ -32,7 +32,7 @@ def check_files(
     from apframe.checks.check import worst  # for this alone
     from apframe.checks.findings import Findings
 
-    with progress() as say:
+    with spelling(_as_flag), progress() as say:
         say("checking")
         findings = apf.check(
             truth,
@@ -43,8 +43,6 @@ def check_files(
             image_sizes=image_sizes,
             join_by_name=words(join_by_name),
         )
-    texts = [findings[name] for name in ("problem", "remedy")]
-    findings = Findings(findings.with_columns(text.map_elements(_in_check, pl.String) for text in texts))
     if as_json:
         stdout().write_json(findings.write_json())
     else:
@@ -52,5 +50,6 @@ def check_files(
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
-def _in_check(message: str) -> str:
-    return with_flags(message, "apframe eval --drop-unknown-images")
+def _as_flag(option: str, value: Any = None) -> str:
+    """This command drops nothing: what does is another one."""
+    return f"{'apframe eval ' if option == 'unknown_images' else ''}{as_flag(option, value)}"

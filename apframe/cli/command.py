@@ -16,12 +16,12 @@ import typer
 from apframe.cli.check import check_files
 from apframe.cli.convert import convert_files, list_formats
 from apframe.cli.evaluate import evaluate_files
-from apframe.cli.messages import say, with_flags
+from apframe.cli.messages import as_flag, say
 from apframe.cli.options import Command
 from apframe.cli.output import JSON_VERSION
 from apframe.cli.rank import evaluate_rankings
 from apframe.cli.stored import query_evaluation, upgrade_evaluations
-from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError
+from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, spelling
 from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
 from apframe.store.parquet import SCHEMA_VERSION
@@ -73,7 +73,7 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     warnings.showwarning = _show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
-    with redirect_stdout(out), redirect_stderr(err):
+    with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
         code = _run(arguments)
     if code == 130 and unfinished():
         with suppress(OutputError, ReaderGoneError):
@@ -99,9 +99,9 @@ def _run(arguments: Sequence[str] | None) -> int:
     except QueryError as error:
         return _fail(str(error), 2)
     except ParameterError as error:
-        return _fail(with_flags(str(error)), 2)
+        return _fail(str(error), 2)
     except ApframeError as error:
-        return _fail(with_flags(str(error)), 1)
+        return _fail(str(error), 1)
     except UnicodeEncodeError as error:
         return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
     except OSError as error:
@@ -115,4 +115,4 @@ def _fail(message: str, code: int) -> int:
 
 
 def _show_warning(message: Warning | str, *_: Any) -> None:
-    say("warning", with_flags(str(message)))
+    say("warning", str(message))

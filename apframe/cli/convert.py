@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import re
-from collections.abc import Iterator
-from contextlib import contextmanager
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import typer
 
 import apframe as apf
+from apframe.cli.messages import as_flag
 from apframe.cli.options import GtFormat, ImageSizes, JoinByName, Split, path_argument, path_option, words
 from apframe.cli.output import progress, stdout
-from apframe.exceptions import ApframeError, ParameterError, counted
+from apframe.exceptions import ParameterError, counted, spelling
 from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
 from apframe.show.terminal import one_line, written_out
 
@@ -50,13 +48,13 @@ def convert_files(
     with progress() as say:
         say("reading")
         if results_of is None:
-            with _of_source():
+            with spelling(_of_source):
                 dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
             say(f"writing {target}")
             lost = apf.write_dataset(dataset, target, to)
         else:
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
-            with _of_source():
+            with spelling(_of_source):
                 found = apf.read_results(source, source_format, dataset=dataset, join_by_name=words(join_by_name))
             say(f"writing {target}")
             with naming_format(source, source_format):
@@ -78,11 +76,6 @@ def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a l
         print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
 
 
-@contextmanager
-def _of_source() -> Iterator[None]:
-    """Errors from inside mean by format= the option --from, not that of ground truth."""
-    try:
-        yield
-    except ApframeError as error:
-        error.args = (re.sub(r"\bformat=", "--from", str(error)),)
-        raise
+def _of_source(option: str, value: Any = None) -> str:
+    """The format of SOURCE is that of --from, not of ground truth."""
+    return "--from" if option == "format" else as_flag(option, value)

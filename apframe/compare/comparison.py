@@ -291,7 +291,9 @@ def _checked(per_query: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
     """The columns run (null if not asked for), query_id, measure, value, or an error that says what is wrong with them."""
     missing = [name for name in columns if name not in per_query.columns]
     if missing:
-        raise ColumnError(f"per_query: no column {', '.join(missing)}; there are {', '.join(per_query.columns) or 'none'}")
+        raise ColumnError(
+            f"no column {', '.join(missing)}", f"there are {', '.join(per_query.columns) or 'none'}", table="per_query"
+        )
     keys = columns[:-1]
     for name in columns:
         dtype = per_query[name].dtype
@@ -299,7 +301,7 @@ def _checked(per_query: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         number = dtype.is_integer() if name == "query_id" else name == "value" and dtype.is_numeric()
         if not (text or number or dtype == pl.Null):
             kind = {"query_id": "strings or integers", "value": "numbers"}.get(name, "strings")
-            raise ColumnError(f"per_query.{name}: {kind} expected, got {dtype}")
+            raise ColumnError(f"{kind} expected, got {dtype}", table="per_query", column=name)
     names = [name for name in keys if not per_query[name].dtype.is_integer()]
     table = per_query.select(columns).with_columns(pl.col(names).cast(pl.String), pl.col("value").cast(pl.Float64))
     nameless = table.select(pl.any_horizontal(pl.col(keys).is_null())).to_series()

@@ -17,7 +17,7 @@ from apframe.detection.prepare.counting import ignored_annotations
 from apframe.detection.prepare.inputs import Inputs, choose_categories, chosen_options, make_inputs, stored_inputs
 from apframe.detection.slices.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
 from apframe.detection.slices.parts import conditions_of_parts
-from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, warn
+from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, one_of, warn
 from apframe.file_formats.catalogue import naming_format, read_dataset, read_raw_results
 from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.protocols.coco import COCO
@@ -339,7 +339,7 @@ class Evaluation(WritableResult):
                 for values, part in self._each_slice(keys)
             ]
             if not parts:
-                raise ParameterError("by: there are no slices, as the table of the keys has no rows")
+                raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
             return pl.concat(parts, how="vertical_relaxed")
         return self._with_names(self._pipeline.curves(self._matches(iou_threshold, area_range, category)).collect())
 
@@ -359,7 +359,7 @@ class Evaluation(WritableResult):
         missed then. Defaults as in `matches`.
         """
         if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
-            raise ParameterError(f"min_score is a number, not {min_score!r}")
+            raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
         counts = self._pipeline.per_image(self._threshold_at(iou_threshold), self._area_at(area_range), min_score).collect()
         counts = counts.drop("area_range", "iou_threshold")
         names = self.dataset.images.select("image_id", "file_name")
@@ -425,8 +425,7 @@ class Evaluation(WritableResult):
         >>> evaluate(truth, found).by("weather").select("weather", "AR100", "n_annotations").rows()
         [('clear', 1.0, 1), ('fog', 0.0, 1)]
         """
-        if level not in ("summary", "category"):
-            raise ParameterError(f'level is "summary" or "category", not {level!r}')
+        one_of("level", level, ("summary", "category"))
         if self.protocol.agnostic and level == "category":
             raise ParameterError('the categories are pooled: there is no level="category"')
         from apframe.detection.slices.slices import make_slicings, tabulate  # brings in NumPy
@@ -447,12 +446,14 @@ class Evaluation(WritableResult):
     def _refuse_keys(self, keys: Sequence[Key], taken: set[str]) -> None:
         for place, key in enumerate(keys):
             if key.name in [other.name for other in keys[:place]]:
-                raise ParameterError(f"by: {key.name} is given twice")
+                raise ParameterError(f"{key.name} is given twice", option="by")
             if key.name in taken:
-                raise ParameterError(f"by: the result has a column {key.name!r} of its own; rename that of the {key.table}")
+                raise ParameterError(
+                    f"the result has a column {key.name!r} of its own", f"rename that of the {key.table}", option="by"
+                )
             about = {key.table, *(table for masks in key.masks.values() for table in masks)}
             if "categories" in about and self.protocol.agnostic:
-                raise ParameterError(f"by: {key.name} is of the categories, which are pooled")
+                raise ParameterError(f"{key.name} is of the categories, which are pooled", option="by")
 
     def _each_slice(self, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
         """Every slice: the values of the keys as a table of one row, and the evaluation of the slice."""
@@ -580,7 +581,7 @@ class Evaluation(WritableResult):
         if iou_threshold is None:
             return 0
         if not isinstance(iou_threshold, (int, float)):
-            raise ParameterError(f"iou_threshold is a number, not {iou_threshold!r}")
+            raise ParameterError(f"is a number, not {iou_threshold!r}", option="iou_threshold")
         number = self.protocol.threshold_number(iou_threshold)
         if number is not None:
             return number

@@ -244,7 +244,7 @@ class Evaluator:
         try:
             table = pl.concat(tables, how="diagonal_relaxed", rechunk=True)
         except pl.exceptions.PolarsError as error:
-            raise ColumnError(f"detections: columns of different updates do not fit: {first_line(error)}") from error
+            raise ColumnError(f"columns of different updates do not fit: {first_line(error)}", table="detections") from error
         table, differ = keep_one_of_each(table)
         if not table["image_id"].is_sorted():
             table = table.sort("image_id", maintain_order=True)
@@ -372,4 +372,4 @@ def _refuse_other_columns(columns: set[str], earlier: set[str]) -> None:
     problems = [f"no column {', '.join(lacking)}, which earlier updates have"] if lacking else []
     problems += [f"column {', '.join(more)}, which earlier updates do not have"] if more else []
     if problems:
-        raise ColumnError(f"detections: {'; '.join(problems)}; give the same columns in each update")
+        raise ColumnError(f"{'; '.join(problems)}", "give the same columns in each update", table="detections")

@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, did_you_mean
+from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, by_name, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.coco import Coco, read_coco, read_result_columns
@@ -59,10 +59,7 @@ def as_format(name: str) -> Format:
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: no format 'cocoo'; did you mean coco?
     """
-    found = FORMATS.get(str(name).lower().replace("-", "_"))
-    if found is None:
-        raise ParameterError(f"no format {name!r}{did_you_mean(str(name), list(FORMATS))}")
-    return found
+    return by_name("format", name, FORMATS)
 
 
 def read_dataset(
@@ -158,7 +155,7 @@ def read_raw_results(
         return found
     known = dataset()
     if known is None:
-        raise ParameterError("join_by_name needs the data set whose names they are")
+        raise ParameterError("needs the data set whose names they are", option="join_by_name")
     with naming_format(source, format):
         return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
 
@@ -171,8 +168,9 @@ def _refuse_outputs(source: Any) -> None:
         source = first
     if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
         raise ColumnError(
-            "detections: labels and scores are what torchvision's detectors return; convert these outputs first, with "
-            "apf.from_torchvision(outputs, image_ids)"
+            "labels and scores are what torchvision's detectors return",
+            "convert these outputs first, with apf.from_torchvision(outputs, image_ids)",
+            table="detections",
         )
 
 
@@ -296,7 +294,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     else:
         problem = f"no format's {role} {'is' if role == 'dataset' else 'are'} a {kind} like this"
     names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
-    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with {option}=: {names}")
+    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with {spelled(option, '')}: {names}")
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
@@ -347,13 +345,13 @@ def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in format_.options:
-            raise ParameterError(f"{format_.title} takes no {name}")
+            raise ParameterError(f"{format_.title} takes no {spelled(name)}")
     return given
 
 
 def refuse_options(**options: Any) -> None:
     """An error where options of files were given with what is in memory, which has no use for them."""
-    given = [f"{name}=" for name, value in options.items() if value is not None]
+    given = [spelled(name, "") for name, value in options.items() if value is not None]
     if given:
         raise ParameterError(f"{', '.join(given)}: for files and folders alone; leave it out for what is in memory already")
 

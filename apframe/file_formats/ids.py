@@ -173,13 +173,13 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
     tables = [tables] if isinstance(tables, str) else list(tables)
     unknown = [table for table in tables if table not in KEYS]
     if unknown:
-        raise ParameterError(f"join_by_name takes {' and '.join(KEYS)}, not {listed(unknown)}")
+        raise ParameterError(f"takes {' and '.join(KEYS)}, not {listed(unknown)}", option="join_by_name")
     for table in tables:
         key, name = KEYS[table], NAMES[table]
         given = [column for column in (name, key) if column in detections.columns]
         if not given:
             raise ColumnError(
-                f"detections: no column {name} or {key} to be joined by; there are {', '.join(detections.columns)}"
+                f"no column {name} or {key} to be joined by", f"there are {', '.join(detections.columns)}", table="detections"
             )
         names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
         detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))

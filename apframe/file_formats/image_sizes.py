@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason, warn
+from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason, spelled, warn
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import write_text
 from apframe.file_formats.ids import bare, stems
@@ -87,7 +87,9 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
     FormatError
         a file that is no image
     """
-    pillow = import_optional("PIL.Image", "without image_sizes, image files are read by Pillow", '"apframe[yolo]"')
+    pillow = import_optional(
+        "PIL.Image", f"without {spelled('image_sizes')}, image files are read by Pillow", '"apframe[yolo]"'
+    )
     sizes = []
     for path in paths:
         try:
@@ -96,7 +98,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
-                f"{path}: cannot be read as an image ({reason(error)}); replace it, or give image_sizes"
+                f"{path}: cannot be read as an image ({reason(error)}); replace it, or give {spelled('image_sizes')}"
             ) from error
         sizes.append((height, width) if is_turned else (width, height))
     return sizes
@@ -124,7 +126,7 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     if sizes is None:
         warn(
             f"{path}: the sizes of the images are not known, so boxes stay fractions of them, and areas and area ranges mean "
-            "nothing; give image_sizes: file_name, image_width, image_height",
+            f"nothing; give {spelled('image_sizes')}: file_name, image_width, image_height",
             UnitWarning,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
@@ -142,7 +144,9 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     unknown = sized.filter(pl.col("image_width").is_null())["image_id"]
     if len(unknown):
         which = listed(unknown.to_list())
-        raise FormatError(f"{path}: not one size is known of the images {which}; give image_sizes with their file_name")
+        raise FormatError(
+            f"{path}: not one size is known of the images {which}; give {spelled('image_sizes')} with their file_name"
+        )
     named = sizes.select("image_id", named="file_name").unique("image_id", keep="none")
     sized = sized.join(named, on="image_id", how="left", maintain_order="left")
     return sized.with_columns(pl.coalesce("file_name", "named").alias("file_name")).drop("named")

@@ -58,8 +58,8 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
     With `attributes_only`, what `json_scan` reads is left out.
     """
 
-    def refuse(wrong: list[bool], problem: str, remedy: str = "") -> None:
-        _refuse(table, rows, wrong, problem, remedy)
+    def refuse(wrong: list[bool], problem: str, hint: str = "") -> None:
+        _refuse(table, rows, wrong, problem, f"correct these rows; {hint}" if hint else "correct these rows")
 
     refuse([not isinstance(row, dict) for row in rows], "the row is not a JSON object")
     try:
@@ -113,7 +113,7 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
     longest = max(map(len, map(str, names)), default=0)
     if longest > _LONGEST_NAME:
         most = f"at most {_LONGEST_NAME:,} are read"
-        raise ColumnError(f"{table}: the name of a field has {longest:,} characters, {most}; shorten it")
+        raise ColumnError(f"the name of a field has {longest:,} characters, {most}", "shorten it", table=table)
 
 
 def lacks_box(first: dict[str, Any]) -> bool:
@@ -167,8 +167,8 @@ def _refuse(table: str, rows: list[Any], wrong: list[bool], problem: str, remedy
     if any(wrong):
         ids = [row.get("id") if isinstance(row, dict) else None for row in compress(rows, wrong)]
         if table == "detections" or not all(isinstance(each, (int, str)) for each in ids):
-            raise RowError(table, problem, "row", compress(count(1), wrong), f"correct these rows{remedy}")
-        raise RowError(table, problem, TABLES[table][0].name, ids, f"correct these rows{remedy}")
+            raise RowError(table, problem, "row", compress(count(1), wrong), remedy)
+        raise RowError(table, problem, TABLES[table][0].name, ids, remedy)
 
 
 def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -224,6 +224,8 @@ def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
     pixel = getattr(getattr(dtype, "inner", None), "inner", None)
     if pixel is not None and (pixel.is_integer() or pixel == pl.Boolean):
         raise ColumnError(
-            f"{table}.mask: bitmaps, {dtype}, cannot be written: COCO's JSON holds run lengths and polygons; "
-            "pycocotools.mask.encode makes run lengths of a bitmap (polygons are lists of floats)"
+            f"bitmaps, {dtype}, cannot be written: COCO's JSON holds run lengths and polygons",
+            "pycocotools.mask.encode makes run lengths of a bitmap (polygons are lists of floats)",
+            table=table,
+            column="mask",
         )

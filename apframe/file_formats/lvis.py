@@ -58,7 +58,9 @@ class Lvis(Coco):
         images, categories, annotations = dataset.images, dataset.categories, dataset.annotations
         missing = [name for name in _LISTS if name not in images.columns]
         if missing:
-            raise ColumnError(f"images: no column {', '.join(missing)}; LVIS needs these lists on every image: add them")
+            raise ColumnError(
+                f"no column {', '.join(missing)}", "LVIS needs these lists on every image: add them", table="images"
+            )
         unlike = _is_without_frequency(categories)
         refuse_rows("categories", categories, unlike, "frequency is not r, c or f", "LVIS needs one: give it")
         follows = _end_of_url(images).eq_missing(pl.col("file_name"))

@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed, warn
+from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed, spelled, warn
 from apframe.file_formats.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.file_formats.files import write_text
 from apframe.file_formats.format import ANY, Format
@@ -96,7 +96,7 @@ class OpenImages(Format):
     ) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
         if split is not None and not is_folder(path):
-            raise ParameterError(f"{path}: this is one file already; leave out split={split!r}")
+            raise ParameterError(f"{path}: this is one file already; leave out {spelled('split', split)}")
         files = find_files(path, split) if is_folder(path) else {"boxes": path}
         boxes = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None

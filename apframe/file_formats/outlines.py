@@ -52,7 +52,9 @@ def single_polygons(table: str, frame: pl.DataFrame) -> pl.Series:
         try:
             masks = text.str.json_decode(POLYGONS)
         except pl.exceptions.PolarsError as error:
-            raise ColumnError(f"{table}.mask: polygons are lists of lists of numbers; {first_line(error)}") from error
+            raise ColumnError(
+                "polygons are lists of lists of numbers", first_line(error), table=table, column="mask"
+            ) from error
     elif number_type(masks.dtype).is_float():
         masks = masks.cast(POLYGONS)
     else:

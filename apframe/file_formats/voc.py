@@ -8,7 +8,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
+from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed, spelled
 from apframe.file_formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
@@ -152,7 +152,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
         if path.suffix.lower() != ".txt":
             raise FormatError(f"{path}: an image set ends in .txt; give one, or a folder of XML files")
         if split is not None:
-            raise ParameterError(f"{path}: this is an image set already; leave out split={split!r}")
+            raise ParameterError(f"{path}: this is an image set already; leave out {spelled('split', split)}")
         return _annotations_of(path), path
     folder = _annotations_in(path)
     main = folder.absolute().parent / "ImageSets" / "Main"
@@ -161,7 +161,9 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     if split is not None and split not in sets:
         raise ParameterError(f"{main}: no image set {split!r}{did_you_mean(split, whole) if whole else ''}")
     if split is None and folder != path and len(whole) > 1:
-        raise ParameterError(f"{main}: there are several image sets; say which: split=, one of {', '.join(whole)}")
+        raise ParameterError(
+            f"{main}: there are several image sets; say which: {spelled('split', '')}, one of {', '.join(whole)}"
+        )
     if split is None:
         split = whole[0] if whole and folder != path else None
     return folder, None if split is None else sets[split]

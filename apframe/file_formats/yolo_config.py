@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown
+from apframe.exceptions import FormatError, ParameterError, counted, import_optional, listed, shown, spelled
 from apframe.file_formats.files import is_inside, read_head, read_text, write_text
 from apframe.file_formats.lines import first_fields, is_number
 from apframe.paths import files_in, is_file, is_folder, is_utf8, kind_at
@@ -105,7 +105,7 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
         raise FormatError(f"{config.path}: names no images (val, train or test)")
     if chosen not in config.splits or (split is None and chosen != "val" and len(config.splits) > 1):
         problem = f"no split {split!r}" if split else "several splits, and no val"
-        raise ParameterError(f"{config.path}: {problem}; say split=, one of {', '.join(config.splits)}")
+        raise ParameterError(f"{config.path}: {problem}; say {spelled('split', '')}, one of {', '.join(config.splits)}")
     found: dict[Path, Path | None] = {}
     for entry in config.splits[chosen]:
         place = _place(config, chosen, entry)

@@ -216,7 +216,7 @@ def refuse_missing(table: str, frame: pl.DataFrame, columns: Iterable[str]) -> N
     """Raise a `ColumnError` that names the columns which are not there."""
     missing = [name for name in dict.fromkeys(columns) if name not in frame.columns]
     if missing:
-        raise ColumnError(f"{table}: no column {', '.join(missing)}{did_you_mean(missing[0], frame.columns)}")
+        raise ColumnError(f"no column {', '.join(missing)}{did_you_mean(missing[0], frame.columns)}", table=table)
 
 
 def _points(
@@ -254,7 +254,7 @@ def _first_rows(keys: pl.DataFrame) -> pl.Series:
 def _with_keys(points: pl.DataFrame, keys: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     taken = [name for name in keys.columns if name in names]
     if taken:
-        raise ParameterError(f"by: {', '.join(taken)} is a column of the curve itself; rename the key")
+        raise ParameterError(f"{', '.join(taken)} is a column of the curve itself; rename the key", option="by")
     return keys[points["group"]].hstack(points.select(names)) if keys.width else points.select(names)
 
 

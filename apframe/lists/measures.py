@@ -10,7 +10,7 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError, did_you_mean, same_name
 from apframe.lists import relevance as hits
 from apframe.lists.ranked_lists import rank_items
 from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
@@ -165,7 +165,7 @@ def as_measure(measure: str | Measure) -> Measure:
     if parts is None:
         raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
     name, given, cutoff = parts.groups()
-    by_lower = {known.lower(): known for known in KINDS} | _ALIASES
+    names = {known: known for known in KINDS} | _ALIASES
     parameters = []
     for item in filter(None, (given or "").split(",")):
         key, equals, value = (part.strip() for part in item.partition("="))
@@ -178,7 +178,7 @@ def as_measure(measure: str | Measure) -> Measure:
         at = None if cutoff is None else float(cutoff)
     except ValueError:
         raise ParameterError(f"{measure!r}: the cut-off after @ is a number, got {cutoff!r}") from None
-    return Measure(by_lower.get(name.lower(), name), at, tuple(parameters))
+    return Measure(names.get(same_name(name, names) or "", name), at, tuple(parameters))
 
 
 def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
@@ -189,13 +189,13 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     """
     several = [measures] if isinstance(measures, Measure) else measures
     if not isinstance(several, Iterable):
-        raise ParameterError(f"measures: names are expected, as in 'AP nDCG@10', not {measures!r}")
+        raise ParameterError(f"names are expected, as in 'AP nDCG@10', not {measures!r}", option="measures")
     # blanks and commas part names, but not inside brackets, which may be nested once: what follows must be balanced
     between = r"[\s,]+(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)"
     names = re.split(between, several.strip(" ,\n\t")) if isinstance(several, str) else several
     chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
     if not chosen:
-        raise ParameterError("measures: name at least one, such as AP")
+        raise ParameterError("name at least one, such as AP", option="measures")
     return chosen
 
 

@@ -8,7 +8,7 @@ from typing import Any, Literal, TypeVar, get_args
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
+from apframe.exceptions import ColumnError, ParameterError, ScoreError, listed, one_of
 
 Frame = TypeVar("Frame", pl.DataFrame, pl.LazyFrame)
 Column = str | pl.Expr
@@ -34,8 +34,7 @@ def item_columns(
     >>> pl.DataFrame({"r": [1, None], "s": [0.5, 0.5]}).select(columns).rows(), descending
     ([(1, 0.5, False, True), (None, 0.5, False, False)], [True])
     """
-    if ties not in get_args(Ties):
-        raise ParameterError(f"no ties policy {ties!r}{did_you_mean(str(ties), get_args(Ties))}")
+    one_of("ties", ties, get_args(Ties))
     if then_by is not None and ties != "input":
         raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {ties!r}')
     keys = _pairs(then_by)
@@ -75,7 +74,7 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
         dtype = items[name].dtype
         is_flag, is_time = name == "relevance" and dtype == pl.Boolean, name == "score" and dtype.is_temporal()
         if not (dtype.is_numeric() or is_flag or is_time or dtype == pl.Null):
-            raise ColumnError(f"the {name} is a number, not {dtype}; cast the column (text would be ranked by the alphabet)")
+            raise ColumnError(f"the {name} is a number, not {dtype}", "cast the column (text would be ranked by the alphabet)")
         if dtype.is_float() and (broken := items[name].is_nan().fill_null(False)).any():
             raise ScoreError(f"the {name} is NaN in {_where(items, broken)}; correct or remove them")
     items = items.with_columns(pl.col("relevance").cast(pl.Float64).fill_null(0.0))

@@ -10,7 +10,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, one_of
 
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
 _EPSILON = 1e-5  # of infAP, as trec_eval has it
@@ -20,8 +20,9 @@ OVER = ("n_positives", "min", "hits")
 
 def divisor(over: str, k: int | None) -> pl.Expr:
     """What recall divides by: n_positives, the smaller of it and k ("min"), or the hits in the list ("hits")."""
-    if over not in OVER or (over == "min" and k is None):
-        raise ParameterError(f'over is one of {", ".join(OVER)}, and "min" needs k; got {over!r}')
+    one_of("over", over, OVER)
+    if over == "min" and k is None:
+        raise ParameterError('"min" needs k', option="over")
     if over == "min":
         return _POSITIVES.clip(upper_bound=k)
     return _POSITIVES if over == "n_positives" else _HITS.over("group")

@@ -10,7 +10,7 @@ from numbers import Real
 from operator import index
 from typing import Any, Self
 
-from apframe.exceptions import ParameterError, listed
+from apframe.exceptions import ParameterError, listed, one_of, spelled
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
 from apframe.ranking.precision import SPACING
@@ -171,13 +171,13 @@ class Protocol:
             except ParameterError:
                 raise
             except (TypeError, ValueError, AttributeError) as error:
-                raise ParameterError(f"{name} has the wrong type ({error}): {name}={given!r}") from error
+                raise ParameterError(f"has the wrong type ({error}): {name}={given!r}", option=name) from error
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
         for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS)):
-            if getattr(self, option) not in known:
-                raise ParameterError(f"{option} is one of {', '.join(known)}, not {getattr(self, option)!r}")
+            one_of(option, getattr(self, option), list(known))
         if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
-            raise ParameterError(f'groups that count need matching="best_overlap", not {self.matching!r}; or crowds="ignored"')
+            needed = spelled("matching", "best_overlap")
+            raise ParameterError(f'groups that count need {needed}, not {self.matching!r}; or crowds="ignored"')
         for line in self.report:
             if REPORT_LINE.fullmatch(line) is None:
                 raise ParameterError(f"report: {line!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}")
@@ -187,20 +187,21 @@ class Protocol:
             raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum):
-            raise ParameterError(f"definition: {self.definition!r} is not a weighted sum, see apframe.definitions()")
+            raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
         if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
-            raise ParameterError(f"iou_thresholds must lie in (0, 1] and increase, got {thresholds}")
+            raise ParameterError(f"must lie in (0, 1] and increase, got {thresholds}", option="iou_thresholds")
         if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
-            raise ParameterError(f"recall_levels must lie in [0, 1] and increase, got {short(levels)}")
+            raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
         if not (limits and _increasing(limits) and limits[0] >= 1):
-            raise ParameterError(f"max_detections must be 1 or more, each once, got {self.max_detections}")
+            raise ParameterError(f"must be 1 or more, each once, got {self.max_detections}", option="max_detections")
         if limits[-1] > _UNLIMITED:
-            raise ParameterError(f"max_detections must be below 2^31, got {limits[-1]}; None (all) means no limit")
+            raise ParameterError(f"must be below 2^31, got {limits[-1]}", "None (all) means no limit", option="max_detections")
         if self.per_image and len(limits) > 1:
-            raise ParameterError(f"{self.name} limits the detections of an image: max_detections is one number, got {limits}")
+            problem = f"{self.name} limits the detections of an image"
+            raise ParameterError(f"{problem}: {spelled('max_detections')} is one number, got {limits}")
         names = [name for name, *_ in self.area_ranges]
         if not names or len(set(names)) < len(names):
-            raise ParameterError(f"area_ranges must have at least one name, and different ones, got {names}")
+            raise ParameterError(f"must have at least one name, and different ones, got {names}", option="area_ranges")
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
@@ -238,7 +239,7 @@ class Protocol:
         for variant in self.variants:
             if variant.iou_type == iou_type:
                 return variant
-        raise ParameterError(f"{self.name} has no iou_type {iou_type!r}; it has {', '.join(self.iou_types)}")
+        raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
 
     @property
     def addend(self) -> float:
@@ -300,11 +301,11 @@ class Protocol:
 
     def _at_levels(self, levels: Any) -> Levels:
         if not isinstance(self.definition, Levels):
-            raise ParameterError(f"recall_levels: the definition {self.definition} has none")
+            raise ParameterError(f"the definition {self.definition} has none", option="recall_levels")
         try:
             return replace(self.definition, levels=_numbers(levels))
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"recall_levels has the wrong type ({error}): recall_levels={levels!r}") from error
+            raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
 
     def choices(self) -> dict[str, Any]:
         """Every choice by the name of its parameter: all but the variants."""

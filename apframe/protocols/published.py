@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError, by_name, spelled
 from apframe.protocols.activitynet import ACTIVITYNET
 from apframe.protocols.coco import COCO
 from apframe.protocols.crowdpose import CROWDPOSE
@@ -36,17 +36,13 @@ def as_protocol(value: Any) -> Protocol:
     if isinstance(value, Protocol):
         return value
     if not isinstance(value, str):
-        raise ParameterError(f"protocol is a value such as apframe.COCO or its name, not {value!r}")
-    known = {name.lower(): protocol for name, protocol in PUBLISHED.items()}
-    found = {_letters(name): protocol for name, protocol in known.items()}.get(_letters(value))
-    if found is None:
-        hint = "; a similarity is named by iou_type=" if as_iou_type(value) in COCO.iou_types else ""
-        raise ParameterError(f"no protocol {value!r}{did_you_mean(value, list(known))}{hint}")
-    return found
-
-
-def _letters(name: str) -> str:
-    return "".join(filter(str.isalnum, name.lower()))
+        raise ParameterError(f"is a value such as apframe.COCO or its name, not {value!r}", option="protocol")
+    try:
+        return by_name("protocol", value, {name.lower(): protocol for name, protocol in PUBLISHED.items()})
+    except ParameterError as error:
+        if as_iou_type(value) in COCO.iou_types:
+            raise ParameterError(f"{error}; a similarity is named by {spelled('iou_type', '')}") from None
+        raise
 
 
 def departures(protocol: Protocol) -> list[str]:

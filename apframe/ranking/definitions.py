@@ -19,7 +19,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError, by_name, did_you_mean
 
 # the columns of a points table, see `find_points`
 _TP, _RANK, _NEW_TP, _NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
@@ -406,8 +406,8 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition is a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    kind: Any = _KINDS.get(name)
-    if kind is None or (number and kind not in (Waymo, Normalized)):
+    kind: Any = by_name("definition", name, _KINDS)
+    if number and kind not in (Waymo, Normalized):
         raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_KINDS])}")
     if kind is Normalized and not number:
         raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')

@@ -18,6 +18,8 @@ from apframe.exceptions import (
     counted,
     did_you_mean,
     listed,
+    one_of,
+    spelled,
     warn,
 )
 from apframe.file_formats.stored_sets import read_table
@@ -94,10 +96,10 @@ def evaluate_run(
     [('AP', 0.75, 2), ('P@1', 0.5, 2)]
     """
     chosen = as_measures(measures)
-    _one_of("missing", missing, ("skip", "zero", "error"))
-    _one_of("no_relevant", no_relevant, ("zero", "skip"))
-    _one_of("unjudged", unjudged, ("nonrelevant", "remove"))
-    _one_of("trec_eval", trec_eval, (9, 10))
+    one_of("missing", missing, ("skip", "zero", "error"))
+    one_of("no_relevant", no_relevant, ("zero", "skip"))
+    one_of("unjudged", unjudged, ("nonrelevant", "remove"))
+    one_of("trec_eval", trec_eval, (9, 10))
     options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
     runs = _named(run)
     with pool() as others:
@@ -122,7 +124,9 @@ def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
         raise InputError("judgements: there are none; nothing can be evaluated")
     taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
     if taken:
-        raise ColumnError(f"judgements: matches has columns {listed(taken)} of its own; rename or drop those of the judgements")
+        raise ColumnError(
+            f"matches has columns {listed(taken)} of its own", "rename or drop those of the judgements", table="judgements"
+        )
     return None if queries is None else _same_ids("queries", read_queries(queries), judgements, ["query_id"])
 
 
@@ -180,13 +184,15 @@ class RunEvaluation(WritableResult):
             no queries were given, or they have no such column
         """
         if self.queries is None:
-            raise ParameterError("by: give evaluate_run a table with the attributes of the queries, queries=")
+            raise ParameterError(
+                f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option="by"
+            )
         attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in columns:
             if name not in attributes:
-                raise ParameterError(f"by: the queries have no column {name!r}{did_you_mean(name, attributes)}")
+                raise ParameterError(f"the queries have no column {name!r}{did_you_mean(name, attributes)}", option="by")
             if name in (*self.per_query.columns, "n_queries"):
-                raise ParameterError(f"by: the summary has a column {name!r} of its own; rename that of the queries")
+                raise ParameterError(f"the summary has a column {name!r} of its own", "rename that of the queries", option="by")
         keys = list(dict.fromkeys(columns))
         table = self.per_query.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
         means = self._means(table, keys)
@@ -481,10 +487,5 @@ def _same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns:
         if mine != theirs:
             side = name if theirs == pl.String else "the judgements"
             cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
-            raise different_id_types(f"{name}: {column}", mine, "that of the judgements", theirs, cast)
+            raise different_id_types(f"{name}: {column}", "", mine, "that of the judgements", theirs, cast)
     return table
-
-
-def _one_of(option: str, value: Any, allowed: Sequence[Any]) -> None:
-    if value not in allowed:
-        raise ParameterError(f"{option} is one of {', '.join(map(repr, allowed))}, not {value!r}")

@@ -8,7 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ColumnError, ParameterError, ScoreError, did_you_mean, listed
+from apframe.exceptions import ColumnError, ParameterError, ScoreError, listed, one_of
 from apframe.lists.expressions import average_precision
 from apframe.lists.list_curves import key_names
 from apframe.ranking.definitions import Definition
@@ -68,14 +68,13 @@ def evaluate_patches(
     >>> evaluate_patches(pairs, "retrieval")["ap"].to_list()
     [1.0, 0.25]
     """
-    if task not in _TASKS:
-        raise ParameterError(f"no task {task!r}{did_you_mean(str(task), _TASKS)}")
+    one_of("task", task, _TASKS)
     keys = key_names(by)
     queries = list(dict.fromkeys([*keys, "query_id"]))
     lists = queries if task == "retrieval" else keys
     taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
     if taken:
-        raise ParameterError(f"by: {', '.join(taken)} is a column of the result itself; rename the key")
+        raise ParameterError(f"{', '.join(taken)} is a column of the result itself; rename the key", option="by")
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()
@@ -94,11 +93,13 @@ def _checked(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
     """The table with distances and relevance as numbers, of which none is NaN."""
     missing = [name for name in [*keys, "distance", "relevant"] if name not in frame.columns]
     if missing:
-        raise ColumnError(f"distances: no column {', '.join(missing)}; there are {', '.join(frame.columns) or 'none'}")
+        raise ColumnError(
+            f"no column {', '.join(missing)}", f"there are {', '.join(frame.columns) or 'none'}", table="distances"
+        )
     for name, kinds in (("distance", "numbers"), ("relevant", "flags or numbers")):
         dtype = frame[name].dtype
         if not (dtype.is_numeric() or dtype == pl.Null or (dtype == pl.Boolean and name == "relevant")):
-            raise ColumnError(f"distances.{name}: {kinds} are needed, not {dtype}")
+            raise ColumnError(f"{kinds} are needed, not {dtype}", table="distances", column=name)
         frame = frame.with_columns(pl.col(name).cast(pl.Float64))
         if frame[name].is_nan().any():
             rows = listed(row_numbers(frame[name].is_nan()))

@@ -15,6 +15,7 @@ from apframe.exceptions import (
     RowError,
     UnknownIdError,
     listed,
+    one_of,
 )
 from apframe.lists.measures import Measure
 from apframe.retrieval.evaluation import RunEvaluation, evaluate_run
@@ -81,8 +82,7 @@ def evaluate_reidentification(
     >>> ev.summary.select("measure", "value").rows()
     [('AP', 0.5), ('Success@1', 0.0), ('Success@5', 1.0), ('Success@10', 1.0), ('INP', 0.5)]
     """
-    if same_camera not in ("ignore", "keep"):
-        raise ParameterError(f"same_camera is 'ignore' or 'keep', not {same_camera!r}")
+    one_of("same_camera", same_camera, ("ignore", "keep"))
     attributes = ["person_id", *(["camera_id"] if same_camera == "ignore" else [])]
     asked = _people("queries", queries, ["query_id", *attributes])
     shown = _people("gallery", gallery, ["document_id", *attributes])
@@ -123,7 +123,9 @@ def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFra
             raise UnknownIdError("distances", f"{_shown(column)} is not in the {owner}", "row", row_numbers(~known), remedy)
     value = next((name for name in ("distance", "score") if name in frame.columns), None)
     if value is None or not frame[value].dtype.is_numeric():
-        raise ColumnError(f"distances: a column distance, or score, of numbers is needed; there are {', '.join(frame.columns)}")
+        raise ColumnError(
+            "a column distance, or score, of numbers is needed", f"there are {', '.join(frame.columns)}", table="distances"
+        )
     return _scored(frame, value)
 
 
@@ -168,14 +170,14 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
         frame = frame.drop("document_id", strict=False).rename({"gallery_id": "document_id"})
     missing = [_shown(column) for column in ids if column not in frame.columns]
     if missing:
-        raise ColumnError(f"{name}: no column {', '.join(missing)}; there are {', '.join(frame.columns) or 'none'}")
+        raise ColumnError(f"no column {', '.join(missing)}", f"there are {', '.join(frame.columns) or 'none'}", table=name)
     if frame.is_empty():
         raise InputError(f"{name}: the table has no rows; nothing can be evaluated")
     for column in ids:
         dtype = frame[column].dtype
         is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
         if not (is_text or dtype.is_integer() or dtype == pl.Null):
-            raise ColumnError(f"{name}.{_shown(column)}: ids are integers or strings, not {dtype}")
+            raise ColumnError(f"ids are integers or strings, not {dtype}", table=name, column=_shown(column))
         frame = frame.with_columns(pl.col(column).cast(pl.String if is_text else pl.Int64))
         if frame[column].has_nulls():
             rows = row_numbers(frame[column].is_null())
@@ -185,7 +187,7 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
 
 def _refuse_other_type(name: str, mine: pl.Series, other: str, theirs: pl.Series) -> None:
     if mine.dtype != theirs.dtype:
-        raise different_id_types(f"{name}.{_shown(mine.name)}", mine.dtype, f"{other}.{_shown(theirs.name)}", theirs.dtype)
+        raise different_id_types(name, _shown(mine.name), mine.dtype, f"{other}.{_shown(theirs.name)}", theirs.dtype)
 
 
 def _shown(column: str) -> str:

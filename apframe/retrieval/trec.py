@@ -104,7 +104,7 @@ def _from_nested(table: str, nested: dict[Any, dict[Any, float]], value: str) ->
         return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may stand beside others
     except (TypeError, pl.exceptions.PolarsError) as error:
         message = first_line(error)
-        raise ColumnError(f"{table}: ids must be of one type, and values numbers ({message})") from error
+        raise ColumnError(f"ids must be of one type, and values numbers ({message})", table=table) from error
 
 
 def _read_text(path: Path, fields: Sequence[str]) -> pl.DataFrame:

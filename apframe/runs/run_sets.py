@@ -255,7 +255,7 @@ class RunSets(QueryableResult):
         """
         found = {run: self.evaluation(run).by(*keys, level=level, marginals=marginals) for run in self._runs}
         if any("run" in table.columns for table in found.values()):
-            raise ParameterError("by: the result has a column 'run' of its own; rename the attribute")
+            raise ParameterError("the result has a column 'run' of its own", "rename the attribute", option="by")
         tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
         alike = all(table.schema == tables[0].schema for table in tables)
         return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
@@ -360,7 +360,9 @@ class _Tables(Mapping[str, pl.LazyFrame]):
             table.collect_schema()
         except pl.exceptions.PolarsError as error:
             what = first_line(error)
-            raise ColumnError(f"{name}: the runs hold different things in one column ({what}); scan them one by one") from error
+            raise ColumnError(
+                f"the runs hold different things in one column ({what})", "scan them one by one", table=name
+            ) from error
         return table
 
 
@@ -372,7 +374,9 @@ def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> Non
             other, kind = first.setdefault(column, (run, dtype))
             is_nested = dtype.is_nested() or kind.is_nested()
             if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
-                raise ColumnError(f"{table}.{column} is {kind} in run {other!r}, {dtype} in run {run!r}; scan them one by one")
+                raise ColumnError(
+                    f"is {kind} in run {other!r}, {dtype} in run {run!r}", "scan them one by one", table=table, column=column
+                )
 
 
 def _paths(folders: Any) -> tuple[list[Path], bool]:

@@ -39,15 +39,19 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
     if "x" in missing and "segmentation" in frame.columns:
         hint = f"rename COCO's segmentation to mask, or use {_READERS[table]}"
-        raise ColumnError(f"{table}: no column {', '.join(missing)}; {hint}")
+        raise ColumnError(f"no column {', '.join(missing)}", hint, table=table)
     if missing and "id" in frame.columns and columns[0].name in missing:
-        raise ColumnError(f"{table}: no column {', '.join(missing)}; rename COCO's id to {columns[0].name}, or use read_coco")
+        raise ColumnError(
+            f"no column {', '.join(missing)}", f"rename COCO's id to {columns[0].name}, or use read_coco", table=table
+        )
     if set(BOX) & set(missing):
         raise _no_box(table, frame, missing)
     if missing:
         near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
         hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
-        raise ColumnError(f"{table}: no column {', '.join(missing)}{hint}; there are {', '.join(frame.columns) or 'none'}")
+        raise ColumnError(
+            f"no column {', '.join(missing)}{hint}", f"there are {', '.join(frame.columns) or 'none'}", table=table
+        )
     frame = frame.with_columns(as_column(table, frame, c) for c in columns if c.name in frame.columns)
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
@@ -79,9 +83,11 @@ def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
     hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
     *shapes, last = (" and ".join(shape.needs) for shape in OTHERS)
     return ColumnError(
-        f"{table}: no column {', '.join(missing)}; a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "
+        f"no column {', '.join(missing)}",
+        f"a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "
         f"is needed{f' (did you mean {hints}?)' if hints else ''}; "
-        f"there are {', '.join(frame.columns) or 'none'}"
+        f"there are {', '.join(frame.columns) or 'none'}",
+        table=table,
     )
 
 
@@ -89,7 +95,7 @@ def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """COCO's `bbox`, a column of lists [x, y, width, height], as four columns."""
     is_list = frame["bbox"].dtype == pl.List
     if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
-        raise ColumnError(f"{table}.bbox: lists of four numbers expected, got {frame['bbox'].dtype}")
+        raise ColumnError(f"lists of four numbers expected, got {frame['bbox'].dtype}", table=table, column="bbox")
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
     refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr

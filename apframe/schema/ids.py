@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import IdTypeError, UnknownIdError, listed
+from apframe.exceptions import IdTypeError, UnknownIdError, listed, spelled
 from apframe.rows import rows_of
 from apframe.schema.tables import KEYS, NAMES, TABLES
 
@@ -26,7 +26,7 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
             frame = frame.with_columns(pl.col(column).cast(theirs))
         elif dataset.core(owner).height:
             remedy = _agreeing_ids(table, frame[column], owner, dataset.core(owner))
-            raise different_id_types(f"{table}.{column}", mine, f"{owner}.{column}", theirs, remedy)
+            raise different_id_types(table, column, mine, f"{owner}.{column}", theirs, remedy)
     return frame
 
 
@@ -44,16 +44,16 @@ def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) ->
         remedies = [f'cast {key} to integers: {holder}.with_columns(pl.col("{key}").cast(pl.Int64)){also}']
     could_be_names = are_names or (cast.null_count() and (len(names) or not is_text))
     if table == "detections" and could_be_names:
-        remedies.append(f'join them by name (join_by_name="{owner}")')
+        remedies.append(f"join them by name ({spelled('join_by_name', owner)})")
         if are_names and not is_known(cast, numbers).any():
             remedies = remedies[1:]
     return ", or ".join(remedies)
 
 
-def different_id_types(name: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
+def different_id_types(table: str, column: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
     """The error that ids are integers on one side and strings on the other."""
     kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-    return IdTypeError(f"{name} holds {kinds[mine]}, {other} {kinds[theirs]}; {remedy}")
+    return IdTypeError(f"holds {kinds[mine]}, {other} {kinds[theirs]}", remedy, table=table, column=column)
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -88,7 +88,7 @@ def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -
         elif listing["named"].dtype != category_ids.dtype:
             types = (listing["named"].dtype, category_ids.dtype)
             remedy = f"{_CAST}; give ids in the lists, not names" if types[0] == pl.String else _CAST
-            raise different_id_types(f"{table}.{name}", types[0], "categories.category_id", types[1], remedy)
+            raise different_id_types(table, name, types[0], "categories.category_id", types[1], remedy)
         known = is_known(listing["named"], category_ids)
         if not known.all():
             unknown = listed(listing["named"].filter(~known).unique(maintain_order=True).to_list())

@@ -31,10 +31,11 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         try:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-            raise ColumnError(f"{table}: the columns cannot be read: {first_line(error)}") from error
+            raise ColumnError(f"the columns cannot be read: {first_line(error)}", table=table) from error
     raise ColumnError(
-        f"{table}: {kind_of(source)} holds no columns; give a Polars, pyarrow or pandas frame, a DuckDB relation, "
-        "a dict of columns or the path of a Parquet file"
+        f"{kind_of(source)} holds no columns",
+        "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns or the path of a Parquet file",
+        table=table,
     )
 
 

@@ -38,9 +38,10 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
     inner: Any = values.dtype
     while isinstance(inner, (pl.List, pl.Array)):
         inner = inner.inner
+    flat = FLAT_LISTS.get(values.name, "")
     is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
-        raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}{FLAT_LISTS.get(values.name, '')}")
+        raise ColumnError(f"{dtype} expected, got {values.dtype}", flat, table=table, column=values.name)
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
@@ -48,14 +49,13 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
         return values.cast(dtype, strict=True)
     except pl.exceptions.PolarsError as error:
         if pl.Series([], dtype=dtype).dtype.is_nested():
-            remedy = FLAT_LISTS.get(values.name, "")
             raise ColumnError(
-                f"{table}.{values.name}: {dtype} expected, got {values.dtype}: {first_line(error)}{remedy}"
+                f"{dtype} expected, got {values.dtype}: {first_line(error)}", flat, table=table, column=values.name
             ) from error
         try:
             failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
         except pl.exceptions.PolarsError:  # no value of this type can be one of that
-            raise ColumnError(f"{table}.{values.name}: {dtype} expected, got {values.dtype}") from None
+            raise ColumnError(f"{dtype} expected, got {values.dtype}", table=table, column=values.name) from None
         rows = rows_of(table, frame, failed)
         raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None
 
@@ -66,7 +66,7 @@ def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
         return _as_dtype(table, frame, ids, pl.Int64)
-    raise ColumnError(f"{table}.{ids.name}: ids are integers or strings, not {ids.dtype}")
+    raise ColumnError(f"ids are integers or strings, not {ids.dtype}", table=table, column=ids.name)
 
 
 def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
@@ -75,7 +75,7 @@ def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Serie
     inner: Any = getattr(values.dtype, "inner", None)
     is_text = inner in (pl.Categorical, pl.Enum, pl.String)
     if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
-        raise ColumnError(f"{table}.{values.name}: lists of ids expected, got {values.dtype}")
+        raise ColumnError(f"lists of ids expected, got {values.dtype}", table=table, column=values.name)
     is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
     missing = values.list.eval(is_missing).list.any().fill_null(False)
     refuse_rows(table, frame, missing, f"{values.name} lists an id that is missing", "correct these rows")

@@ -31,7 +31,7 @@ def check_intervals(table: str, frame: pl.DataFrame) -> None:
     >>> check_intervals("annotations", pl.DataFrame({"start_time": [2.0], "end_time": [6.0]}))
     """
     if missing := [name for name in INTERVAL if name not in frame.columns]:
-        raise ColumnError(f"{table}: no column {missing[0]}; intervals go from start_time to end_time, in seconds")
+        raise ColumnError(f"no column {missing[0]}", "intervals go from start_time to end_time, in seconds", table=table)
     for name in INTERVAL:
         broken = ~frame[name].is_finite().fill_null(False)
         problem = f"{name} is missing or not a finite number"

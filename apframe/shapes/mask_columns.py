@@ -96,10 +96,13 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
         if inner is not None and (inner.is_integer() or inner == pl.Boolean):
             return _from_bitmaps(table, rows)
         if getattr(dtype, "inner", pl.Null()).is_numeric():
-            raise ColumnError(f"{table}.mask: a flat list of numbers; {_POLYGON_LIST}")
+            raise ColumnError("a flat list of numbers", _POLYGON_LIST, table=table, column="mask")
     raise ColumnError(
-        f"{table}.mask: {masks.dtype} is no kind of mask; give COCO's JSON text, structs of size and counts, lists of polygons "
-        "(lists of floats), or bitmaps (lists of rows of integers or Booleans)"
+        f"{masks.dtype} is no kind of mask",
+        "give COCO's JSON text, structs of size and counts, lists of polygons "
+        "(lists of floats), or bitmaps (lists of rows of integers or Booleans)",
+        table=table,
+        column="mask",
     )
 
 
@@ -298,7 +301,7 @@ def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Serie
 def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     fields = rows["mask"].struct.unnest()
     if not {"size", "counts"} <= set(fields.columns):
-        raise ColumnError(f"{table}.mask: structs of size and counts expected, got {rows['mask'].dtype}")
+        raise ColumnError(f"structs of size and counts expected, got {rows['mask'].dtype}", table=table, column="mask")
     size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
     refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
@@ -338,7 +341,7 @@ def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Serie
         lists = lists.arr.to_list()
     inner: Any = getattr(lists.dtype, "inner", pl.Null())
     if not (isinstance(lists.dtype, pl.List) and (inner.is_numeric() or inner == pl.Null)):
-        raise ColumnError(f"{table}.mask: {lists.name} of run lengths is {lists.dtype}; {_WHOLE}")
+        raise ColumnError(f"{lists.name} of run lengths is {lists.dtype}", _WHOLE, table=table, column="mask")
     if not inner.is_integer():
         number = pl.element()
         broken = lists.list.eval((number != number.floor()) | ~number.is_finite()).list.any().fill_null(False)

@@ -12,7 +12,7 @@ from typing import Any, TypeVar
 
 import numpy as np
 
-from apframe.exceptions import InputError
+from apframe.exceptions import InputError, spelled
 from apframe.shapes.limits import MOST_RUNS, RUNS_PER_NUMBER
 from apframe.threads import pool
 
@@ -276,7 +276,8 @@ def _across(
     total = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
     if total[-1] > 2 * MOST_RUNS:
         raise InputError(
-            f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many for boundaries; compare by iou_type segm"
+            f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many for boundaries",
+            f"compare by {spelled('iou_type')} segm",
         )
     n_edges = np.diff(total[np.searchsorted(begin, (columns_before * step).astype(dtype))], append=total[-1])
     edges: np.ndarray = spread(begin, length).astype(dtype)

@@ -260,7 +260,7 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     refuse_missing("slices", table, [*keys, support])
     for name in (metric, support):
         if not _is_numeric(table.schema[name]):
-            raise ColumnError(f"slices: {name} holds {table.schema[name]}, not numbers")
+            raise ColumnError(f"{name} holds {table.schema[name]}, not numbers", table="slices")
     if not least >= 0:
         raise ParameterError(f"least is a number of {support}, not {least!r}")
     if table.is_empty():

@@ -7,7 +7,7 @@ from dataclasses import fields
 from importlib import import_module
 from typing import Any
 
-from apframe.exceptions import ParameterError, did_you_mean, first_line
+from apframe.exceptions import ParameterError, did_you_mean, first_line, same_name, spelled
 from apframe.similarity.pairs import Similarity
 
 # module, class and iou_type (None: any) by name; imported when one is asked for. The first of an iou_type is the one to name
@@ -59,10 +59,10 @@ def as_iou_type(value: Any) -> str:
     ('segm', 'segm', 'Lines')
     """
     if not isinstance(value, str):
-        raise ParameterError(f"iou_type is a name such as bbox or segm, not {value!r}")
-    name = value.strip().lower()
-    name = _ALIASES.get(name, name)
-    return name if name in _TO_NAME else value
+        raise ParameterError(f"is a name such as bbox or segm, not {value!r}", option="iou_type")
+    known = {name: name for name in _TO_NAME} | _ALIASES
+    name = same_name(value, known)
+    return value if name is None else known[name]
 
 
 def iou_type_of(similarity: Similarity) -> str | None:
@@ -86,7 +86,9 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
         return
     if iou_type not in _TO_NAME:
         known = list(dict.fromkeys(kind for *_, kind in _HOMES.values() if kind is not None))
-        raise ParameterError(f"no iou_type {iou_type!r}{did_you_mean(iou_type, known)}; others need a similarity of your own")
+        raise ParameterError(
+            f"no {spelled('iou_type')} {iou_type!r}{did_you_mean(iou_type, known)}; others need a similarity of your own"
+        )
     raise ParameterError(
         f"iou_type={iou_type!r} with {type(similarity).__name__}(); "
         f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}"

@@ -9,7 +9,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import ColumnError
+from apframe.exceptions import ColumnError, spelled
 from apframe.shapes.shape import Shape
 
 
@@ -103,8 +103,9 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
     """
     of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if columns == "mask" else ""
     return ColumnError(
-        f"{table}: no column {columns}, needed for: {similarity.words}; "
-        f"give it{of_coco}, or choose an iou_type or a similarity that does without"
+        f"no column {columns}, needed for: {similarity.words}",
+        f"give it{of_coco}, or choose an {spelled('iou_type')} or a similarity that does without",
+        table=table,
     )
 
 

@@ -142,7 +142,7 @@ def _blocks(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterator[tup
     left = detections.drop("cell")
     right = annotations.drop("cell").select(pl.col(*_own(annotations)), pl.exclude(_ANNOTATIONS_OWN).name.suffix("_right"))
     if doubled := [name for name in right.columns if name in left.columns]:
-        raise ColumnError(f"detections: a column {', '.join(doubled)} stands for the annotation's; rename it")
+        raise ColumnError(f"a column {', '.join(doubled)} stands for the annotation's", "rename it", table="detections")
     numbers = join_on_cell(detections, annotations, []).select("detection", "annotation").collect(engine="streaming")
     for block in numbers.iter_slices(_BLOCK):
         yield block, left[block["detection"]].hstack(right[block["annotation"]])

@@ -6,7 +6,7 @@ from collections.abc import Callable
 from functools import cache
 from typing import Any
 
-from apframe.exceptions import ParameterError, import_optional
+from apframe.exceptions import ParameterError, import_optional, one_of
 from apframe.training.losses import DifferentiableAP, fast_ap, quantized_ap, smooth_ap
 
 OBJECTIVES: dict[str, Callable[..., DifferentiableAP]] = {"quantized": quantized_ap, "smooth": smooth_ap, "fast": fast_ap}
@@ -47,8 +47,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     (tensor(0.2833, grad_fn=<LossBackward>), tensor([[-0.4000,  0.2400, -0.0933]]))
     """
     torch = import_optional("torch", "ap_loss needs PyTorch", '"apframe[torch]"')
-    if objective not in OBJECTIVES:
-        raise ParameterError(f"no objective {objective!r}; there are {', '.join(OBJECTIVES)}")
+    one_of("objective", objective, list(OBJECTIVES))
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
         raise ParameterError("similarity must be a float tensor of torch; for arrays there is apframe.training.losses")
     return _loss(torch).apply(similarity, relevant, objective, options)

@@ -212,7 +212,7 @@ def test_a_failed_update_adds_nothing() -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"box_format": "yolo"}, "box_format is one of xyxy, xywh, cxcywh, not 'yolo'"),
+        ({"box_format": "yolo"}, 'box_format is "xyxy", "xywh" or "cxcywh", not \'yolo\''),
         ({"iou_type": "keypoints"}, 'iou_type is "bbox", "segm" or a tuple of them, not \'keypoints\''),
         ({"iou_type": ()}, 'iou_type is "bbox", "segm" or a tuple of them, not ()'),
         ({"average": "none"}, 'average is "macro" or "micro", not \'none\''),

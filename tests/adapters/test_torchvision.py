@@ -193,7 +193,7 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
         (([ONE], [None]), {}, "outputs: image ids are integers or strings, all of one kind; got None"),
         (([ONE],), {}, "outputs: no image_ids; give one for each, or a mapping of image ids to outputs"),
         (({1: ONE}, [1]), {}, "outputs: image_ids are given, but the outputs are a mapping that has its own"),
-        (([ONE], [1]), {"box_format": "yolo"}, "box_format is one of xyxy, xywh, cxcywh, not 'yolo'"),
+        (([ONE], [1]), {"box_format": "yolo"}, 'box_format is "xyxy", "xywh" or "cxcywh", not \'yolo\''),
         (([ONE], [1]), {"iou_type": "mask"}, "iou_type is one of bbox, segm, keypoints, rotated, or None for all, not 'mask'"),
     ],
 )  # fmt: skip

@@ -123,7 +123,7 @@ def test_nothing_is_half_written(tmp_path: Path, capsys: Capture, monkeypatch: P
 BAD = {
     "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
     "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text, a folder"),
-    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no split"),
+    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no --split"),
     "a folder of anything": (["eval", str(STREET), RESULTS], 1, "say which with --gt-format: "),
     "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
     "a source of anything": (["convert", str(STREET), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),

@@ -158,7 +158,7 @@ def test_the_file_of_each_kind_is_chosen_by_split(tmp_path: Path) -> None:
         apf.read_dataset(folder)
     with pytest.raises(FormatError, match=r"holds no CSV of ImageID, .*, YMax with 'test' in its name$"):
         apf.read_dataset(folder, split="test")
-    with pytest.raises(ParameterError, match=r"this is one file already; leave out split='train'$"):
+    with pytest.raises(ParameterError, match=r'this is one file already; leave out split="train"$'):
         apf.read_dataset(folder / "train-annotations-bbox.csv", split="train")
 
 

@@ -152,7 +152,7 @@ BAD_SPLITS: dict[str, tuple[str, str | None, str]] = {
     "several": (".", None, "Main: there are several image sets; say which: split=, one of train, val"),
     "unknown": (".", "vall", "Main: no image set 'vall'; did you mean val?"),
     "unknown, and none is near": (".", "7", "Main: no image set '7'; there are train, val"),
-    "of an image set": ("ImageSets/Main/val.txt", "val", "val.txt: this is an image set already; leave out split='val'"),
+    "of an image set": ("ImageSets/Main/val.txt", "val", 'val.txt: this is an image set already; leave out split="val"'),
 }
 
 

@@ -638,10 +638,10 @@ def test_measures_that_are_no_names(measures: Any) -> None:
 @pytest.mark.parametrize(
     ("option", "value", "message"),
     [
-        ("missing", "drop", "missing is one of 'skip', 'zero', 'error', not 'drop'"),
-        ("no_relevant", "one", "no_relevant is one of 'zero', 'skip', not 'one'"),
-        ("unjudged", None, "unjudged is one of 'nonrelevant', 'remove', not None"),
-        ("trec_eval", "10", "trec_eval is one of 9, 10, not '10'"),
+        ("missing", "drop", 'missing is "skip", "zero" or "error", not \'drop\''),
+        ("no_relevant", "one", 'no_relevant is "zero" or "skip", not \'one\''),
+        ("unjudged", None, 'unjudged is "nonrelevant" or "remove", not None'),
+        ("trec_eval", "10", "trec_eval is 9 or 10, not '10'"),
     ],
 )
 def test_bad_options(option: str, value: Any, message: str) -> None:

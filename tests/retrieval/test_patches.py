@@ -96,7 +96,7 @@ def test_lists_without_positives_are_null() -> None:
 @pytest.mark.parametrize(
     ("table", "task", "options", "error", "message"),
     [
-        (PAIRS, "matchin", {}, ParameterError, "no task 'matchin'; did you mean matching?"),
+        (PAIRS, "matchin", {}, ParameterError, "not 'matchin'; did you mean matching?"),
         (PAIRS, "verification", {"definition": "trapez"}, ParameterError, "no definition 'trapez'; did you mean trapezoid?"),
         (PAIRS.drop("relevant"), "verification", {}, ColumnError, "no column relevant; there are pair, query_id"),
         (PAIRS.drop("query_id"), "matching", {}, ColumnError, "no column query_id"),

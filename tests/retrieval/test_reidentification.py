@@ -165,7 +165,7 @@ def test_bad_input(queries: Any, gallery: Any, distances: Any, error: type[Excep
 
 
 def test_bad_options() -> None:
-    with pytest.raises(ParameterError, match="same_camera is 'ignore' or 'keep', not 'drop'"):
+    with pytest.raises(ParameterError, match=r'same_camera is "ignore" or "keep", not .drop.'):
         evaluate_reidentification(QUERIES, GALLERY, DISTANCES, same_camera="drop")
     with pytest.raises(ParameterError, match="no measure 'APP'; did you mean"):
         evaluate_reidentification(QUERIES, GALLERY, DISTANCES, "APP")

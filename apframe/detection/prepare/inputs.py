@@ -18,6 +18,8 @@ from apframe.exceptions import (
     UnitWarning,
     UnknownImageWarning,
     listed,
+    one_of,
+    spelled,
     warn,
 )
 from apframe.protocols.protocol import Protocol
@@ -34,8 +36,7 @@ def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_image
     >>> chosen_options("coco", "segm", "drop", max_detections=[10]).max_detections
     (10,)
     """
-    if unknown_images not in ("error", "drop"):
-        raise ParameterError(f'unknown_images is "error" or "drop", not {unknown_images!r}')
+    one_of("unknown_images", unknown_images, ("error", "drop"))
     return as_protocol(protocol).variant(iou_type).with_options(**options)
 
 
@@ -182,7 +183,7 @@ def _refuse_intervals(table: str, frame: pl.DataFrame, protocol: Protocol) -> No
     compares = protocol.similarity.shape in (None, INTERVALS)
     if shape_of(frame) is INTERVALS and not compares and frame["x"].null_count():
         there_are = ", ".join(name for name in INTERVALS.needs if name in frame.columns)
-        raise ColumnError(f"{table}: no boxes; there are {there_are}: did you mean protocol activitynet?")
+        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol activitynet?", table=table)
 
 
 def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:
@@ -240,6 +241,6 @@ def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.
     """
     known = is_known(found["image_id"], dataset.core("images")["image_id"])
     if not (drop or known.all()):
-        remedy = 'give the ground truth of these results, or drop them (unknown_images="drop")'
+        remedy = f"give the ground truth of these results, or drop them ({spelled('unknown_images', 'drop')})"
         raise unknown_ids("detections", found, "image_id", "images", known, remedy)
     return known

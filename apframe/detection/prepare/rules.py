@@ -57,7 +57,7 @@ def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
     if not protocol.expands_hierarchy or not parents or "expanded_from" in inputs.annotations.columns:
         return inputs
     if parents == {"parent_id"}:
-        raise ColumnError("categories: no column parent_ids; make it of parent_id: a list, [7] for 7 and [] for none")
+        raise ColumnError("no column parent_ids", "make it of parent_id: a list, [7] for 7 and [] for none", table="categories")
     ancestors = find_ancestors(dataset.categories)
     images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
     return _of(inputs, dataset.part(images, annotations))

@@ -116,8 +116,9 @@ def _make_key(place: int, key: Any, tables: Tables) -> Key:
     if not isinstance(word, str):
         hints = {pl.Expr: '; name a condition: by({"small": condition})', list: "; give keys one by one"}
         raise ParameterError(
-            "by: a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions"
-            f"{hints.get(type(word), '')}; got {word}"
+            "a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions"
+            f"{hints.get(type(word), '')}; got {word}",
+            option="by",
         )
     column, owners = _owners(word, tables)
     _refuse_ambiguous(word, column, owners)
@@ -148,7 +149,7 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     [(1, 0)]
     """
     if sum(isinstance(key, Mapping) for key in keys) > 1:
-        raise ParameterError("by: give all named slices in one dict")
+        raise ParameterError("give all named slices in one dict", option="by")
     return [
         _named_slices(place, key, tables) if isinstance(key, Mapping) else _make_key(place, key, tables)
         for place, key in enumerate(keys)
@@ -165,7 +166,7 @@ def refuse_nothing(what: str, masks: Masks) -> None:
 def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     """The key of named conditions, which may overlap; an error where there are none, or nothing to evaluate in one."""
     if not slices:
-        raise ParameterError("by: the dict of slices is empty")
+        raise ParameterError("the dict of slices is empty", option="by")
     masks: dict[str, Masks] = {}
     for name, condition in slices.items():
         is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
@@ -231,10 +232,10 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
     """The values of a column, sorted, null last, and the place of each row's value among them."""
     nested = next((column for column in found.values() if column.dtype.is_nested()), None)
     if nested is not None:
-        raise ParameterError(f"by: {word!r} holds {nested.dtype}, of which no slices can be made")
+        raise ParameterError(f"{word!r} holds {nested.dtype}, of which no slices can be made", option="by")
     if len({_kind(column.dtype) for column in found.values()} - {"null"}) > 1:
         dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in found.items())
-        raise ParameterError(f"by: {word!r} is {dtypes}; cast one of them")
+        raise ParameterError(f"{word!r} is {dtypes}; cast one of them", option="by")
     columns = list(found.values())
     if len({column.dtype for column in columns}) > 1 and _kind(columns[0].dtype) == "text":
         columns = [column.cast(pl.String) for column in columns]

@@ -1,0 +1,54 @@
+"""The options of an evaluation: written down once, for everything that takes those of `evaluate`."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, Unpack
+
+import polars as pl
+
+from apframe.exceptions import one_of
+from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.protocols.protocol import Protocol
+from apframe.protocols.published import as_protocol
+from apframe.similarity.pairs import Similarity
+
+
+class Options(ReadingOptions, total=False):
+    """The keywords of `evaluate`, which says what they are."""
+
+    iou_type: str | None
+    iou_thresholds: Sequence[float] | None
+    recall_levels: Sequence[float] | None
+    area_ranges: Mapping[str, tuple[float, float]] | None
+    max_detections: Sequence[int | None] | None
+    categories: Sequence[int | str] | None
+    agnostic: bool | None
+    similarity: Similarity | Callable[[pl.DataFrame], Any] | None
+    matching: str | None
+    unknown_images: str
+
+
+@dataclass(frozen=True)
+class Choice:
+    """What an evaluation goes by: its protocol, the categories that were asked for (None: all), and how its data are read."""
+
+    protocol: Protocol
+    categories: Sequence[int | str] | None
+    drop_unknown_images: bool
+    reading: Reading
+
+
+def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
+    """What is chosen by a protocol and options; `ParameterError` for those that are wrong.
+
+    >>> choose("coco", iou_type="segm", max_detections=[10]).protocol.max_detections
+    (10,)
+    """
+    others: dict[str, Any] = {**options}
+    reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
+    categories = others.pop("categories", None)
+    unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
+    variant = as_protocol(protocol).variant(others.pop("iou_type", None))
+    return Choice(variant.with_options(**others), categories, unknown_images == "drop", reading)
