@@ -17,9 +17,9 @@ from apframe.file_formats.format import Format
 from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.rows import refuse_rows
 from apframe.schema import TABLES, Dataset, kind_of
+from apframe.shapes.intervals import INTERVAL
 
 _EVALUATED, _ALL = "validation", "all"
-_INTERVAL = ("start_time", "end_time")
 _VERSION = "VERSION 1.3"
 _OWN = {"images": {"annotations"}, "annotations": {"label", "segment"}, "detections": {"label", "segment"}}
 
@@ -45,8 +45,8 @@ class ActivityNet(Format):
     holds = {
         "images": ("*",),
         "categories": ("supercategory",),
-        "annotations": ("*", *_INTERVAL),
-        "detections": ("*", "score", *_INTERVAL),
+        "annotations": ("*", *INTERVAL),
+        "detections": ("*", "score", *INTERVAL),
     }
     unused_categories = True
 
@@ -179,7 +179,7 @@ def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataF
         scores = [row.get("score") for row in rows]
         _refuse(path, keys, [not _is_number(score) for score in scores], "a score that is missing or no number")
         columns.append(pl.Series("score", scores, pl.Float64))
-    columns += [pl.Series(name, [ends[k] for ends in segments], pl.Float64) for k, name in enumerate(_INTERVAL)]
+    columns += [pl.Series(name, [ends[k] for ends in segments], pl.Float64) for k, name in enumerate(INTERVAL)]
     frame = pl.DataFrame(columns)
     further = set(chain.from_iterable(rows)) - own
     if further:
@@ -245,12 +245,12 @@ def _rows(table: str, frame: pl.DataFrame, names: tuple[str, ...], json_columns:
 
 def _labelled(table: str, frame: pl.DataFrame, json_columns: Set[tuple[str, str]]) -> Iterable[tuple[str, dict[str, Any]]]:
     """Each row's video, and its label, segment and attributes."""
-    there = [name for name in _INTERVAL if name in frame.columns]
+    there = [name for name in INTERVAL if name in frame.columns]
     lacking = frame.select(pl.any_horizontal(pl.col(there).is_null(), pl.lit(len(there) < 2))).to_series()
     remedy = f"{ActivityNet.title} holds intervals: give these rows one, or remove them"
     refuse_rows(table, frame, lacking, "start_time or end_time is missing", remedy)
     score = ("score",) if table == "detections" else ()
-    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in _INTERVAL if name not in there)
-    for row in _rows(table, frame, ("image_id", "category_id", *score, *_INTERVAL), json_columns):
-        segment = [row.pop(name) for name in _INTERVAL]
+    frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in INTERVAL if name not in there)
+    for row in _rows(table, frame, ("image_id", "category_id", *score, *INTERVAL), json_columns):
+        segment = [row.pop(name) for name in INTERVAL]
         yield row.pop("image_id"), {"label": row.pop("category_id"), "segment": segment, **row}

@@ -8,6 +8,7 @@ from pathlib import Path
 import polars as pl
 
 from apframe.file_formats.lines import refuse_lines
+from apframe.shapes.corners import around_corners
 
 
 def to_edges(names: Sequence[str]) -> dict[str, pl.Expr]:
@@ -41,9 +42,7 @@ def with_boxes_around_corners(frame: pl.DataFrame) -> pl.DataFrame:
     """
     if "corners" not in frame.columns:
         return frame
-    x, y = pl.col("corners").list.gather_every(2), pl.col("corners").list.gather_every(2, 1)
-    around = {"x": x.list.min(), "y": y.list.min(), "width": x.list.max() - x.list.min(), "height": y.list.max() - y.list.min()}
-    return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around.items())
+    return frame.with_columns(pl.coalesce(name, value).alias(name) for name, value in around_corners().items())
 
 
 def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[str]) -> None:

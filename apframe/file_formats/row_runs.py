@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from typing import TYPE_CHECKING, Any, NamedTuple
 
 from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
@@ -24,7 +23,8 @@ class Crop(NamedTuple):
 def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     """The run lengths down the columns of the whole image, outside and inside in turn.
 
-    The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in `apframe.schema`.
+    The counts of the crop add up to its pixels, and it lies inside the image, which is within the limits in
+    `apframe.shapes.limits`.
 
     Raises
     ------
@@ -34,8 +34,8 @@ def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     >>> to_columns(Crop([0, 3, 1], left=1, top=0, width=2, height=2), image_height=3, image_width=4)
     [3, 2, 1, 1, 5]
     """
-    row, left, right = _stretches(_as_counts(crop.counts), crop.width)
-    x, y = _turns(row, left, right)
+    rows = _runs(_as_counts(crop.counts), crop.width, crop.height)  # whose columns are the rows of the crop
+    x, y = _turns(*rows)
     return _counts((crop.left + x) * image_height + crop.top + y, image_height * image_width)
 
 
@@ -45,7 +45,7 @@ def to_crop(mask: Any) -> Crop | None:
     Raises
     ------
     ValueError
-        what is no encoding, does not fill its size, or is beyond the limits in `apframe.schema`
+        what is no encoding, does not fill its size, or is beyond the limits in `apframe.shapes.limits`
 
     >>> to_crop({"size": [3, 4], "counts": [3, 2, 1, 1, 5]})
     Crop(counts=[0, 3, 1], left=1, top=0, width=2, height=2)
@@ -55,18 +55,18 @@ def to_crop(mask: Any) -> Crop | None:
     if isinstance(mask, dict):
         try:
             (height, width), counts = mask["size"], mask["counts"]
-            counts = _as_counts(_counts_of_text(counts) if isinstance(counts, str) else counts)
-            fills = 0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE and height * width <= MOST_PIXELS
+            is_within = 0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE and height * width <= MOST_PIXELS
+            counts = counts if isinstance(counts, str) else _as_counts(counts)
         except (LookupError, TypeError, OverflowError) as error:
             raise ValueError("no size and counts") from error
-        if not fills or counts.sum() != height * width:
-            raise ValueError("counts do not fill the size, or this is beyond the limits")
+        if not is_within:
+            raise ValueError("the size is not positive, or beyond the limits")
     else:
         pixels = np.asarray(mask) != 0
-        height = pixels.shape[0]
+        height, width = pixels.shape
         flat = np.concatenate([[False], pixels.T.ravel()])  # runs begin outside
         counts = np.diff(np.concatenate([[0], np.flatnonzero(flat[1:] != flat[:-1]), [pixels.size]]))
-    column, top, bottom = _stretches(counts, height)
+    column, top, bottom = _runs(counts, height, width)
     if not len(column):
         return None
     left, above = int(column.min()), int(top.min())
@@ -87,18 +87,23 @@ def _as_counts(counts: Any) -> np.ndarray:
     return array.astype(np.int64)
 
 
-def _stretches(counts: np.ndarray, length: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """The runs inside, cut at the ends of lines of so many pixels: the line, where the run begins in it, and where it ends."""
+def _runs(counts: str | np.ndarray, height: int, width: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """The runs inside of one mask from its counts, plain or as COCO's text: column, where each begins in it, where it ends."""
     import numpy as np
 
-    ends = np.cumsum(counts)
-    begin, end = ends[:-1:2], ends[1::2]
-    begin, end = begin[end > begin], end[end > begin]
-    first = begin // length if len(begin) else begin
-    n_lines = (end - 1) // length + 1 - first if len(begin) else begin
-    run = np.repeat(np.arange(len(begin)), n_lines)
-    line = np.arange(len(run)) - np.repeat(np.cumsum(n_lines) - n_lines - first, n_lines)
-    return line, np.maximum(begin[run] - line * length, 0), np.minimum(end[run] - line * length, length)
+    from apframe.shapes.run_lengths import from_counts, from_text
+    from apframe.shapes.runs import Runs
+
+    size = np.array([height], dtype=np.int64), np.array([width], dtype=np.int64)
+    if isinstance(counts, str):
+        characters = np.frombuffer(counts.encode(), dtype=np.uint8)
+        found = from_text(characters, np.array([len(characters)]), *size)
+    else:
+        found = from_counts(counts, np.array([len(counts)]), *size)
+    if not isinstance(found, Runs):
+        raise ValueError(found[0])
+    column, top, bottom = (part.astype(np.int64) for part in (found.column, found.top, found.bottom))
+    return column, top, bottom
 
 
 def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -125,26 +130,3 @@ def _counts(turns: np.ndarray, n_pixels: int) -> list[int]:
     edges = np.concatenate([[0], turns[~is_double[: len(turns)]], [n_pixels]])
     counts: list[int] = np.diff(edges).tolist()
     return counts if counts[-1] or len(counts) == 1 else counts[:-1]
-
-
-def _counts_of_text(text: str) -> Sequence[int]:
-    """COCO's compressed counts as numbers.
-
-    Five bits a character, lowest first, and a flag that more follow; from the fourth on, a number is the difference to the one
-    before the last. Source: `rleFrString` of the COCO mask API.
-    """
-    counts: list[int] = []
-    number, shift = 0, 0
-    for character in text.encode("ascii", "replace"):
-        digit = character - 48
-        number |= (digit & 31) << shift
-        shift += 5
-        if digit & 32:
-            if shift > 60:
-                raise ValueError("a number of more than 64 bits")
-            continue
-        if digit & 16:
-            number -= 1 << shift
-        counts.append(number + (counts[-2] if len(counts) > 2 else 0))
-        number, shift = 0, 0
-    return counts

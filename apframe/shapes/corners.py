@@ -32,12 +32,20 @@ def corner_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     import numpy as np
 
     corners = _given_corners(table, frame)
-    low, high = corners.min(axis=1), corners.max(axis=1)
     following = np.roll(corners, -1, axis=1) - corners[:, :1]
     offsets = corners - corners[:, :1]  # from the first corner, so that far shapes lose no digits
     area = abs((offsets[:, :, 0] * following[:, :, 1] - offsets[:, :, 1] * following[:, :, 0]).sum(axis=1)) / 2
-    size = high - low
-    return pl.DataFrame({"x": low[:, 0], "y": low[:, 1], "width": size[:, 0], "height": size[:, 1], "area": area})
+    return frame.select(**around_corners(), area=pl.Series(area))
+
+
+def around_corners() -> dict[str, pl.Expr]:
+    """The columns of the upright box around `corners`, by name.
+
+    >>> pl.DataFrame({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 3.0, 0.0, 1.0]]}).select(**around_corners()).row(0)
+    (0.0, 0.0, 2.0, 3.0)
+    """
+    x, y = (pl.col("corners").list.gather_every(2, side).list for side in (0, 1))
+    return {"x": x.min(), "y": y.min(), "width": x.max() - x.min(), "height": y.max() - y.min()}
 
 
 def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
