@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
-from typing import Any
+from collections.abc import Iterable
+from inspect import Parameter, signature
+from typing import Any, Unpack
 
 import polars as pl
 
@@ -16,22 +17,14 @@ from apframe.checks.results import check_numbers, check_repeats, check_scores
 from apframe.checks.shapes import check_shapes
 from apframe.checks.shifted_ids import check_shifts
 from apframe.checks.sources import read_found, read_truth
+from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.schema import Dataset
 from apframe.threads import pool
 
 _MISPLACED = {"fractions", "corners", "shifted_ids"}  # which say why detections do not overlap anything
 
 
-def check(
-    truth: Any,
-    detections: Any = None,
-    *,
-    format: str | None = None,
-    results_format: str | None = None,
-    split: str | None = None,
-    image_sizes: Any = None,
-    join_by_name: str | Sequence[str] = (),
-) -> Findings:
+def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions]) -> Findings:
     """What is wrong or suspicious in a data set, and in results if they are given.
 
     It reports everything, where `evaluate` stops at the first error: rows that cannot be right are named and left out, and the
@@ -89,12 +82,13 @@ def check(
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
      ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
+    reading = Reading(**options)
     with pool() as others:
-        reading = others.submit(read_truth, truth, format, split, image_sizes)
+        read = others.submit(read_truth, truth, reading)
         found, of_results, n_results = None, list[Finding](), dict[str, int]()
         if detections is not None:
-            found, of_results, n_results = read_found(detections, results_format, lambda: reading.result()[0], join_by_name)
-        dataset, findings, n_given = reading.result()
+            found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
+        dataset, findings, n_given = read.result()
     findings = findings + of_results
     refused = {finding.table for finding in findings}
     if dataset is not None:
@@ -105,6 +99,13 @@ def check(
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
     return as_table((finding for finding in findings if empty.get(finding.check) not in refused), n_given | n_results)
+
+
+# help and completion list the options
+_given = [*signature(check).parameters.values()][:-1]
+_options = [each.replace(kind=Parameter.KEYWORD_ONLY) for each in signature(Reading).parameters.values()]
+_whole = signature(check).replace(parameters=[*_given, *_options])
+check.__signature__ = _whole  # type: ignore[attr-defined]
 
 
 def worst(findings: pl.DataFrame) -> str | None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any
 
@@ -15,6 +15,7 @@ from apframe.file_formats.catalogue import choose_format, read_raw_results, refu
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
+from apframe.file_formats.reading import Reading
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
@@ -22,9 +23,7 @@ Frames = dict[str, pl.DataFrame]
 Heights = dict[str, int]  # rows of each table that a source has
 
 
-def read_truth(
-    source: Any, format: str | None, split: str | None, image_sizes: Any
-) -> tuple[Dataset | None, list[Finding], Heights]:
+def read_truth(source: Any, reading: Reading) -> tuple[Dataset | None, list[Finding], Heights]:
     """The data set of what is right in a source, masks included, and what is not; no data set where these cannot be parted.
 
     With the number of rows that each table of the source has, as far as it could be read.
@@ -36,17 +35,17 @@ def read_truth(
     ParameterError
         options of files with what is in memory, or that the format does not take
 
-    >>> read_truth({"images": [{"id": 1}], "categories": [], "annotations": []}, None, None, None)
+    >>> read_truth({"images": [{"id": 1}], "categories": [], "annotations": []}, Reading())
     (Dataset(1 image, 0 categories, 0 annotations), [], {'images': 1, 'categories': 0, 'annotations': 0})
     """
     if not isinstance(source, (str, Path)):
-        refuse_options(format=format, split=split, image_sizes=image_sizes)
+        refuse_options(format=reading.format, split=reading.split, image_sizes=reading.image_sizes)
     if isinstance(source, Dataset):
         source = source.with_masks
         return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
     heights: Heights = {}
     try:
-        tables, findings, heights = _raw_tables(source, format, split, image_sizes)
+        tables, findings, heights = _raw_tables(source, reading)
         dataset, further = accept_truth(tables)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
@@ -54,14 +53,14 @@ def read_truth(
 
 
 def read_found(
-    source: Any, format: str | None, truth: Callable[[], Dataset | None], join_by_name: str | Sequence[str]
+    source: Any, reading: Reading, truth: Callable[[], Dataset | None]
 ) -> tuple[pl.DataFrame | None, list[Finding], Heights]:
     """Canonical detections of what is right in a source, and what is not; none where these cannot be parted. And all rows.
 
     `truth` is asked for the data set that they are of; where there is none, they are looked at alone, if they can be read so.
 
     >>> found, findings, heights = read_found(
-    ...     [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}], None, lambda: None, ())
+    ...     [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}], Reading(), lambda: None)
     >>> found.height, findings[0].problem, heights
     (0, 'score is missing', {'detections': 1})
     """
@@ -74,20 +73,23 @@ def read_found(
 
     heights: Heights = {}
     try:
-        frame, findings, heights = _raw_detections(source, format, dataset)
-        found, further = accept_detections(frame, dataset() if join_by_name else truth(), join_by_name)
+        frame, findings, heights = _raw_detections(source, reading.results_format, dataset)
+        by_name = reading.join_by_name
+        found, further = accept_detections(frame, dataset() if by_name else truth(), by_name)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
     return found, findings + further, heights
 
 
-def _raw_tables(source: Any, format: str | None, split: str | None, image_sizes: Any) -> tuple[Frames, list[Finding], Heights]:
+def _raw_tables(source: Any, reading: Reading) -> tuple[Frames, list[Finding], Heights]:
     if isinstance(source, (str, Path)):
         path = Path(source)
         with reading_once(path), reading_from(path):
-            chosen = choose_format(source, format, "dataset")
+            chosen = choose_format(source, reading.format, "dataset")
             try:
-                return _whole(chosen.read_tables(path, **taken_options(chosen, split=split, image_sizes=image_sizes)))
+                return _whole(
+                    chosen.read_tables(path, **taken_options(chosen, split=reading.split, image_sizes=reading.image_sizes))
+                )
             except RowError:
                 if not isinstance(chosen, Coco):
                     raise

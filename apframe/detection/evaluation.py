@@ -13,12 +13,13 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.diagnose.overlaps import why_nothing_matches
+from apframe.detection.options import choose
 from apframe.detection.prepare.counting import ignored_annotations
-from apframe.detection.prepare.inputs import Inputs, choose_categories, chosen_options, make_inputs, stored_inputs
+from apframe.detection.prepare.inputs import Inputs, choose_categories, make_inputs, stored_inputs
 from apframe.detection.slices.keys import Bins, Key, Masks, conjunction, make_keys, refuse_nothing
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import FormatError, NoAnnotationsWarning, NothingMatchesWarning, ParameterError, counted, one_of, warn
-from apframe.file_formats.catalogue import naming_format, read_dataset, read_raw_results
+from apframe.file_formats.catalogue import naming_format
 from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
@@ -130,21 +131,22 @@ def evaluate(
     >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
-    options = chosen_options(
-        protocol, iou_type, unknown_images, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
-        max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
+    choice = choose(
+        protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
+        max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
+        unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
+        join_by_name=join_by_name,
     )  # fmt: skip
+    reading = choice.reading
     with ThreadPoolExecutor(2) as other_threads:
-        reading = other_threads.submit(
-            read_dataset, truth, format, split=split, image_sizes=image_sizes, masks="mask" in options.similarity.needs
-        )
+        read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
         other_threads.submit(import_module, "apframe.detection.pipeline")
-        found = read_raw_results(detections, results_format, reading.result, join_by_name)
-        dataset = reading.result()
-    chosen = choose_categories(dataset.core("categories"), categories)
-    with naming_format(detections, results_format):
-        inputs = make_inputs(dataset, found, chosen, options, drop_unknown_images=unknown_images == "drop")
-    return Evaluation(lambda: inputs, options)
+        found = reading.raw_results(detections, read.result)
+        dataset = read.result()
+    chosen = choose_categories(dataset.core("categories"), choice.categories)
+    with naming_format(detections, reading.results_format):
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+    return Evaluation(lambda: inputs, choice.protocol)
 
 
 class Evaluation(WritableResult):

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
+from inspect import signature
 from threading import RLock
-from typing import Any
+from typing import Any, Unpack
 from zlib import crc32
 
 import numpy as np
@@ -15,16 +15,16 @@ import polars as pl
 from polars import selectors
 
 from apframe.columns import exact
-from apframe.detection.evaluation import Evaluation
+from apframe.detection.evaluation import Evaluation, evaluate
+from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
-from apframe.detection.prepare.inputs import check_detections, choose_categories, chosen_options, make_inputs, on_known_images
+from apframe.detection.prepare.inputs import check_detections, choose_categories, make_inputs, on_known_images
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
-from apframe.file_formats.catalogue import read_dataset, read_raw_results
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars
 from apframe.shapes.boxes import BOX
-from apframe.similarity.pairs import Similarity, require
+from apframe.similarity.pairs import require
 
 _UPDATE = "update_of_evaluator"  # a column: the number of the update that a row came in
 _GIVEN = "detection_id_of_evaluator"  # and its `detection_id`, while it need not be unique
@@ -71,36 +71,17 @@ class Evaluator:
     [1, 2]
     """
 
-    def __init__(
-        self,
-        truth: Any,
-        protocol: Protocol | str = COCO,
-        *,
-        iou_type: str | None = None,
-        iou_thresholds: Sequence[float] | None = None,
-        recall_levels: Sequence[float] | None = None,
-        area_ranges: Mapping[str, tuple[float, float]] | None = None,
-        max_detections: Sequence[int | None] | None = None,
-        categories: Sequence[int | str] | None = None,
-        agnostic: bool | None = None,
-        similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
-        matching: str | None = None,
-        unknown_images: str = "error",
-        format: str | None = None,
-        results_format: str | None = None,
-        split: str | None = None,
-        image_sizes: Any = None,
-        join_by_name: str | Sequence[str] = (),
-    ) -> None:
-        self.protocol = chosen_options(
-            protocol, iou_type, unknown_images, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
-            area_ranges=area_ranges,
-            max_detections=max_detections, agnostic=agnostic, similarity=similarity, matching=matching,
-        )  # fmt: skip
-        self._drop, self._results_format, self._join_by_name = unknown_images == "drop", results_format, join_by_name
+    __signature__ = signature(evaluate).replace(
+        parameters=[each for each in signature(evaluate).parameters.values() if each.name != "detections"],
+        return_annotation="None",
+    )
+
+    def __init__(self, truth: Any, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
+        choice = choose(protocol, **options)
+        self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
         needs = self.protocol.similarity.needs
-        dataset = read_dataset(truth, format, split=split, image_sizes=image_sizes, masks="mask" in needs)
-        self._category_ids = choose_categories(dataset.core("categories"), categories)
+        dataset = self._reading.dataset(truth, masks="mask" in needs)
+        self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
         of_all_images = replace(self.protocol, detected_images_only=False)
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
@@ -155,7 +136,7 @@ class Evaluator:
             naming the rows of this update
         """
         number = self._next_number()
-        found = read_raw_results(detections, self._results_format, lambda: self._dataset, self._join_by_name)
+        found = self._reading.raw_results(detections, lambda: self._dataset)
         self._add(to_polars(found, "detections"), number)
 
     def merge(self, other: Any) -> None:

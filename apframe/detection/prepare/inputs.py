@@ -18,26 +18,14 @@ from apframe.exceptions import (
     UnitWarning,
     UnknownImageWarning,
     listed,
-    one_of,
     spelled,
     warn,
 )
 from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
 from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVALS
-
-
-def chosen_options(protocol: Protocol | str, iou_type: str | None, unknown_images: str, **options: Any) -> Protocol:
-    """The protocol that an evaluation goes by, options included; `ParameterError` for those that are wrong.
-
-    >>> chosen_options("coco", "segm", "drop", max_detections=[10]).max_detections
-    (10,)
-    """
-    one_of("unknown_images", unknown_images, ("error", "drop"))
-    return as_protocol(protocol).variant(iou_type).with_options(**options)
 
 
 @dataclass(frozen=True)
