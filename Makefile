@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
-EXAMPLES ?= 40
+EXAMPLES ?= 20
 CASES ?= 200
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean
@@ -13,19 +13,23 @@ demo: .venv/installed
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
 	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
 
+# ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	APFRAME_EXAMPLES=$(EXAMPLES) APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m "not slow"
+	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
 
-# what needs signals, subprocesses, a full disk or thousands of cases: killed writers, two writers and a reader, a disk of 1 MB
+# what needs signals, processes, a disk of 1 MB, kernels of notebooks or thousands of cases, and the comparisons with references
+# and the properties on five times as many generated data sets; about 8 minutes
 test-slow: .venv/installed-test
-	$(BIN)/python -m pytest -q -n auto -m slow tests
+	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
+	APFRAME_EXAMPLES=$$((5 * $(EXAMPLES))) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
 
-# the same tests with at least 1,000 generated data sets for each comparison with pycocotools, and 5,000 mutated files of each format
-test-full:
-	$(MAKE) test EXAMPLES=1000 CASES=5000
+# all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
+# hours
+test-full: .venv/installed-test
+	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python -m pytest -q -n auto
 
 # the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
 test-lowest: .venv-lowest/installed

@@ -203,7 +203,8 @@ def test_updates_of_an_evaluator() -> None:
 def test_charts() -> None:
     evaluation = apf.evaluate(*data("images"))
     plain = apf.plot_slices(evaluation.by("plain", marginals=True)).to_dict()
-    for name in (name for name in NAMES if name):  # a roll-up cannot name a key without a name
+    # to make a chart takes long: one name of each kind; a roll-up cannot name a key without a name
+    for name in ("^x.*$", "Image_ID", 'a"b', "a.b", "x:Q", "ünï😀", "a, b", "name_right"):
         slices = evaluation.by(name, marginals=True)
         assert list(apf.plot_slices(slices).to_dict()["datasets"].values()) == list(plain["datasets"].values()), name
         pairs = evaluation.by(name, "file_name")

@@ -58,6 +58,7 @@ def assert_same(mine: list[pl.DataFrame], theirs: list[pl.DataFrame]) -> None:
         assert_frame_equal(one, other, check_exact=True)
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("method", ["spawn", "forkserver"])
 def test_results_cross_processes(method: str, tmp_path: Path) -> None:
     results = evaluated(tmp_path)

@@ -90,6 +90,7 @@ def test_error_is_one_line_without_a_traceback(tmp_path: Path) -> None:
     assert done.stderr == f"error: {tmp_path / 'nowhere.json'}: there is no such file or folder\n"
 
 
+@pytest.mark.slow
 def test_reader_that_goes_away_is_no_error(run: Path) -> None:
     query = "SELECT range AS n, 'some text to fill the pipe' AS t FROM range(100000)"
     arguments = [sys.executable, "-m", "apframe", "sql", str(run), query, "--csv"]

@@ -81,6 +81,7 @@ def test_every_encoding_is_good_enough(encoding: str, named: tuple[str, str, str
 FULL = Path("/dev/full")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 @pytest.mark.parametrize("arguments", [["eval", TRUTH, RESULTS], ["formats", "--json"], ["eval", "--help"]], ids=" ".join)
 def test_no_space_for_the_output(arguments: list[str]) -> None:
@@ -90,6 +91,7 @@ def test_no_space_for_the_output(arguments: list[str]) -> None:
         assert (done.returncode, done.stderr) == (1, "error: stdout: cannot be written (no space left on device)\n")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not FULL.exists(), reason="there is no device that is always full")
 def test_no_space_for_messages(tmp_path: Path) -> None:
     paths = files(tmp_path, results=[*FOUND, FOUND[0] | {"category_id": 9}])
@@ -100,6 +102,7 @@ def test_no_space_for_messages(tmp_path: Path) -> None:
         assert (done.returncode, len(done.stdout.splitlines())) == (code, 0 if code else 12)
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pipes are a matter of Unix")
 @pytest.mark.parametrize("arguments", [["eval", TRUTH, RESULTS], ["formats", "--json"], ["eval", "--help"]], ids=" ".join)
 def test_reader_that_is_not_there_is_no_error(arguments: list[str]) -> None:
@@ -111,6 +114,7 @@ def test_reader_that_is_not_there_is_no_error(arguments: list[str]) -> None:
     assert (done.returncode, done.stderr) == (0, b"")
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="the shell is one of Unix")
 def test_no_output_at_all() -> None:
     assert subprocess.run(f"{sys.executable} -m apframe formats >&- 2>&-", shell=True, check=False).returncode == 0

@@ -203,6 +203,7 @@ def test_history_holds_statements(
     assert kept == ["SELECT 1;", "SELECT 2; -- two"]
 
 
+@pytest.mark.slow
 @pytest.mark.parametrize("start", ["", "CREATE TABLE much AS "], ids=["a question", "a table"])
 def test_interrupted_query(
     start: str, connection: duckdb.DuckDBPyConnection, monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
@@ -275,6 +276,7 @@ def test_csv_and_json_exclude_each_other(detection: Path) -> None:
     assert done.stderr == "error: --json and --csv exclude each other\n"
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(os.name != "posix", reason="pseudo-terminals are a matter of Unix")
 def test_a_real_terminal(detection: Path, tmp_path: Path) -> None:
     import pty

@@ -5,14 +5,16 @@ from __future__ import annotations
 import csv
 import io
 import json
-import subprocess
-import sys
+from contextlib import redirect_stderr, redirect_stdout
+from dataclasses import dataclass
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 import pytest
 
 import apframe as apf
+from apframe.cli import command as cli
 
 SEARCH = Path(__file__).resolve().parents[2] / "data" / "search"
 QRELS, QUERIES = str(SEARCH / "qrels.txt"), str(SEARCH / "queries.csv")
@@ -20,9 +22,25 @@ LEXICAL, DENSE = str(SEARCH / "run_lexical.txt"), str(SEARCH / "run_dense.txt")
 TREC = Path(__file__).resolve().parents[3] / "shared" / "data" / "trec"
 
 
-def rank(*arguments: str) -> subprocess.CompletedProcess[str]:
-    command = [sys.executable, "-m", "apframe", "rank", *arguments]
-    return subprocess.run(command, capture_output=True, text=True, check=False)
+@dataclass(frozen=True)
+class Done:
+    """How a command ended, and what it printed."""
+
+    returncode: int
+    stdout: str
+    stderr: str
+
+
+def rank(*arguments: str) -> Done:
+    return apframe("rank", *arguments)
+
+
+def apframe(*arguments: str) -> Done:
+    """A command in this process."""
+    out, err = io.StringIO(), io.StringIO()
+    with redirect_stdout(out), redirect_stderr(err), patch("warnings.showwarning"), pytest.raises(SystemExit) as ended:
+        cli.main(list(arguments))
+    return Done(int(ended.value.code or 0), out.getvalue(), err.getvalue())
 
 
 def test_prints_a_row_for_each_measure_and_a_column_for_each_run() -> None:
@@ -81,8 +99,8 @@ def test_policies_reach_the_library() -> None:
 
 def test_out_is_a_set_that_sql_reads(tmp_path: Path) -> None:
     assert rank(QRELS, LEXICAL, "-m", "AP", "--out", str(tmp_path / "run")).returncode == 0
-    command = [sys.executable, "-m", "apframe", "sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv"]
-    assert subprocess.run(command, capture_output=True, text=True, check=True).stdout == "measure,n_queries\nAP,60\n"
+    done = apframe("sql", str(tmp_path / "run"), "SELECT measure, n_queries FROM summary", "--csv")
+    assert done == Done(0, "measure,n_queries\nAP,60\n", "")
 
 
 @pytest.mark.skipif(not TREC.is_dir(), reason="the real data are not here")

@@ -59,7 +59,9 @@ OUTSIDE = {
 }
 
 
-@pytest.mark.parametrize("place", ["set", "sets", "search", "file"])
+@pytest.mark.parametrize(
+    "place", ["set", "file", pytest.param("sets", marks=pytest.mark.slow), pytest.param("search", marks=pytest.mark.slow)]
+)
 def test_sql_stays_with_the_tables(
     place: str, places: dict[str, Path], tmp_path: Path, capsys: Capture, monkeypatch: Patch
 ) -> None:

@@ -134,6 +134,7 @@ def evaluated_by(rank: int) -> pl.DataFrame:
     return evaluator.state()
 
 
+@pytest.mark.slow
 def test_two_processes_merged_equal_one() -> None:
     with ProcessPoolExecutor(2, mp_context=get_context("spawn")) as processes:
         states = list(processes.map(evaluated_by, range(2)))

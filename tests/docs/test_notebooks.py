@@ -52,6 +52,7 @@ def test_there_are_five() -> None:
     assert [path.stem for path in NOTEBOOKS] == names
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(sys.platform == "win32", reason="the kernel is reached by sockets that are files")
 @pytest.mark.parametrize(
     ("path", "folder"), [pytest.param(path, FOLDERS[place % 2], id=path.stem) for place, path in enumerate(NOTEBOOKS)]

@@ -41,7 +41,7 @@ def test_every_definition_and_measure_is_named() -> None:
 
 
 def test_every_format_has_a_row_with_its_test() -> None:
-    rows = re.findall(r"^\| `(\w+)` (.+?) \| .* \| \[\w+\]\((tests/io/test_\w+\.py)\) \|$", README, re.MULTILINE)
+    rows = re.findall(r"^\| `(\w+)` (.+?) \| .* \| \[\w+\]\((tests/file_formats/test_\w+\.py)\) \|$", README, re.MULTILINE)
     assert [(name, title) for name, title, _ in rows] == apf.formats().select("format", "title").rows()
     assert all((ROOT / test).is_file() for *_, test in rows)
 

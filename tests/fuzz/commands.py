@@ -11,7 +11,7 @@ from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
 from functools import cache
 from pathlib import Path
-from random import Random
+from random import Random, randrange
 from unittest.mock import patch
 
 import typer.main
@@ -19,7 +19,9 @@ import typer.main
 from apframe.cli import command as cli
 from tests.fuzz.mutations import mutate
 
-CASES = int(os.environ.get("APFRAME_CASES", "200"))
+N_CASES = int(os.environ.get("APFRAME_CASES", "200"))
+FIRST_CASE = randrange(10**9) if "APFRAME_NEW_EXAMPLES" in os.environ else 0
+CASES = range(FIRST_CASE, FIRST_CASE + N_CASES)
 _get_command = cache(typer.main.get_command)  # to make it takes as long as to run a command on small files
 
 
@@ -82,6 +84,6 @@ def run_cases(
     return problems
 
 
-def report(problems: Sequence[str], n_cases: int) -> str:
+def report(problems: Sequence[str]) -> str:
     """The first few of the problems."""
-    return f"{len(problems)} of {n_cases} cases:\n\n" + "\n".join(problems[:5])
+    return f"{len(problems)} of {N_CASES} cases:\n\n" + "\n".join(problems[:5])

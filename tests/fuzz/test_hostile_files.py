@@ -30,6 +30,8 @@ from tests.fuzz.commands import problem_of
 from tests.fuzz.mutations import NAMES, rewrite
 from tests.fuzz.valid_sets import SHAPES, write_valid
 
+pytestmark = pytest.mark.slow
+
 _JSON = ("coco", "lvis", "label_studio", "activitynet")
 _NESTED = {
     "lists": "[" * 100_000 + "]" * 100_000,

@@ -801,7 +801,10 @@ def test_sql(name: str, tmp_path: Path) -> None:
     assert dict(at_half["outcome"].cast(pl.String).value_counts().rows()) == COUNTS[name]
 
 
-@pytest.mark.parametrize("name", ["coco segm", "voc2007", "lvis", "open_images", "activitynet"])
+LONGER = [pytest.param(name, marks=pytest.mark.slow) for name in ("coco segm", "lvis", "open_images")]
+
+
+@pytest.mark.parametrize("name", ["voc2007", "activitynet", *LONGER])
 def test_database(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
     evaluation.write_duckdb(tmp_path / "run.duckdb")

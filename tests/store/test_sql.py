@@ -199,6 +199,7 @@ def ctrl_c() -> Iterator[None]:
     timer.join()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_heard_while_tables_are_computed() -> None:
     done = threading.Event()
@@ -217,6 +218,7 @@ def test_ctrl_c_is_heard_while_tables_are_computed() -> None:
     assert not interruption.unfinished()
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 @pytest.mark.parametrize("given", [{}, dict], ids=["tables", "a function"])
 def test_ctrl_c_is_heard_while_duckdb_computes(given: Any) -> None:
@@ -228,6 +230,7 @@ def test_ctrl_c_is_heard_while_duckdb_computes(given: Any) -> None:
     assert time.monotonic() - start < 5
 
 
+@pytest.mark.slow
 @pytest.mark.usefixtures("ctrl_c")
 def test_ctrl_c_is_heard_while_tables_are_made() -> None:
     start = time.monotonic()
