@@ -14,7 +14,8 @@ TRUTH = apf.Dataset(
     images={"image_id": [1, 2, 3], "weather": ["fog", "clear", "fog"]},
     categories={"category_id": [1, 2], "name": ["cat", "dog"], "supercategory": ["pet", "animal"]},
     annotations={
-        "image_id": [1, 2, 3, 3], "category_id": [1, 2, 1, 2], "x": [0, 0, 0, 50], "y": [0] * 4, "width": [10] * 4, "height": [10] * 4,
+        "image_id": [1, 2, 3, 3], "category_id": [1, 2, 1, 2],
+        "x": [0, 0, 0, 50], "y": [0] * 4, "width": [10] * 4, "height": [10] * 4,
         "occlusion": [0.1, 0.6, 0.7, 0.2],
     },
 )  # fmt: skip
