@@ -4,17 +4,18 @@ from __future__ import annotations
 
 import warnings
 from collections.abc import Sequence
+from dataclasses import replace
 from itertools import pairwise, product
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.detection.evaluation import Evaluation, evaluate
-from apframe.detection.prepare.counting import ignored_annotations
+from apframe.detection.pairing import pair
+from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
-from apframe.matching.verdicts import Verdicts, as_bits
+from apframe.matching.verdicts import Verdicts, as_bits, has_bit
 from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.ranking.arrays import compute_arrays
@@ -25,9 +26,8 @@ from apframe.schema import Dataset, with_id_types
 Cell = dict[str, Any]
 
 
-def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Evaluation:
-    """`evaluate` without three warnings: that there are no annotations, of which numbers of -1 tell here, that nothing matches,
-    and that masks are of other sizes than their images, which does not matter here.
+def take(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Pipeline:
+    """What is evaluated, without warnings of no annotations, which show as -1, and of masks of other sizes than their images.
 
     Detections that `are_checked` are canonical already, of images that the truth has.
     """
@@ -36,12 +36,7 @@ def evaluate_quietly(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *,
             warnings.simplefilter("ignore", category)
         if are_checked:
             found = with_id_types("detections", found, truth)
-            inputs = make_inputs(truth, found, None, protocol, are_checked=True)
-            evaluation = Evaluation(lambda: inputs, protocol)
-        else:
-            evaluation = evaluate(truth, found, protocol)
-    evaluation._may_warn = False
-    return evaluation
+        return Pipeline(make_inputs(truth, found, None, protocol, are_checked=are_checked), protocol)
 
 
 class Layout:
@@ -52,55 +47,60 @@ class Layout:
 
     Parameters
     ----------
-    evaluation
+    pipeline
         what was evaluated
     image_ids, category_ids
         in the order of the cells; the one category -1 where they are pooled
-    limit
-        the largest of `maxDets`
     """
 
-    def __init__(self, evaluation: Evaluation, image_ids: Sequence[Any], category_ids: Sequence[Any], limit: int) -> None:
-        self.evaluation, self.image_ids, self.category_ids = evaluation, image_ids, category_ids
-        annotations = evaluation.dataset.core("annotations")
-        if evaluation.protocol.by_category:
-            annotations = annotations.sort("category_id", maintain_order=True)
-        detections = self._with_cell(evaluation.detections)
-        rank = pl.int_range(1, pl.len() + 1).over("cell")
-        self.detections = detections.sort("cell", "score", descending=[False, True], maintain_order=True).filter(rank <= limit)
-        self.annotations = self._with_cell(annotations).sort("cell", maintain_order=True)
-        self.detected, self.annotated = (table["cell"].to_numpy() for table in (self.detections, self.annotations))
+    def __init__(self, pipeline: Pipeline, image_ids: Sequence[Any], category_ids: Sequence[Any]) -> None:
+        self.pipeline, self.image_ids, self.category_ids = pipeline, image_ids, category_ids
+        verdicts, inputs = pipeline.verdicts, pipeline.inputs
+        image = _places(verdicts.images["image_id"], image_ids)
+        category = np.zeros(1, dtype=np.int64)
+        if not pipeline.protocol.agnostic:
+            category = _places(verdicts.lists["category_id"], category_ids)
+        laid = []
+        for table in (verdicts.detections.filter(pl.col("place") <= verdicts.limits[-1]), verdicts.annotations):
+            number, of_image = (table[name].to_numpy() for name in ("list", "image"))
+            laid.append(
+                table.with_columns(cell=category[number] * len(image_ids) + image[of_image]).sort("cell", maintain_order=True)
+            )
+        self.in_detections, self.in_annotations = laid
+        self.detected, self.annotated = (table["cell"].to_numpy() for table in laid)
+        self.detection_ids = inputs.detections["detection_id"].gather(self.in_detections["row"])
+        self.annotation_ids = inputs.annotations["annotation_id"].gather(self.in_annotations["row"])
+        # where each of the inputs' rows stands, -1 if it does not
+        self.place_of_detection, self.place_of_annotation = (
+            _inverse(table["row"].to_numpy(), rows.height)
+            for table, rows in ((self.in_detections, inputs.detections), (self.in_annotations, inputs.annotations))
+        )
         self.cells = np.unique(np.concatenate([self.detected, self.annotated]))
         self.detection_bounds, self.annotation_bounds = (
             np.searchsorted(of, [*self.cells, np.iinfo(np.int64).max]).tolist() for of in (self.detected, self.annotated)
         )
 
-    def _with_cell(self, frame: pl.DataFrame) -> pl.DataFrame:
-        number: pl.Expr = pl.lit(0, pl.Int64)
-        for column, ids in (("category_id", self.category_ids), ("image_id", self.image_ids)):
-            if column == "category_id" and self.evaluation.protocol.agnostic:
-                continue
-            places = pl.int_range(len(ids), dtype=pl.Int64, eager=True)
-            known = pl.Series(ids, dtype=frame[column].dtype)
-            place = pl.col(column).replace_strict(known, places, return_dtype=pl.Int64) if len(ids) else pl.lit(0, pl.Int64)
-            number = number * len(ids) + place
-        return frame.with_columns(cell=number)
 
-    def places(self, table: pl.DataFrame) -> tuple[np.ndarray, np.ndarray]:
-        """Where the detections and annotations of a table of pairs stand."""
-        found = ((self.detections, "detection_id"), (self.annotations, "annotation_id"))
-        rows = [of.select(key).with_row_index(f"of_{key}") for of, key in found]
-        for of, (_, key) in zip(rows, found, strict=True):
-            table = table.join(of, on=key, how="left", maintain_order="left")
-        return table["of_detection_id"].to_numpy(), table["of_annotation_id"].to_numpy()
+def _places(ids: pl.Series, known: Sequence[Any]) -> np.ndarray:
+    """The place of each id in a list."""
+    if ids.is_empty():
+        return np.zeros(0, dtype=np.int64)
+    places = pl.int_range(len(known), dtype=pl.Int64, eager=True)
+    return ids.replace_strict(pl.Series(known, dtype=ids.dtype), places, return_dtype=pl.Int64).to_numpy()
+
+
+def _inverse(rows: np.ndarray, n: int) -> np.ndarray:
+    places = np.full(n, -1, dtype=np.int64)
+    places[rows] = np.arange(len(rows))
+    return places
 
 
 def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     """`ious` by image and category: arrays of detections, best score first, × annotations; [] without either."""
-    evaluation = layout.evaluation
-    of_all = evaluation.protocol.with_options(iou_thresholds=[SMALLEST])
-    pairs = evaluate_quietly(evaluation.dataset, evaluation.detections, of_all, are_checked=True).pairs
-    detection, annotation = layout.places(pairs)
+    pairs = pair(layout.pipeline.inputs, layout.pipeline.protocol, least=SMALLEST)
+    detection = layout.place_of_detection[pairs["detection"].to_numpy()]
+    pairs, detection = pairs.filter(pl.Series(detection >= 0)), detection[detection >= 0]
+    annotation = layout.place_of_annotation[pairs["annotation"].to_numpy()]
     similarities: dict[tuple[Any, Any], Any] = {
         (image_id, category_id): [] for image_id, category_id in product(layout.image_ids, layout.category_ids)
     }
@@ -125,14 +125,12 @@ def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | 
 
     As in the reference, an id of 0 in `dtMatches` and `gtMatches` is no match, see `loses_matches`.
     """
-    protocol, n_images = layout.evaluation.protocol, len(layout.image_ids)
-    held = _hold(layout)
+    n_images, held = len(layout.image_ids), _hold(layout)
     cells: list[Cell | None] = [None] * (len(layout.category_ids) * len(areas) * n_images)
-    detection_ids, scores = (layout.detections[name].to_list() for name in ("detection_id", "score"))
+    detection_ids, scores = layout.detection_ids.to_list(), layout.in_detections["score"].to_list()
     numbers = layout.cells.tolist()
-    for a, (name, low, high) in enumerate(protocol.area_ranges):
-        here = held.filter(pl.col("area_range").is_null() | (pl.col("area_range") == name))
-        columns, annotation_ids = _judge(layout, here, low, high)
+    for a in range(len(areas)):
+        columns, annotation_ids = _judge(layout, held, a)
         bounds = zip(numbers, pairwise(layout.detection_bounds), pairwise(layout.annotation_bounds), strict=True)
         for number, detected, annotated in bounds:
             category, image = divmod(number, n_images)
@@ -153,7 +151,7 @@ def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | 
     return cells
 
 
-def loses_matches(evaluation: Evaluation) -> bool:
+def loses_matches(pipeline: Pipeline) -> bool:
     """Whether there are matches that the reference takes for none, for want of an id above 0.
 
     A detection that is matched with annotation 0 is a false positive, or outside the area range. An annotation that is matched
@@ -161,67 +159,70 @@ def loses_matches(evaluation: Evaluation) -> bool:
 
     Source: `gtm[tind,gind]>0` and `dtm==0` in `COCOeval.evaluateImg`, `np.logical_not(dtm)` in `COCOeval.accumulate`.
     """
-    annotation_ids = evaluation.dataset.core("annotations")["annotation_id"]
-    return _below_1(evaluation.detections).any() or (annotation_ids.dtype.is_integer() and bool((annotation_ids == 0).any()))
+    annotation_ids = pipeline.inputs.annotations["annotation_id"]
+    below = _below_1(pipeline.inputs.detections["detection_id"])
+    return below.any() or (annotation_ids.dtype.is_integer() and bool((annotation_ids == 0).any()))
 
 
-def _below_1(detections: pl.DataFrame) -> pl.Series:
-    """Flags of the detections whose id is below 1."""
-    ids = detections["detection_id"]
+def _below_1(ids: pl.Series) -> pl.Series:
+    """Flags of the ids below 1."""
     return ids < 1 if ids.dtype.is_integer() else pl.repeat(False, len(ids), eager=True)
 
 
-def _assignments(layout: Layout) -> pl.DataFrame:
-    """Those of the evaluation; but detections of ids below 1 take an annotation from nobody, see `loses_matches`."""
-    evaluation = layout.evaluation
-    below = _below_1(layout.detections)
+def _hold(layout: Layout) -> pl.DataFrame:
+    """The hits, one row for each threshold: threshold (its number), detection and annotation (places), ranges.
+
+    Detections of ids below 1 take an annotation from nobody, see `loses_matches`: each is matched with the others alone.
+    """
+    pipeline, below = layout.pipeline, _below_1(layout.detection_ids)
     if not below.any():
-        return evaluation.assignments
+        return _places_of_hits(layout, pipeline.verdicts, np.arange(pipeline.inputs.detections.height))
+    in_cell = pl.DataFrame({"cell": layout.detected, "below": below, "row": layout.in_detections["row"]})
     number = pl.when("below").then(pl.col("below").cum_sum().over("cell")).otherwise(0)  # of such detections in a cell, from 1
-    found = layout.detections.with_columns(below=below).with_columns(number=number)
-    parts = []
+    found, parts = in_cell.with_columns(number=number), []
     for each in found["number"].unique().to_list():
-        some = found.filter(pl.col("number").is_in([0, each]))
-        part = evaluate_quietly(evaluation.dataset, some.drop("cell", "below", "number"), evaluation.protocol, are_checked=True)
-        own = some.filter(number=each)["detection_id"]
-        parts.append(part.assignments.filter(pl.col("detection_id").is_in(own.implode())))
+        rows = found.filter(pl.col("number").is_in([0, each]))["row"].sort()
+        inputs = replace(pipeline.inputs, detections=pipeline.inputs.detections[rows], prepared={})
+        hits = _places_of_hits(layout, Pipeline(inputs, pipeline.protocol).verdicts, rows.to_numpy())
+        own = np.flatnonzero((found["number"] == each).to_numpy())
+        parts.append(hits.filter(pl.col("detection").is_in(own)))
     return pl.concat(parts)
 
 
-def _hold(layout: Layout) -> pl.DataFrame:
-    """The assignments, a row for each threshold at which one holds: places of the two, number of the threshold, area range."""
-    assignments = _assignments(layout)
-    thresholds = pl.Series([round(threshold, 10) for threshold in layout.evaluation.protocol.iou_thresholds])
-    numbers = pl.int_range(len(thresholds), dtype=pl.Int64, eager=True)
-    first, last = (pl.col(end).replace_strict(thresholds, numbers, return_dtype=pl.Int64) for end in ("iou_from", "iou_to"))
-    detection, annotation = layout.places(assignments)
-    held = assignments.select("area_range", threshold=pl.int_ranges(first, last + 1))
-    held = held.with_columns(detection=pl.Series(detection, dtype=pl.Int64), annotation=pl.Series(annotation, dtype=pl.Int64))
+def _places_of_hits(layout: Layout, verdicts: Verdicts, rows: np.ndarray) -> pl.DataFrame:
+    """The hits of verdicts whose detections are these rows of the inputs."""
+    hits = verdicts.hits_at(-1)
+    detection = rows[verdicts.detections["row"].to_numpy()[hits["detection"].to_numpy()]]
+    annotation = verdicts.annotations["row"].to_numpy()[hits["annotation"].to_numpy()]
+    held = hits.select("ranges", threshold=pl.int_ranges("first", "last", dtype=pl.Int64)).with_columns(
+        detection=layout.place_of_detection[detection], annotation=layout.place_of_annotation[annotation]
+    )
     return held.explode("threshold", empty_as_null=False)
 
 
-def _judge(layout: Layout, held: pl.DataFrame, low: float, high: float) -> tuple[dict[str, np.ndarray], list[Any]]:
-    """Who is matched with whom and what is ignored in an area range; annotations that are ignored come last in their cell."""
-    n_thresholds = len(layout.evaluation.protocol.iou_thresholds)
-    outside_d, outside_a = (~of["area"].is_between(low, high).to_numpy() for of in (layout.detections, layout.annotations))
-    ignored = ignored_annotations(layout.annotations, layout.evaluation.protocol).to_numpy() | outside_a
+def _judge(layout: Layout, held: pl.DataFrame, a: int) -> tuple[dict[str, np.ndarray], list[Any]]:
+    """Who is matched with whom and what is ignored in area range number a; ignored annotations come last in their cell."""
+    held = held.filter(pl.Series(has_bit(held["ranges"].to_numpy(), a)))
+    n_thresholds = len(layout.pipeline.protocol.iou_thresholds)
+    outside = ~has_bit(layout.in_detections["inside"].to_numpy(), a)
+    ignored = ~has_bit(layout.in_annotations["counts"].to_numpy(), a)
     order = np.lexsort((ignored, layout.annotated))
     place = np.empty_like(order)
     place[order] = np.arange(len(order))
     threshold, detection, annotation = (held[name].to_numpy() for name in ("threshold", "detection", "annotation"))
-    matched = np.full((n_thresholds, len(outside_d)), -1)
+    matched = np.full((n_thresholds, len(outside)), -1)
     matched[threshold, detection] = annotation
     last = np.full((n_thresholds, len(order)), -1)  # a crowd may be matched by many, and names the last
     np.maximum.at(last, (threshold, place[annotation]), detection)
     is_ignored = (matched >= 0) & np.append(ignored, False)[matched]
-    matches = _ids(layout.annotations["annotation_id"], matched)
+    matches = _ids(layout.annotation_ids, matched)
     columns = {
         "dtMatches": matches,
-        "gtMatches": _ids(layout.detections["detection_id"], last),
+        "gtMatches": _ids(layout.detection_ids, last),
         "gtIgnore": ignored[order].astype(np.int64),
-        "dtIgnore": is_ignored | ((matches == 0) & outside_d),
+        "dtIgnore": is_ignored | ((matches == 0) & outside),
     }
-    return columns, layout.annotations["annotation_id"].gather(order).to_list()
+    return columns, layout.annotation_ids.gather(order).to_list()
 
 
 def _ids(ids: pl.Series, places: np.ndarray) -> np.ndarray:

@@ -15,11 +15,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.detection.evaluation import Evaluation
+from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
 from apframe.pycocotools import mask as maskUtils
-from apframe.pycocotools.cells import Cell, Layout, evaluate_quietly, loses_matches, make_cells, make_similarities, rank_cells
+from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.headlines import headlines, mean, words
 from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
@@ -76,10 +76,10 @@ class COCOeval:
         self.evalImgs, self._gts, self._dts = defaultdict(list), defaultdict(list), defaultdict(list)
         self.eval, self.ious = {}, {}
         self._paramsEval: Any = {}
-        self._evaluation: Evaluation | None = None
+        self._evaluation: Pipeline | None = None
         self._shown: dict[str, dict[Any, bytes]] = {}  # _gts and _dts as they were made
         self._prepared = self.params  # as they were when the tables were taken
-        self._accumulated: tuple[Evaluation, dict[str, Any], list[int]] | None = None  # what `eval` is made of
+        self._accumulated: tuple[Pipeline, dict[str, Any], list[int]] | None = None  # what `eval` is made of
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
@@ -115,7 +115,7 @@ class COCOeval:
         p = self._prepared
         if self._evaluation is None:
             raise ParameterError("Please run evaluate() first")
-        return Layout(self._evaluation, list(p.imgIds), list(categories_of(p)), max(p.maxDets))
+        return Layout(self._evaluation, list(p.imgIds), list(categories_of(p)))
 
     @cached_property
     def _cells(self) -> list[Cell | None]:  # others than those of evalImgs, which may be changed
@@ -181,7 +181,7 @@ class COCOeval:
         if not p.useCats and category_ids != sorted(category_ids):
             truth, found = pooled_in_order(truth, found, category_ids)
         are_checked = isinstance(tables_of(self.cocoDt), pl.DataFrame)
-        self._evaluation = evaluate_quietly(truth, found, protocol_of(p), are_checked=are_checked)
+        self._evaluation = take(truth, found, protocol_of(p), are_checked=are_checked)
         self._prepared = copy.deepcopy(p)
         for name in _MADE:
             self.__dict__.pop(name, None)
@@ -293,7 +293,8 @@ class COCOeval:
         else:
             assert evaluation is not None
             if protocol != evaluation.protocol:
-                evaluation = evaluate_quietly(evaluation.dataset, evaluation.detections, protocol, are_checked=True)
+                inputs = evaluation.inputs
+                evaluation = take(inputs.dataset, inputs.detections, protocol, are_checked=True)
             self._accumulated = evaluation, about, chosen
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
@@ -329,7 +330,7 @@ class COCOeval:
         as_published = wanted == done == published and labels == names
         if not (as_published and list(self.params.maxDets) == list(published.limits)):
             return self.eval
-        return evaluation._pipeline.arrays(headlines_only=True)
+        return evaluation.arrays(headlines_only=True)
 
     def __str__(self) -> str:
         self.summarize()
