@@ -2,12 +2,15 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import fields
 from importlib import import_module
 from inspect import isabstract
+from pathlib import Path
 from pkgutil import iter_modules
 from typing import Any
 
@@ -114,3 +117,24 @@ def test_naming_one_brings_in_nothing_heavy() -> None:
     )
     done = subprocess.run([sys.executable, "-c", code], capture_output=True, text=True, check=True)
     assert done.stdout == "set()\n"
+
+
+def test_no_similarity_is_recognised_by_its_type() -> None:
+    package = Path(apf.__file__).parent
+    names = {kind.__name__ for kind in (apf.Similarity, *all_of(apf.Similarity))}
+    found = {
+        f"{path.relative_to(package)}: {ast.unparse(node)}"
+        for path in package.rglob("*.py")
+        for node in ast.walk(ast.parse(path.read_text()))
+        if isinstance(node, ast.Call) and ast.unparse(node.func) in ("isinstance", "issubclass")
+        if names & {part.id for part in ast.walk(node) if isinstance(part, ast.Name)}
+    }
+    assert found == {
+        "similarity/named.py: isinstance(value, Similarity)",
+        "similarity/user.py: isinstance(other, UserSimilarity)",
+    }
+
+
+def all_of(kind: type) -> Iterator[type]:
+    for each in kind.__subclasses__():
+        yield from (each, *all_of(each))

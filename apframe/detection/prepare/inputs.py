@@ -32,10 +32,17 @@ from apframe.shapes.intervals import INTERVALS
 class Inputs:
     """What is evaluated.
 
-    `annotations` and `detections` are those on the images and of the categories that take part, in the order in which ties are
-    resolved: as they came, or by category. The ids are sorted. Attributes of the annotations may still
-    be unread; `tables` has them. `prepared` is what `Similarity.prepare` gave already of the detections (`found`) and of the
-    annotations (`expected`), so that nothing is decoded twice.
+    Attributes
+    ----------
+    dataset
+        the ground truth, with what the protocol adds and leaves out
+    annotations, detections
+        those on the images and of the categories that take part, in the order in which ties are resolved: as they came, or
+        `by_category`. Attributes of the annotations may still be unread; `tables` has them
+    image_ids, category_ids
+        sorted
+    prepared
+        what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
     """
 
     dataset: Dataset
