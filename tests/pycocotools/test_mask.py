@@ -13,7 +13,7 @@ from pycocotools import mask as reference
 
 from apframe.exceptions import ParameterError, RowError
 from apframe.pycocotools import mask
-from tests.similarity.test_masks import bitmaps, counted, numbers, sizes
+from tests.similarity.test_mask_iou import bitmaps, counted, numbers, sizes
 
 pytestmark = pytest.mark.filterwarnings("ignore:__array__ implementation:DeprecationWarning")  # of the reference
 SQUARE = np.asfortranarray(np.pad(np.ones((2, 2), dtype=np.uint8), ((1, 1), (2, 1))))

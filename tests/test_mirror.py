@@ -1,0 +1,91 @@
+"""The tests mirror the package: apframe/a/b.py is tested in tests/a/test_b.py, or where this list says."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+TESTS = Path(__file__).parent
+PACKAGE = TESTS.parent / "apframe"
+# a test, and the modules that it tests besides the one of its own name
+TESTED_IN = {
+    "adapters/test_torchvision.py": "adapters/arrays",
+    "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
+    "checks/shapes checks/shifted_ids",
+    "checks/test_sources.py": "checks/refused",
+    "cli/test_command.py": "__main__ cli/check cli/messages cli/options show/terminal",
+    "detection/slices/test_slices.py": "detection/slices/measure matching/competitors matching/regroup",
+    "detection/test_evaluation.py": "detection/diagnose/per_image detection/options",
+    "detection/test_pipeline.py": "detection/pairing matching/outcomes",
+    "docs/test_dictionary.py": "schema/tables",
+    "file_formats/test_boxes.py": "file_formats/edges",
+    "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading",
+    "file_formats/test_coco.py": "file_formats/json_rows file_formats/json_scan",
+    "file_formats/test_cvat.py": "file_formats/cvat_shapes file_formats/row_runs",
+    "file_formats/test_ids.py": "file_formats/names",
+    "file_formats/test_label_studio.py": "file_formats/label_studio_regions",
+    "file_formats/test_open_images.py": "file_formats/class_hierarchy file_formats/open_images_tables",
+    "file_formats/test_shapes.py": "file_formats/outlines",
+    "file_formats/test_voc.py": "file_formats/voc_xml file_formats/xml_text",
+    "file_formats/test_yolo.py": "file_formats/image_sizes file_formats/yolo_config file_formats/yolo_lines",
+    "lists/test_list_curves.py": "lists/ranked_lists",
+    "matching/test_by_score.py": "matching/assignments matching/reached",
+    "matching/test_verdicts.py": "matching/judge matching/policies",
+    "parity/test_coco.py": "matching/order protocols/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
+    "ranking/precision ranking/ranking",
+    "properties/test_operating_points.py": "detection/diagnose/thresholds matching/operating_points",
+    "protocols/test_crowdpose.py": "detection/slices/parts",
+    "protocols/test_protocol_values.py": "detection/prepare/counting protocols/protocol protocols/published protocols/summary "
+    "protocols/words show/console show/html",
+    "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
+    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/headlines pycocotools/params",
+    "retrieval/test_evaluation.py": "lists/measures lists/relevance matching/by_key show/runs",
+    "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",
+    "similarity/test_boundary_iou.py": "shapes/boundaries",
+    "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
+    "similarity/test_mask_iou.py": "shapes/intersections shapes/limits shapes/mask_columns shapes/polygons shapes/run_lengths "
+    "shapes/runs",
+    "store/test_parquet.py": "file_formats/stored_sets",
+    "store/test_sql.py": "interruption store/results",
+    "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/sources schema/types",
+    "test_odd_names.py": "columns",
+    "training/test_losses.py": "training/torch_losses",
+}
+IN_THEIR_DOCTESTS = {"threads"}
+OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
+# of one package as a whole, or of the data that all of it takes
+OF_A_PACKAGE = {
+    "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "protocols/test_coco_keypoints.py",
+    "protocols/test_coco_masks.py", "protocols/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
+    "store/test_stored_versions.py",
+}  # fmt: skip
+
+MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}
+LISTED = [module for modules in TESTED_IN.values() for module in modules.split()]
+
+
+def own_test(module: str) -> str:
+    return (Path(module).parent / f"test_{Path(module).name}.py").as_posix()
+
+
+def test_every_module_is_tested_somewhere() -> None:
+    without = {module for module in MODULES if not (TESTS / own_test(module)).exists()}
+    listed = {*LISTED, *IN_THEIR_DOCTESTS}
+    assert without - listed == set(), "say in TESTED_IN where these are tested, or give them tests of their own"
+    assert listed - without == set(), "these are gone, or have tests of their own: take them from the list"
+    assert len(listed) == len(LISTED) + len(IN_THEIR_DOCTESTS)
+
+
+@pytest.mark.parametrize("module", IN_THEIR_DOCTESTS)
+def test_doctests_are_there(module: str) -> None:
+    assert ">>> " in (PACKAGE / f"{module}.py").read_text()
+
+
+def test_every_test_says_what_it_tests() -> None:
+    found = {path.relative_to(TESTS).as_posix() for path in TESTS.rglob("test_*.py")}
+    listed = TESTED_IN.keys() | OF_A_PACKAGE
+    assert listed <= found
+    mirrored = {own_test(module) for module in MODULES}
+    inside = {test for test in found if "/" in test and not test.startswith(OF_MANY_MODULES)}
+    assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
