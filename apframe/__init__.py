@@ -16,12 +16,12 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.checks.check import check as check
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
+    from apframe.detection.evaluate import evaluate as evaluate
     from apframe.detection.evaluation import Evaluation as Evaluation
-    from apframe.detection.evaluation import evaluate as evaluate
-    from apframe.detection.evaluation import read_evaluation as read_evaluation
     from apframe.detection.evaluator import Evaluator as Evaluator
     from apframe.detection.slices.keys import bins as bins
     from apframe.detection.slices.keys import quantiles as quantiles
+    from apframe.detection.stored import read_evaluation as read_evaluation
     from apframe.file_formats.catalogue import formats as formats
     from apframe.file_formats.catalogue import read_dataset as read_dataset
     from apframe.file_formats.catalogue import read_results as read_results
@@ -108,9 +108,11 @@ _HOMES = {
     "apframe.adapters.ultralytics": "from_ultralytics",
     "apframe.checks.check": "check",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
-    "apframe.detection.evaluation": "Evaluation evaluate read_evaluation",
+    "apframe.detection.evaluate": "evaluate",
+    "apframe.detection.evaluation": "Evaluation",
     "apframe.detection.evaluator": "Evaluator",
     "apframe.detection.slices.keys": "bins quantiles",
+    "apframe.detection.stored": "read_evaluation",
     "apframe.file_formats.catalogue": "formats read_dataset read_results write_dataset write_results",
     "apframe.file_formats.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "

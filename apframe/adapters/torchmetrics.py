@@ -11,7 +11,8 @@ import polars as pl
 
 from apframe.adapters.arrays import Item, check_box_format, tabulate, tabulate_detections
 from apframe.adapters.torchvision import dataset_of
-from apframe.detection.evaluation import Evaluation, evaluate
+from apframe.detection.evaluate import evaluate
+from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
 from apframe.protocols.coco import COCO
 from apframe.shapes.mask_columns import read_masks

@@ -15,7 +15,8 @@ import polars as pl
 from polars import selectors
 
 from apframe.columns import exact
-from apframe.detection.evaluation import Evaluation, evaluate
+from apframe.detection.evaluate import evaluate
+from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, choose_categories, make_inputs, on_known_images

@@ -16,7 +16,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from apframe.detection.evaluation import NEEDED, Evaluation, stored_evaluation
+from apframe.detection.evaluation import Evaluation
+from apframe.detection.stored import NEEDED, stored_evaluation
 from apframe.exceptions import (
     ColumnError,
     FormatError,
@@ -39,7 +40,7 @@ from apframe.store.parquet import DETECTION, RETRIEVAL, labels, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import SliceKey
+    from apframe.detection.slices.keys import SliceKey
 
 _TABLES = (*GROUND_TRUTH, "detections", "summary")
 
@@ -73,7 +74,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
         a pattern also matches evaluations of search runs
 
     >>> import tempfile
-    >>> from apframe.detection.evaluation import evaluate
+    >>> from apframe.detection.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}],
     ...          "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
     >>> with tempfile.TemporaryDirectory() as folder:

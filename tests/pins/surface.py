@@ -40,11 +40,20 @@ def _signature(name: str, value: Any) -> Iterator[str]:
         yield f"class {name}{inspect.signature(value)}"
         for member, found in sorted(inspect.getmembers(value)):
             if not member.startswith("_") and not issubclass(value, apf.Similarity):  # whose methods are its own affair
-                yield f"  {name}.{member}{inspect.signature(found) if callable(found) else ''}"
+                yield f"  {name}.{member}{_called_with(found) if callable(found) else ''}"
     elif callable(value):
         yield f"{name}{inspect.signature(value)}"
     else:
         yield f"{name}: {type(value).__name__}"
+
+
+def _called_with(method: Any) -> inspect.Signature:
+    """The signature of a method; functions that are bound in a class body say what `self` is."""
+    signature = inspect.signature(method)
+    parameters = [
+        each.replace(annotation=each.empty) if each.name == "self" else each for each in signature.parameters.values()
+    ]
+    return signature.replace(parameters=parameters)
 
 
 def tables() -> Iterator[str]:

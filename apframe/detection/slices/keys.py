@@ -35,6 +35,10 @@ class Bins:
     of_quantiles: bool = False
 
 
+Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
+SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
+
+
 @dataclass(frozen=True)
 class Key:
     """One key of slices: which rows have which of its values.

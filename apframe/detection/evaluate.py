@@ -1,0 +1,118 @@
+"""`evaluate`: from detections and ground truth to an evaluation."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from importlib import import_module
+from typing import Any
+
+import polars as pl
+
+from apframe.detection.evaluation import Evaluation
+from apframe.detection.options import choose
+from apframe.detection.prepare.inputs import choose_categories, make_inputs
+from apframe.file_formats.catalogue import naming_format
+from apframe.protocols.coco import COCO
+from apframe.protocols.protocol import Protocol
+from apframe.similarity.pairs import Similarity
+from apframe.threads import pool
+
+
+def evaluate(
+    truth: Any,
+    detections: Any,
+    protocol: Protocol | str = COCO,
+    *,
+    iou_type: str | None = None,
+    iou_thresholds: Sequence[float] | None = None,
+    recall_levels: Sequence[float] | None = None,
+    area_ranges: Mapping[str, tuple[float, float]] | None = None,
+    max_detections: Sequence[int | None] | None = None,
+    categories: Sequence[int | str] | None = None,
+    agnostic: bool | None = None,
+    similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
+    matching: str | None = None,
+    unknown_images: str = "error",
+    format: str | None = None,
+    results_format: str | None = None,
+    split: str | None = None,
+    image_sizes: Any = None,
+    join_by_name: str | Sequence[str] = (),
+) -> Evaluation:
+    """Evaluate detections against ground truth.
+
+    Parameters
+    ----------
+    truth
+        a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO
+    detections
+        a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
+        a list of dicts as COCO's results. In the place of a box there may be another shape: `mask`, `keypoints`, `corners`, or
+        `start_time` and `end_time`. Two paths are read side by side.
+    protocol
+        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
+    iou_type
+        which of the protocol's variants ("segm", "keypoints", ...); its first by default
+    iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
+        depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
+        [1, 10, None]
+    categories
+        evaluate only these, given by name or id; one or several
+    unknown_images
+        "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
+    format, results_format
+        of paths, where these do not tell; see `formats`
+    split, image_sizes
+        of the ground truth at a path, see `read_dataset`
+    join_by_name
+        "images", "categories" or both, where the detections have not the ids of the ground truth, but names of files and of
+        categories; see `apframe.file_formats.ids.with_ids_by_name`
+
+    Returns
+    -------
+    An `Evaluation`; nothing is computed yet.
+
+    Raises
+    ------
+    InputError
+        bad data, with the rows named
+    ParameterError
+        bad options
+
+    Warns
+    -----
+    UnknownCategoryWarning
+        detections of categories that the ground truth does not have were dropped
+    UnknownImageWarning
+        all detections were dropped as of unknown images
+    NoAnnotationsWarning
+        there is nothing to find
+    NothingMatchesWarning
+        when metrics or the summary are asked for: 10 detections or more, and none of them is near an annotation (IoU .1), on an
+        image with annotations, or of the category of what it overlaps
+
+    >>> from apframe import Dataset
+    >>> truth = Dataset(
+    ...     images={"image_id": [1]}, categories={"category_id": [1], "name": ["cat"]},
+    ...     annotations={"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [10], "height": [10]})
+    >>> found = {"image_id": [1], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [10], "height": [8]}
+    >>> ev = evaluate(truth, found)
+    >>> ev.summary.head(3).with_columns(pl.col("value").round(3)).rows()
+    [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
+    """
+    choice = choose(
+        protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
+        max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
+        unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
+        join_by_name=join_by_name,
+    )  # fmt: skip
+    reading = choice.reading
+    with pool() as other_threads:
+        read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
+        other_threads.submit(import_module, "apframe.detection.pipeline")
+        found = reading.raw_results(detections, read.result)
+        dataset = read.result()
+    chosen = choose_categories(dataset.core("categories"), choice.categories)
+    with naming_format(detections, reading.results_format):
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+    return Evaluation(lambda: inputs, choice.protocol)

@@ -1,0 +1,160 @@
+"""Evaluations as stored sets, and the mapping of their tables that SQL and files share."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.detection.prepare.inputs import stored_inputs
+from apframe.exceptions import FormatError
+from apframe.file_formats.stored_sets import read_table, scan_table
+from apframe.protocols.protocol import Protocol
+from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
+from apframe.store import sql
+from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables
+from apframe.store.results import LazyTable
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.prepare.inputs import Inputs
+
+NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
+
+
+def write_parquet(
+    self: Evaluation, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None
+) -> None:
+    """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
+
+    The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
+    back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
+    and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
+    tables), by which versions and when.
+
+    Parameters
+    ----------
+    folder
+        the place, the name of which is that of the run in `scan_runs`
+    name
+        another name, as people know the run
+    tags
+        texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
+        `RunSets.leaderboard`, which selects runs by them
+
+    Raises
+    ------
+    OutputError
+        the folder holds something else, or cannot be written
+    ParameterError
+        a name or tags that cannot be stored
+    """
+    labelled = labels(name, tags)
+    computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
+    inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
+    manifest = {
+        "kind": DETECTION,
+        "protocol": self.protocol.as_dict(),
+        "inputs": {table: input_hash(table, frame) for table, frame in inputs.items()},
+        "category_ids": self._inputs.category_ids.to_list(),
+        "json_columns": sorted(self.dataset.json_columns),
+        "conditions": list(self.conditions),
+    } | labelled
+    write_tables(folder, inputs | computed, manifest)
+
+
+def lazy_tables(self: Evaluation) -> dict[str, LazyTable]:
+    """All tables by name, none of the results computed yet; those of every threshold and area range also in parts."""
+    inputs = _input_tables(self)
+    keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
+    ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
+    areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
+    grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
+
+    def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
+        return LazyTable(lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas))))
+
+    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:
+        return replace(result(name, make), parts=lambda: (make(*at) for at in grid))
+
+    return inputs | {
+        "pairs": result("pairs", lambda: self.pairs),
+        "assignments": result("assignments", lambda: self.assignments),
+        "matches": in_parts("matches", lambda *at: self._pipeline.matches(*at)),
+        "curves": in_parts("curves", lambda *at: self._pipeline.curves(self._pipeline.matches(*at))),
+        "metrics": result("metrics", lambda: self.metrics),
+        "summary": result("summary", lambda: self.summary),
+        "per_image": in_parts("per_image", lambda *at: self._pipeline.per_image(*at)),
+        "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
+    }
+
+
+def _input_tables(self: Evaluation) -> dict[str, LazyTable]:
+    """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
+    if self._stored:
+        return {name: LazyTable(partial(self._stored.__getitem__, name)) for name in (*GROUND_TRUTH, "detections")}
+    dataset = self.dataset
+    return {
+        "images": LazyTable(lambda: dataset.images.lazy()),
+        "categories": LazyTable(lambda: dataset.categories.lazy()),
+        "annotations": LazyTable(lambda: dataset.annotations.lazy(), lambda: dataset.core("annotations").lazy()),
+        "detections": LazyTable(lambda: self.detections.lazy()),
+    }
+
+
+def read_evaluation(folder: str | Path) -> Evaluation:
+    """An evaluation that `Evaluation.write_parquet` wrote; the files that it was made from are not needed.
+
+    Nothing but the manifest is read until it is asked for. Metrics, summary, pairs and assignments are read, not computed
+    again; everything else, slices too, is computed from the tables. Tables of two evaluations are never mixed: once another
+    one is written to the folder, tables that were not read before are a FormatError.
+
+    Raises
+    ------
+    FormatError
+        not such a folder, of a schema version that is not read (`upgrade_evaluation` says which are), or incomplete
+    """
+    return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
+
+
+def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
+    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    set_id = manifest.get("set_id")
+    try:
+        protocol = Protocol.from_dict(manifest["protocol"])
+    except (TypeError, AttributeError, LookupError, ValueError) as error:
+        raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
+    stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
+    _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
+
+    def read_inputs() -> Inputs:
+        images, categories, annotations, detections = (
+            read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
+        )
+        json_columns = {(table, name) for table, name in manifest["json_columns"]}
+        dataset = Dataset(images, categories, annotations).with_rest(json_columns, {})
+        try:
+            category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
+        except TypeError:
+            problem = "category_ids are of another type than those of the categories"
+            raise FormatError(f"{folder}: the manifest's {problem}; evaluate again") from None
+        return stored_inputs(dataset, detections, category_ids, protocol)
+
+    from apframe.detection.evaluation import Evaluation  # whose methods this module has
+
+    return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
+
+
+def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:
+    """An error where tables lack what they are read by; what inputs hold is checked when they are read."""
+    inputs = {name: {c.name: None for c in TABLES[name] if c.standard} for name in (*GROUND_TRUTH, "detections")}
+    refuse_changed(folder, tables, inputs)
+    ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
+    areas = pl.Enum([name for name, *_ in protocol.area_ranges])
+    refuse_changed(
+        folder, tables, {name: result_schema(name, ids, areas) for name in ("pairs", "assignments", "metrics", "summary")}
+    )

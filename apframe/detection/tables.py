@@ -1,0 +1,137 @@
+"""The tables of an evaluation at one threshold and area range: matches, curves, images, score thresholds."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.prepare.inputs import choose_categories
+from apframe.detection.slices.by import each_slice
+from apframe.detection.slices.keys import Bins
+from apframe.exceptions import ParameterError
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.slices.keys import SliceKey
+
+
+def matches(self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None) -> pl.DataFrame:
+    """One row per detection and per missed annotation, at one threshold and area range.
+
+    Parameters
+    ----------
+    iou_threshold
+        one of the protocol's, found to 1e-9; the lowest by default
+    area_range
+        the name of one of the protocol's; "all" by default
+
+    Returns
+    -------
+    match_id, image_id, category_id, detection_id, annotation_id, iou_threshold, area_range, score, rank (within the
+    category; among all when they are pooled), similarity, outcome: tp, fp, fn (no detection_id) or ignored.
+    Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
+    have no row.
+    """
+    return _plan_of_matches(self, iou_threshold, area_range).collect()
+
+
+def curves(
+    self: Evaluation,
+    iou_threshold: float | None = None,
+    area_range: str | None = None,
+    category: int | str | None = None,
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+) -> pl.DataFrame:
+    """Precision and recall at every rank, at one threshold and area range, of one category or each.
+
+    Columns: category_id, name, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
+    score, tp, fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category`
+    is a name or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every
+    slice, its keys in front.
+    """
+    if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+        parts = [
+            values.join(part.curves(iou_threshold, area_range, category), how="cross")
+            for values, part in each_slice(self, keys)
+        ]
+        if not parts:
+            raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
+        return pl.concat(parts, how="vertical_relaxed")
+    return _with_names(self, self._pipeline.curves(_plan_of_matches(self, iou_threshold, area_range, category)).collect())
+
+
+def per_image(
+    self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None, *, min_score: float | None = None
+) -> pl.DataFrame:
+    """What became of every image at one threshold and area range, the worst first.
+
+    Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Most errors first,
+    then the least similar. With `min_score`, only detections of at least that score count; what they would have found is
+    missed then. Defaults as in `matches`.
+    """
+    if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
+        raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
+    counts = self._pipeline.per_image(_threshold_at(self, iou_threshold), _area_at(self, area_range), min_score).collect()
+    counts = counts.drop("area_range", "iou_threshold")
+    names = self.dataset.images.select("image_id", "file_name")
+    return counts.join(names, on="image_id", how="left", maintain_order="left").select(
+        "image_id", "file_name", pl.exclude("image_id", "file_name")
+    )
+
+
+def thresholds(
+    self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None, category: int | str | None = None
+) -> pl.DataFrame:
+    """Precision, recall and F1 of the detections from each score upwards, for one category or each.
+
+    Columns: category_id, name, area_range, iou_threshold, score_threshold, tp, fp, fn, precision, recall and f1 (null
+    without annotations), is_best (the largest f1 of the category). Highest threshold first.
+    `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
+    """
+    table = self._pipeline.thresholds(_threshold_at(self, iou_threshold), _area_at(self, area_range))
+    return _with_names(self, _of_category(self, table, category).collect())
+
+
+def _plan_of_matches(
+    self: Evaluation, iou_threshold: float | None, area_range: str | None, category: int | str | None = None
+) -> pl.LazyFrame:
+    matches = self._pipeline.matches(_threshold_at(self, iou_threshold), _area_at(self, area_range))
+    return _of_category(self, matches, category)
+
+
+def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | None) -> pl.LazyFrame:
+    if category is None:
+        return table
+    if self.protocol.agnostic:
+        raise ParameterError("the categories are pooled: leave out category")
+    chosen = choose_categories(self.dataset.core("categories"), [category])
+    return table.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
+
+
+def _with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
+    """The table with the names of the categories beside their ids."""
+    names = self.dataset.categories.select("category_id", "name")
+    table = table.join(names, on="category_id", how="left", maintain_order="left")
+    return table.select("category_id", "name", pl.exclude("category_id", "name"))
+
+
+def _threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
+    if iou_threshold is None:
+        return 0
+    if not isinstance(iou_threshold, (int, float)):
+        raise ParameterError(f"is a number, not {iou_threshold!r}", option="iou_threshold")
+    number = self.protocol.threshold_number(iou_threshold)
+    if number is not None:
+        return number
+    shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
+    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated; there are {shown}")
+
+
+def _area_at(self: Evaluation, area_range: str | None) -> int:
+    names = [name for name, *_ in self.protocol.area_ranges]
+    if area_range is not None and area_range not in names:
+        raise ParameterError(f"area_range {area_range!r} was not evaluated; there are {', '.join(names)}")
+    return names.index(self.protocol.whole if area_range is None else area_range)
