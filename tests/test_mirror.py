@@ -40,7 +40,7 @@ TESTED_IN = {
     "protocols/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/headlines pycocotools/params",
-    "retrieval/test_evaluation.py": "lists/measures lists/relevance matching/by_key show/runs",
+    "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key show/runs",
     "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",
     "similarity/test_boundary_iou.py": "shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",

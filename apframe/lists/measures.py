@@ -4,60 +4,19 @@ from __future__ import annotations
 
 import math
 import re
-from collections.abc import Callable, Iterable, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Literal
+from typing import Any
 
 import polars as pl
 
 from apframe.exceptions import ParameterError, did_you_mean, same_name
-from apframe.lists import relevance as hits
+from apframe.lists import relevance
+from apframe.lists.kinds import KINDS, Asked, Kind, Level
 from apframe.lists.ranked_lists import rank_items
-from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+from apframe.ranking.definitions import as_definition
 
-Level = Literal["relevant", "graded", "judged"]
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
-ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
-
-
-@dataclass(frozen=True)
-class Kind:
-    """What all measures of one name have in common.
-
-    Attributes
-    ----------
-    name
-        as it is usually written
-    meaning
-        formula, source, and what sets it apart
-    of_hits
-        from a measure and the version of trec_eval to an aggregate over its hits (see `find_hits`); 0 without hits
-    hits
-        which documents are hits: "relevant" (relevance at least the measure's `rel`), "graded" (above 0) or "judged" (0 or
-        more)
-    cutoff
-        what follows @: "rank" may, "recall" must, None nothing
-    parameters
-        names and defaults; `rel` is always there where hits are "relevant"
-    ideal
-        divide by the same aggregate over the best order of all judged documents
-    geometric
-        the summary is the geometric mean, of values no less than 1e-5, instead of the arithmetic
-    """
-
-    name: str
-    meaning: str
-    of_hits: Callable[[Measure, int], pl.Expr]
-    hits: Level = "relevant"
-    cutoff: Literal["rank", "recall"] | None = None
-    parameters: tuple[tuple[str, Any], ...] = ()
-    ideal: bool = False
-    geometric: bool = False
-
-    @property
-    def defaults(self) -> dict[str, Any]:
-        """All parameters with their defaults."""
-        return dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {})
 
 
 @dataclass(frozen=True)
@@ -224,8 +183,8 @@ def _value(text: str) -> Any:
 def _check_parameter(measure: str, name: str, value: Any) -> None:
     if name == "definition":
         as_definition(value)
-    elif name == "over" and value not in hits.OVER:
-        raise ParameterError(f"{measure}: over is one of {', '.join(hits.OVER)}; got {value!r}")
+    elif name == "over" and value not in relevance.OVER:
+        raise ParameterError(f"{measure}: over is one of {', '.join(relevance.OVER)}; got {value!r}")
     elif name != "over" and (not isinstance(value, (int, float)) or not math.isfinite(value)):
         raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
     elif name == "p" and not 0 < value < 1:
@@ -234,66 +193,6 @@ def _check_parameter(measure: str, name: str, value: Any) -> None:
         raise ParameterError(f"{measure}: beta is more than 0, got {value}")
 
 
-def _interpolated_precision(measure: Measure, version: int) -> pl.Expr:
-    level = float(measure.cutoff or 0)
-    given = ELEVEN_POINTS[version].given_to(level, pl.col("n_positives"))
-    return PRECISION.filter(pl.col("tp") >= given).max().fill_null(0.0)
-
-
-KINDS: dict[str, Kind] = {
-    kind.name: kind
-    for kind in (
-        Kind(
-            "AP",
-            "average precision, by any definition, over R or min(R, k); trec_eval map and map_cut",
-            lambda measure, _: as_definition(measure.get("definition")).of_points(),
-            cutoff="rank",
-            parameters=(("definition", "step"), ("over", "n_positives")),
-        ),
-        Kind("P", "relevant among the first k, over k; without k, over the list", lambda m, _: hits.precision(m.k),
-             cutoff="rank"),
-        Kind("R", "relevant among the first k, over all relevant", lambda *_: hits.recall(), cutoff="rank"),
-        Kind(
-            "F",
-            "(1 + beta²) P R / (beta² P + R) of P@k and R@k",
-            lambda m, _: hits.f_beta(m.k, m.get("beta")),
-            cutoff="rank",
-            parameters=(("beta", 1),),
-        ),
-        Kind("RR", "1 over the rank of the first relevant document", lambda *_: hits.reciprocal_rank(), cutoff="rank"),
-        Kind(
-            "nDCG",
-            "sum of grade / log2(rank + 1), over that of the best order of all judged documents",
-            lambda *_: hits.dcg(),
-            hits="graded",
-            cutoff="rank",
-            ideal=True,
-        ),
-        Kind("Success", "1 with a relevant document among the first k; CMC of re-identification", lambda *_: hits.success(),
-             cutoff="rank"),
-        Kind("Judged", "judged documents among the first k, over k or the list if that is shorter",
-             lambda *_: hits.precision(None), hits="judged", cutoff="rank"),
-        Kind("ERR", "expected reciprocal rank: sum of 1 / rank · chance to stop there; Chapelle et al. 2009",
-             lambda *_: hits.expected_reciprocal_rank(), hits="graded", cutoff="rank"),
-        Kind("Rprec", "precision at rank R", lambda *_: hits.r_precision()),
-        Kind("Bpref", "share of judged non-relevant documents ranked below the relevant; Buckley and Voorhees 2004",
-             lambda *_: hits.binary_preference()),
-        Kind("infAP", "AP inferred from a sampled pool; Yilmaz and Aslam 2006", lambda *_: hits.inferred_ap()),
-        Kind("GMAP", "AP; the summary is the geometric mean, of values no less than 1e-5",
-             lambda *_: as_definition("step").of_points(), geometric=True),
-        Kind("AP11", "11-point interpolated AP, by the rounding of the version of trec_eval",
-             lambda _, version: ELEVEN_POINTS[version].of_points()),
-        Kind("IPrec", "the best precision at this recall or beyond", _interpolated_precision, cutoff="recall"),
-        Kind("SetP", "precision of the whole list", lambda *_: hits.precision(None)),
-        Kind("SetR", "recall of the whole list", lambda *_: hits.recall()),
-        Kind("SetF", "F-beta of the whole list", lambda m, _: hits.f_beta(None, m.get("beta")), parameters=(("beta", 1),)),
-        Kind("SetAP", "precision · recall of the whole list; trec_eval set_map", lambda *_: as_definition("set").of_points()),
-        Kind("RBP", "(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008; written in lower case, rbp, p is trec_eval's .9",
-             lambda m, _: hits.rank_biased_precision(m.get("p")), parameters=(("p", 0.8),)),
-        Kind("INP", "R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021",
-             lambda *_: hits.inverse_negative_penalty()),
-    )
-}  # fmt: skip
 _TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
 # how others write them: trec_eval, ranx, re-identification
 _ALIASES = {
@@ -330,7 +229,8 @@ def measure_queries(
 def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version: int) -> pl.LazyFrame:
     """The value of one measure for each query; what several measures share is computed once, what none needs, never."""
     kind = measure.kind
-    aggregate = kind.of_hits(measure, version).cast(pl.Float64)
+    asked = Asked(measure.k, float(measure.cutoff or 0), kind.defaults | dict(measure.parameters), version)
+    aggregate = kind.of_hits(asked).cast(pl.Float64)
     points, totals = find_hits(judged, queries, kind.hits, measure.rel)
     value = pl.col("value").fill_null(0.0)
     found = cut(points, measure).group_by("group").agg(value=aggregate)
@@ -378,7 +278,7 @@ def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:
     """The points among the first k, with the list's length and the number of positives as the measure takes them."""
     if measure.k is not None:
         points = _first(points, measure.k).with_columns(pl.col("n_ranked").clip(upper_bound=measure.k))
-    return points.with_columns(n_positives=hits.divisor(measure.get("over", "n_positives"), measure.k))
+    return points.with_columns(n_positives=relevance.divisor(measure.get("over", "n_positives"), measure.k))
 
 
 def _first(ranked: pl.LazyFrame, k: int | None) -> pl.LazyFrame:

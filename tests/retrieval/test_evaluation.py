@@ -29,7 +29,8 @@ from apframe.exceptions import (
     QueryError,
     RowError,
 )
-from apframe.lists.measures import KINDS, as_measures
+from apframe.lists.kinds import KINDS
+from apframe.lists.measures import as_measures
 
 Nested = dict[str, dict[str, float]]
 

@@ -1,0 +1,248 @@
+"""The retrieval measures: a function for each, whose docstring is its specification; `apframe.measures()` shows them.
+
+A function makes an aggregate over the hits of a list: `points.group_by("group").agg(...)`, with the columns that
+`apframe.lists.measures.find_hits` says, of the first k ranks only. A list without hits has no rows there; every measure is 0
+for it. R is the number of relevant documents that there are, retrieved or not.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass
+from inspect import getdoc
+from typing import Any, Literal
+
+import polars as pl
+
+from apframe.lists import relevance
+from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
+
+Level = Literal["relevant", "graded", "judged"]
+_RANK, _POSITIVES, _GRADE = pl.col("rank"), pl.col("n_positives"), pl.col("relevance")
+_ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
+_EPSILON = 1e-5  # of infAP, as trec_eval has it
+
+
+@dataclass(frozen=True)
+class Asked:
+    """What a measure is asked for.
+
+    Attributes
+    ----------
+    k
+        the rank at which the list is cut; None: nowhere
+    recall
+        for IPrec, where it is read off
+    parameters
+        all of the kind, by name
+    version
+        of trec_eval, 9 or 10
+    """
+
+    k: int | None
+    recall: float
+    parameters: Mapping[str, Any]
+    version: int
+
+
+@dataclass(frozen=True)
+class Kind:
+    """What all measures of one name have in common.
+
+    Attributes
+    ----------
+    name
+        as it is usually written
+    of_hits
+        from what is asked for to an aggregate over the hits; 0 without hits
+    hits
+        which documents are hits: "relevant" (relevance at least the measure's `rel`), "graded" (above 0) or "judged" (0 or
+        more)
+    cutoff
+        what follows @: "rank" may, "recall" must, None nothing
+    parameters
+        names and defaults; `rel` is always there where hits are "relevant"
+    ideal
+        divide by the same aggregate over the best order of all judged documents
+    geometric
+        the summary is the geometric mean, of values no less than 1e-5, instead of the arithmetic
+    """
+
+    name: str
+    of_hits: Callable[[Asked], pl.Expr]
+    hits: Level
+    cutoff: Literal["rank", "recall"] | None
+    parameters: tuple[tuple[str, Any], ...]
+    ideal: bool
+    geometric: bool
+
+    @property
+    def defaults(self) -> dict[str, Any]:
+        """All parameters with their defaults."""
+        return dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {})
+
+    @property
+    def meaning(self) -> str:
+        """The specification: formula, source, and what sets it apart."""
+        return " ".join((getdoc(self.of_hits) or "").split())
+
+
+KINDS: dict[str, Kind] = {}
+
+
+def measure(
+    name: str, *, hits: Level = "relevant", cutoff: Literal["rank", "recall"] | None = None, ideal: bool = False,
+    geometric: bool = False, **parameters: Any,
+) -> Callable[[Callable[[Asked], pl.Expr]], Callable[[Asked], pl.Expr]]:  # fmt: skip
+    """Make a function a measure of this name; the other arguments are those of `Kind`, further ones its parameters."""
+
+    def register(of_hits: Callable[[Asked], pl.Expr]) -> Callable[[Asked], pl.Expr]:
+        KINDS[name] = Kind(name, of_hits, hits, cutoff, tuple(parameters.items()), ideal, geometric)
+        return of_hits
+
+    return register
+
+
+@measure("AP", cutoff="rank", definition="step", over="n_positives")
+def average_precision(asked: Asked) -> pl.Expr:
+    """Average precision, by any definition, over R or min(R, k); trec_eval map and map_cut."""
+    return as_definition(asked.parameters["definition"]).of_points()
+
+
+@measure("P", cutoff="rank")
+def precision(asked: Asked) -> pl.Expr:
+    """Relevant documents among the first k, over k; without k, over the length of the list."""
+    return relevance.precision(asked.k)
+
+
+@measure("R", cutoff="rank")
+def recall(_: Asked) -> pl.Expr:
+    """Relevant documents among the first k, over R."""
+    return relevance.recall()
+
+
+@measure("F", cutoff="rank", beta=1)
+def f_beta(asked: Asked) -> pl.Expr:
+    """(1 + beta²) P R / (beta² P + R) of P@k and R@k."""
+    return relevance.f_beta(asked.k, asked.parameters["beta"])
+
+
+@measure("RR", cutoff="rank")
+def reciprocal_rank(_: Asked) -> pl.Expr:
+    """1 over the rank of the first relevant document."""
+    return relevance.reciprocal_rank()
+
+
+@measure("nDCG", hits="graded", cutoff="rank", ideal=True)
+def normalized_gain(_: Asked) -> pl.Expr:
+    """Sum of grade / log2(rank + 1), over that of the best order of all judged documents."""
+    return relevance.dcg()
+
+
+@measure("Success", cutoff="rank")
+def success(_: Asked) -> pl.Expr:
+    """1 with a relevant document among the first k, otherwise 0; CMC of re-identification."""
+    return relevance.success()
+
+
+@measure("Judged", hits="judged", cutoff="rank")
+def judged(_: Asked) -> pl.Expr:
+    """Judged documents among the first k, over k, or over the length of the list if that is shorter."""
+    return relevance.precision(None)
+
+
+@measure("ERR", hits="graded", cutoff="rank")
+def expected_reciprocal_rank(_: Asked) -> pl.Expr:
+    """Expected reciprocal rank: the sum of 1 / rank · S_i · product over the hits above of (1 - S_j), where the chance to stop
+    is S = (2^grade - 1) / 2^max_grade; Chapelle et al. 2009.
+    """
+    stops = (2**_GRADE - 1) / 2 ** pl.col("max_grade")
+    goes_on = (1 - stops).cum_prod().shift(1).fill_null(1.0)
+    return (stops * goes_on / _RANK).sum()
+
+
+@measure("Rprec")
+def r_precision(_: Asked) -> pl.Expr:
+    """Precision at rank R."""
+    return relevance.r_precision()
+
+
+@measure("Bpref")
+def binary_preference(_: Asked) -> pl.Expr:
+    """The mean over the relevant documents of 1 - min(judged non-relevant above, R) / min(all judged non-relevant, R); Buckley
+    and Voorhees 2004.
+    """
+    worst = pl.min_horizontal("n_nonrelevant", _POSITIVES)
+    above = pl.min_horizontal("nonrelevant_above", _POSITIVES)
+    return pl.when(worst > 0).then(1 - above / worst.clip(1)).otherwise(1.0).sum() / _POSITIVES.first()
+
+
+@measure("infAP")
+def inferred_ap(_: Asked) -> pl.Expr:
+    """AP as if the documents of the pool that were not judged were relevant as often as the judged ones above a hit.
+
+    The pool: judged documents and those of negative relevance. Precision at a hit of rank j + 1 is
+    1 / (j + 1) + j / (j + 1) · (pooled above / j) · (relevant above + e) / (judged above + 2 e), e = 1e-5, averaged over R.
+    Yilmaz and Aslam 2006.
+    """
+    above, relevant = _RANK - 1, pl.col("tp") - 1
+    judged = relevant + pl.col("nonrelevant_above")
+    pooled = (judged + pl.col("unjudged_above")) / above.clip(1)
+    inferred = pooled * (relevant + _EPSILON) / (judged + 2 * _EPSILON)
+    return ((1 + above * inferred) / _RANK).sum() / _POSITIVES.first()
+
+
+@measure("GMAP", geometric=True)
+def geometric_ap(_: Asked) -> pl.Expr:
+    """AP; the summary is the geometric mean, of values no less than 1e-5."""
+    return as_definition("step").of_points()
+
+
+@measure("AP11")
+def eleven_point_ap(asked: Asked) -> pl.Expr:
+    """11-point interpolated AP, by the rounding of the version of trec_eval."""
+    return _ELEVEN_POINTS[asked.version].of_points()
+
+
+@measure("IPrec", cutoff="recall")
+def interpolated_precision(asked: Asked) -> pl.Expr:
+    """The best precision at this recall or beyond, by the rounding of the version of trec_eval."""
+    given = _ELEVEN_POINTS[asked.version].given_to(asked.recall, _POSITIVES)
+    return PRECISION.filter(pl.col("tp") >= given).max().fill_null(0.0)
+
+
+@measure("SetP")
+def set_precision(_: Asked) -> pl.Expr:
+    """Precision of the whole list."""
+    return relevance.precision(None)
+
+
+@measure("SetR")
+def set_recall(_: Asked) -> pl.Expr:
+    """Recall of the whole list."""
+    return relevance.recall()
+
+
+@measure("SetF", beta=1)
+def set_f_beta(asked: Asked) -> pl.Expr:
+    """F-beta of the whole list."""
+    return relevance.f_beta(None, asked.parameters["beta"])
+
+
+@measure("SetAP")
+def set_ap(_: Asked) -> pl.Expr:
+    """Precision · recall of the whole list; trec_eval set_map."""
+    return as_definition("set").of_points()
+
+
+@measure("RBP", p=0.8)
+def rank_biased_precision(asked: Asked) -> pl.Expr:
+    """(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008. Written in lower case, rbp, p is trec_eval's .9."""
+    p = asked.parameters["p"]
+    return ((1 - p) * p ** (_RANK - 1).cast(pl.Float64)).sum()
+
+
+@measure("INP")
+def inverse_negative_penalty(_: Asked) -> pl.Expr:
+    """R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021."""
+    return pl.when(pl.len() == _POSITIVES.first()).then(_POSITIVES.first() / _RANK.max()).otherwise(0.0)
