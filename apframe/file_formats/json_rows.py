@@ -12,7 +12,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import ColumnError, RowError
 from apframe.paths import is_utf8
-from apframe.schema import FLAT_LISTS, TABLES, kind_of, split_boxes
+from apframe.schema import LIST_REMEDIES, TABLES, kind_of, split_boxes
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import OTHERS
 
@@ -153,7 +153,7 @@ def _known(refuse: Callable[..., None], name: str, kind: str, values: list[Any])
         return pl.Series(name, values, pl.Float64)
     number_or_none = (int, float, type(None))  # one that is missing is found where the list is looked into
     is_list = [v is None or (isinstance(v, (list, tuple)) and all(isinstance(n, number_or_none) for n in v)) for v in values]
-    refuse([not ok for ok in is_list], f"{name} is not a list of numbers", FLAT_LISTS.get(name, ""))
+    refuse([not ok for ok in is_list], f"{name} is not a list of numbers", LIST_REMEDIES.get(name, ""))
     return pl.Series(name, values, pl.List(pl.Float64))
 
 

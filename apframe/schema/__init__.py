@@ -28,6 +28,6 @@ from apframe.schema.tables import TABLES as TABLES
 from apframe.schema.tables import dictionary as dictionary
 from apframe.schema.tables import noun as noun
 from apframe.schema.tables import result_schema as result_schema
-from apframe.schema.types import FLAT_LISTS as FLAT_LISTS
+from apframe.schema.types import LIST_REMEDIES as LIST_REMEDIES
 from apframe.schema.types import as_id as as_id
 from apframe.shapes.boxes import BOX as BOX

@@ -12,7 +12,7 @@ from apframe.rows import refuse_rows, rows_of
 from apframe.schema.tables import ID
 from apframe.shapes.catalogue import SHAPES
 
-FLAT_LISTS = {shape.column: shape.flat for shape in SHAPES if shape.flat}
+LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
 """What to do where a list is not one of numbers, for errors."""
 
 
@@ -38,7 +38,7 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
     inner: Any = values.dtype
     while isinstance(inner, (pl.List, pl.Array)):
         inner = inner.inner
-    flat = FLAT_LISTS.get(values.name, "")
+    flat = LIST_REMEDIES.get(values.name, "")
     is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
         raise ColumnError(f"{dtype} expected, got {values.dtype}", flat, table=table, column=values.name)

@@ -128,5 +128,5 @@ CORNERS = Shape(
     json_field="corners",
     called={"corners: {}": ("poly",)},
     array=("corners", (4, 2)),
-    flat="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
+    list_remedy="give x1, y1, x2, y2, x3, y3, x4, y4, around the shape, in one list",
 )

@@ -68,5 +68,5 @@ KEYPOINTS = Shape(
     extents=keypoint_extents,
     json_field="keypoints",
     array=("keypoints", ("points", 3)),
-    flat="give x, y, visibility of each keypoint in one list",
+    list_remedy="give x, y, visibility of each keypoint in one list",
 )

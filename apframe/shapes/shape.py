@@ -25,20 +25,20 @@ class Shape:
         of annotations and detections; a table has the shape if it has the first one
     needs
         names of the columns that it cannot do without
-    extents
-        the box columns `x, y, width, height` and `area` of every row, of the table's name (for errors) and what `decode` gave
-    decode
-        checks every row of a table, given its name and frame, and gives what `extents` computes with: the frame itself, unless
-        there is a faster form; `RowError` names the rows that cannot be right
-    uses_images
-        whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
     json_field
         the name of the first column in COCO's JSON
+    extents
+        the box columns `x, y, width, height` and `area` of every row, from the table's name (for errors) and what `decode` gave
+    decode
+        what `extents` computes with, from the table's name and the frame: by default the frame itself. Between them they check
+        every row, and name those that cannot be right in a `RowError`
+    uses_images
+        whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
     called
         other names of its columns, by how ours are made of them, `{}` being the other name
     array
         the name of its array in the output of detectors, and the dimensions after the first; a word stands for any number
-    flat
+    list_remedy
         what to do about lists that are not of numbers, for errors
     """
 
@@ -46,13 +46,13 @@ class Shape:
     words: str
     columns: tuple[Column, ...]
     needs: tuple[str, ...]
+    json_field: str
     extents: Callable[[str, Any], pl.DataFrame]
     decode: Callable[[str, pl.DataFrame], Any] = lambda _, frame: frame
     uses_images: bool = False
-    json_field: str = ""
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
     array: tuple[str, tuple[int | str, ...]] | None = None
-    flat: str = ""
+    list_remedy: str = ""
 
     @property
     def column(self) -> str:
