@@ -2,13 +2,8 @@
 
 from __future__ import annotations
 
-import hashlib
 import json
-import os
-from collections import Counter
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from datetime import UTC, datetime
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -19,30 +14,25 @@ import polars.selectors as cs
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.stored import NEEDED, stored_evaluation
 from apframe.exceptions import (
-    ColumnError,
     FormatError,
     ParameterError,
     RunsDifferWarning,
     RunsLeftOutWarning,
     did_you_mean,
-    first_line,
     listed,
     reason,
     warn,
 )
-from apframe.file_formats.files import finish_replacing_in
-from apframe.file_formats.stored_sets import MANIFEST, scan_table
-from apframe.paths import is_file, is_folder, is_pattern, matching
-from apframe.schema import GROUND_TRUTH
+from apframe.runs.folders import named_folders, names_of
+from apframe.runs.stored_run import StoredRun, differences
+from apframe.runs.tables import TablesOfRuns
 from apframe.show.html import html_table
 from apframe.store import sql
-from apframe.store.parquet import DETECTION, RETRIEVAL, labels, read_manifest
+from apframe.store.parquet import DETECTION, RETRIEVAL, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
 
 if TYPE_CHECKING:
     from apframe.detection.slices.keys import SliceKey
-
-_TABLES = (*GROUND_TRUTH, "detections", "summary")
 
 
 def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
@@ -85,7 +75,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     ...     runs.leaderboard().select("run", pl.col("AP50", "AP75").round(3)).rows()
     [('wide', 1.0, 1.0), ('narrow', 1.0, 0.0)]
     """
-    paths, is_pattern = _paths(folders)
+    paths, is_pattern = named_folders(folders)
     kept: dict[Path, dict[str, Any]] = {}
     left_out: list[str] = []
     for path in paths:
@@ -98,60 +88,12 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     if left_out:
         what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
         warn(what, RunsLeftOutWarning)
-    names = _names(list(kept))
-    runs = [_Run.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
-    differences = _differences(runs)
-    if differences:
-        warn(f"runs differ in {', and in '.join(differences)}; their numbers cannot be compared", RunsDifferWarning)
+    names = names_of(list(kept))
+    runs = [StoredRun.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]
+    different = differences(runs)
+    if different:
+        warn(f"runs differ in {', and in '.join(different)}; their numbers cannot be compared", RunsDifferWarning)
     return RunSets(runs)
-
-
-@dataclass(frozen=True)
-class _Run:
-    """What a manifest says of a run. `folder` is as it was given, `path` stays the same whatever the working folder is."""
-
-    name: str
-    folder: Path
-    path: Path
-    created: datetime
-    protocol_name: str
-    protocol: dict[str, Any]
-    category_ids: list[Any]
-    conditions: list[str]
-    data: str
-    heights: dict[str, int]
-    version: str
-    label: str | None
-    tags: dict[str, Any]
-    manifest: Mapping[str, Any]
-
-    @classmethod
-    def of(cls, name: str, folder: Path, manifest: dict[str, Any]) -> _Run:
-        lacking = [table for table in _TABLES if table not in manifest["tables"]]
-        if lacking:
-            raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
-        try:
-            labelled = labels(manifest.get("name"), manifest.get("tags"))
-            hashes = "".join(manifest["inputs"][table] for table in GROUND_TRUTH)
-            return cls(
-                name=name,
-                folder=folder,
-                path=_absolute(folder),
-                created=datetime.fromisoformat(manifest["created"]).astimezone(UTC),
-                protocol_name=str(manifest["protocol"]["name"]),
-                protocol=dict(manifest["protocol"]),
-                category_ids=manifest["category_ids"],
-                conditions=manifest["conditions"],
-                data=hashlib.sha256(hashes.encode()).hexdigest(),
-                heights={table: int(height) for table, height in manifest["tables"].items()},
-                version=str(manifest["versions"]["apframe"]),
-                label=labelled.get("name"),
-                tags=labelled.get("tags", {}),
-                manifest=manifest,
-            )
-        except (TypeError, KeyError, ValueError, OverflowError, AttributeError) as error:
-            what = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
 
 
 class RunSets(QueryableResult):
@@ -169,7 +111,7 @@ class RunSets(QueryableResult):
         tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column
     """
 
-    def __init__(self, runs: Sequence[_Run]) -> None:
+    def __init__(self, runs: Sequence[StoredRun]) -> None:
         self._runs = {run.name: run for run in runs}
         overview = pl.DataFrame(
             [
@@ -205,7 +147,7 @@ class RunSets(QueryableResult):
         ColumnError
             when a table is asked for, in which a column of one run cannot stand below that of another
         """
-        return _Tables(self._runs, self.runs)
+        return TablesOfRuns(self._runs, self.runs)
 
     @cached_property
     def summary(self) -> pl.DataFrame:
@@ -318,142 +260,3 @@ def _tag_column(tag: str, taken: Sequence[str], values: Sequence[Any]) -> pl.Ser
         return pl.Series(name, values)
     texts = [value if value is None or isinstance(value, str) else json.dumps(value) for value in values]
     return pl.Series(name, texts, dtype=pl.String)
-
-
-class _Tables(Mapping[str, pl.LazyFrame]):
-    """The tables of all runs by name; the files of one are opened when it is first asked for."""
-
-    def __init__(self, runs: Mapping[str, _Run], overview: pl.DataFrame) -> None:
-        self._runs, self._opened = runs, {"runs": overview.lazy()}
-        self._names = list(dict.fromkeys([*(name for run in runs.values() for name in run.heights if name != "runs"), "runs"]))
-
-    def __getitem__(self, name: str) -> pl.LazyFrame:
-        if name not in self._opened:
-            if name not in self._names:
-                raise KeyError(name)
-            self._opened[name] = self._concatenated(name)
-        return self._opened[name]
-
-    def __iter__(self) -> Iterator[str]:
-        return iter(self._names)
-
-    def __len__(self) -> int:
-        return len(self._names)
-
-    def __repr__(self) -> str:
-        return f"tables: {', '.join(self._names)}"
-
-    def _concatenated(self, name: str) -> pl.LazyFrame:
-        parts = {
-            run.name: scan_table(run.path, name, run.manifest.get("set_id"))
-            for run in self._runs.values()
-            if name in run.heights
-        }
-        _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
-        named = [
-            table.with_columns(cs.enum().cast(pl.String))
-            .rename({"run": f"{name}.run"}, strict=False)
-            .select(pl.lit(run).alias("run"), pl.all())
-            for run, table in parts.items()
-        ]
-        table = pl.concat(named, how="diagonal_relaxed")
-        try:
-            table.collect_schema()
-        except pl.exceptions.PolarsError as error:
-            what = first_line(error)
-            raise ColumnError(
-                f"the runs hold different things in one column ({what})", "scan them one by one", table=name
-            ) from error
-        return table
-
-
-def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> None:
-    """An error where a column holds lists or structs in one run, and in another what cannot stand below them."""
-    first: dict[str, tuple[str, Any]] = {}
-    for run, schema in schemas.items():
-        for column, dtype in schema.items():
-            other, kind = first.setdefault(column, (run, dtype))
-            is_nested = dtype.is_nested() or kind.is_nested()
-            if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
-                raise ColumnError(
-                    f"is {kind} in run {other!r}, {dtype} in run {run!r}", "scan them one by one", table=table, column=column
-                )
-
-
-def _paths(folders: Any) -> tuple[list[Path], bool]:
-    """The folders that were named, and whether they are those that a pattern matches."""
-    if isinstance(folders, (str, Path)):
-        if is_pattern(folders):
-            return _matching(str(folders)), True
-        return [Path(folders)], False
-    given = list(folders) if isinstance(folders, Iterable) else [folders]
-    if not given or not all(isinstance(folder, (str, Path)) for folder in given):
-        raise ParameterError(f'scan_runs takes a folder, a list of folders, or a pattern such as "runs/*", not {folders!r}')
-    count = Counter(_absolute(Path(folder)) for folder in given)
-    doubled = [str(folder) for folder in given if count[_absolute(Path(folder))] > 1]
-    if doubled:
-        raise ParameterError(f"a folder is named twice ({listed(doubled)}); name each once")
-    return [Path(folder) for folder in given], False
-
-
-def _matching(pattern: str) -> list[Path]:
-    """The folders that a pattern matches, without those that only lead to others of them."""
-    for folder in {Path(pattern).parent, *matching(Path(pattern).parent), *(matching(pattern) if "**" in pattern else [])}:
-        finish_replacing_in(folder)
-    found = matching(pattern)
-    folders = [path for path in found if is_folder(path)]
-    above = {parent for path in folders for parent in path.parents}
-    runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
-    if not runs:
-        what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
-        raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")
-    return runs
-
-
-def _absolute(path: Path) -> Path:
-    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
-
-
-def _names(folders: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as few as tell them apart.
-
-    >>> _names([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
-    ['one/a', 'two/a', 'b']
-    """
-    parts = [_absolute(folder).parts for folder in folders]
-    depths = [1] * len(folders)
-    while True:
-        names = ["/".join(path[-depth:]) for path, depth in zip(parts, depths, strict=True)]
-        count = Counter(names)
-        if len(count) == len(names):
-            return names
-        depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]
-
-
-def _differences(runs: Sequence[_Run]) -> list[str]:
-    """In what the runs differ, and how they fall into groups: `data: a, b | c`."""
-    choices = dict.fromkeys(choice for run in runs for choice in run.protocol)
-    changed = [choice for choice in choices if any(run.protocol.get(choice) != runs[0].protocol.get(choice) for run in runs)]
-    aspects: dict[str, list[Any]] = {
-        "data": [run.data for run in runs],
-        f"protocol ({', '.join(changed)})": [run.protocol for run in runs],
-        "the categories that were evaluated": [run.category_ids for run in runs],
-        "the subset that was taken": [run.conditions for run in runs],
-    }
-    texts = []
-    for aspect, values in aspects.items():
-        groups: list[tuple[Any, list[str]]] = []
-        for run, value in zip(runs, values, strict=True):
-            members = next((members for other, members in groups if other == value), None)
-            if members is None:
-                groups.append((value, [run.name]))
-            else:
-                members.append(run.name)
-        if len(groups) > 1:
-            texts.append(f"{aspect}: {' | '.join(_members(members) for _, members in groups)}")
-    return texts
-
-
-def _members(names: Sequence[str], most: int = 5) -> str:
-    more = f" and {len(names) - most} more" if len(names) > most else ""
-    return f"{', '.join(names[:most])}{more}"

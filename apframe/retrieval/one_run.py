@@ -1,0 +1,170 @@
+"""One run against judgements: the value of every measure for every query, what was evaluated, and the matches behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from apframe.exceptions import InputError, NothingMatchesWarning, counted, listed, warn
+from apframe.lists.measures import Measure, measure_queries
+from apframe.matching.by_key import find_spans, match_by_key, order_run
+from apframe.schema import different_id_types
+
+_RARE = 100  # one in so many
+
+
+def evaluate_one(
+    name: str | None,
+    judgements: pl.DataFrame,
+    run: pl.DataFrame,
+    measures: tuple[Measure, ...],
+    missing: str,
+    no_relevant: str,
+    unjudged: str,
+    trec_eval: int,
+) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
+    """The tables per_query, coverage and matches of one run, as `RunEvaluation` describes them; for options see `evaluate_run`.
+
+    Raises
+    ------
+    InputError
+        the run and the judgements have no query in common, or, with missing="error", the run lacks some
+    """
+    shown = name_shown(name)
+    run = same_ids(shown, run, judgements, ["query_id", "document_id"])
+    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    taken = kept.select("query_id", "document_id", "score")
+    if trec_eval == 9:
+        taken = taken.with_columns(pl.col("score").cast(pl.Float32))
+    judged_ids = judgements["query_id"].unique(maintain_order=True)
+    spans = find_spans(run)
+    in_run = spans["query_id"].unique()
+    if taken.height < run.height:
+        spans = find_spans(taken)
+    ordered = order_run(taken, spans, judged_ids)
+    if ordered is not taken:
+        spans = find_spans(ordered)
+    # attributes are left out until all is computed: they may have any name
+    matches = match_by_key(judgements.select("query_id", "document_id", "relevance"), ordered, spans)
+    queries = pl.DataFrame({"query_id": judged_ids}).join(
+        spans.select("query_id", "n_ranked"), on="query_id", how="left", maintain_order="left"
+    )
+    queries = queries.with_columns(is_found=judged_ids.is_in(in_run.implode()), n_ranked=pl.col("n_ranked").fill_null(0))
+    # of the queries that are missing too: runs are measured alike whatever they lack
+    queries = queries.with_columns(max_grade=pl.lit(judgements["relevance"].max(), pl.Float64))
+    gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
+    if len(gone) == queries.height:
+        ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
+        raise InputError(f"{shown} and the judgements have no query in common: {ids}; check that they belong together")
+    if gone and missing == "error":
+        raise InputError(
+            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}; "
+            'add them, or choose missing="skip" or "zero"'
+        )
+    _warn_of_few(shown, in_run, queries, matches, ordered)
+    if missing == "skip":
+        queries = queries.filter("is_found")
+    queries = queries.with_row_index("group")
+    judged = matches.join(queries.select("query_id", "group"), on="query_id", maintain_order="left")
+    if unjudged == "remove":
+        judged, queries = _condensed(judged, queries)
+    values = measure_queries(judged, queries, measures, trec_eval)
+    wide = queries.select("query_id").with_columns(value.alias(str(measure)) for measure, value in values.items())
+    per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
+    if no_relevant == "zero":
+        per_query = per_query.with_columns(pl.col("value").fill_null(0.0))
+    relevant = judged.filter(pl.col("relevance") >= 1)["group"].n_unique()
+    coverage = pl.DataFrame(
+        {
+            "n_judged": len(judged_ids),
+            "n_evaluated": relevant if no_relevant == "skip" else queries.height,
+            "n_missing": len(gone),
+            "n_without_relevant": queries.height - relevant,
+            "n_not_judged": (~in_run.is_in(judged_ids.implode())).sum(),
+        }
+    )
+    run_name = pl.lit(name, pl.String).alias("run")
+    return (
+        per_query.sort("row", maintain_order=True).select(run_name, "query_id", "measure", "value"),
+        coverage.select(run_name, pl.all()),
+        _with_attributes(matches, judgements).select(run_name, pl.all()),
+    )
+
+
+def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:
+    """Warn if a run and the judgements have next to nothing in common, so that the numbers say nothing.
+
+    That is less than a hundredth of what they could have in common: a run may be far longer than the judgements, or far
+    shorter. Documents that are only in the pool (negative relevance) do not count.
+    """
+    is_found = queries["is_found"]
+    n_found, n_possible = int(is_found.sum()), min(len(in_run), queries.height)
+    if n_found * _RARE < n_possible:
+        theirs = queries["query_id"].filter(~is_found).sort()[0]
+        mine = in_run.filter(~in_run.is_in(queries["query_id"].implode())).sort()[0]
+        warn(
+            f"{shown} has only {n_found:,} of {queries.height:,} judged queries, among {len(in_run):,} of its own; for "
+            f"example, it has query {mine!r}, the judgements have {theirs!r}; check that both use the same query ids",
+            NothingMatchesWarning,
+        )
+    judged = matches.filter(pl.col("relevance") >= 0)
+    n_found = judged["rank"].count()
+    if n_found * _RARE >= judged.height:  # the usual case
+        return
+    per_query = judged.group_by("query_id", maintain_order=True).agg(n_judged=pl.len(), n_found=pl.count("rank"))
+    per_query = per_query.join(queries.filter("is_found"), on="query_id", maintain_order="left").with_columns(
+        n_possible=pl.min_horizontal("n_judged", "n_ranked")
+    )
+    n_possible, n_ranked = per_query.select(pl.sum("n_possible"), pl.sum("n_ranked")).row(0)
+    if n_found * _RARE >= n_possible:
+        return
+    of_query = pl.col("query_id") == per_query.filter(pl.col("n_found") < pl.col("n_possible"))["query_id"][0]
+    wanted = judged.filter(of_query)
+    query, theirs = wanted.filter(pl.col("rank").is_null()).select("query_id", "document_id").row(0)
+    mine = ordered.filter(of_query, ~pl.col("document_id").is_in(wanted["document_id"].implode()))["document_id"][0]
+    documents = f"its {counted(n_ranked, 'document')} for {counted(per_query.height, 'judged query')}"
+    share = f"none of {documents} is judged, so no measure is above 0"
+    if n_found:
+        share = f"only {n_found:,} of {documents} {'is' if n_found == 1 else 'are'} judged, of {n_possible:,} that could be"
+    warn(
+        f"{shown}: {share}; for query {query!r} the run has document {mine!r}, the judgements have {theirs!r}; check that both "
+        "use the same document ids",
+        NothingMatchesWarning,
+    )
+
+
+def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.DataFrame:
+    """The matches with what else the judgements say."""
+    if judgements.width == 3:
+        return matches
+    attributes = judgements.drop("relevance")
+    return matches.join(attributes, on=["query_id", "document_id"], how="left", maintain_order="left")
+
+
+def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Ranks among the judged documents alone, and the lengths of these lists."""
+    kept = judged.filter(pl.col("relevance") >= 0)
+    place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
+    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
+    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
+    shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
+    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
+
+
+def name_shown(name: str | None) -> str:
+    """What messages call a run, which has no name if it is the only one."""
+    return "the run" if name is None else f"run {name!r}"
+
+
+def same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: Sequence[str]) -> pl.DataFrame:
+    """The table, if its ids are of the judgements' types; those of an empty one are made so."""
+    if table.is_empty():
+        return table.with_columns(pl.col(column).cast(judgements[column].dtype) for column in columns)
+    for column in columns:
+        mine, theirs = table[column].dtype, judgements[column].dtype
+        if mine != theirs:
+            side = name if theirs == pl.String else "the judgements"
+            cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
+            raise different_id_types(f"{name}: {column}", "", mine, "that of the judgements", theirs, cast)
+    return table

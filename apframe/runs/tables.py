@@ -1,0 +1,73 @@
+"""The tables of many runs, one below the other."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+from typing import Any
+
+import polars as pl
+import polars.selectors as cs
+
+from apframe.exceptions import ColumnError, first_line
+from apframe.file_formats.stored_sets import scan_table
+from apframe.runs.stored_run import StoredRun
+
+
+class TablesOfRuns(Mapping[str, pl.LazyFrame]):
+    """The tables of all runs by name; the files of one are opened when it is first asked for."""
+
+    def __init__(self, runs: Mapping[str, StoredRun], overview: pl.DataFrame) -> None:
+        self._runs, self._opened = runs, {"runs": overview.lazy()}
+        self._names = list(dict.fromkeys([*(name for run in runs.values() for name in run.heights if name != "runs"), "runs"]))
+
+    def __getitem__(self, name: str) -> pl.LazyFrame:
+        if name not in self._opened:
+            if name not in self._names:
+                raise KeyError(name)
+            self._opened[name] = self._concatenated(name)
+        return self._opened[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
+
+    def __repr__(self) -> str:
+        return f"tables: {', '.join(self._names)}"
+
+    def _concatenated(self, name: str) -> pl.LazyFrame:
+        parts = {
+            run.name: scan_table(run.path, name, run.manifest.get("set_id"))
+            for run in self._runs.values()
+            if name in run.heights
+        }
+        _refuse_different_kinds(name, {run: table.collect_schema() for run, table in parts.items()})
+        named = [
+            table.with_columns(cs.enum().cast(pl.String))
+            .rename({"run": f"{name}.run"}, strict=False)
+            .select(pl.lit(run).alias("run"), pl.all())
+            for run, table in parts.items()
+        ]
+        table = pl.concat(named, how="diagonal_relaxed")
+        try:
+            table.collect_schema()
+        except pl.exceptions.PolarsError as error:
+            what = first_line(error)
+            raise ColumnError(
+                f"the runs hold different things in one column ({what})", "scan them one by one", table=name
+            ) from error
+        return table
+
+
+def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> None:
+    """An error where a column holds lists or structs in one run, and in another what cannot stand below them."""
+    first: dict[str, tuple[str, Any]] = {}
+    for run, schema in schemas.items():
+        for column, dtype in schema.items():
+            other, kind = first.setdefault(column, (run, dtype))
+            is_nested = dtype.is_nested() or kind.is_nested()
+            if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
+                raise ColumnError(
+                    f"is {kind} in run {other!r}, {dtype} in run {run!r}", "scan them one by one", table=table, column=column
+                )
