@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
+
 import polars as pl
 import pytest
 
@@ -39,3 +42,40 @@ def test_the_first_shape_counts() -> None:
     frame = pl.DataFrame({column: [None] for column in ("x", *(shape.column for shape in reversed(OTHERS)))})
     assert shape_of(frame) is OTHERS[0]
     assert shape_of(frame.select("x")) is None
+
+
+NEW_SHAPE = """
+import subprocess
+import sys
+
+import polars as pl
+from apframe.columns import Column
+from apframe.shapes import catalogue
+from apframe.shapes.shape import Shape
+
+catalogue.OTHERS += (Shape(
+    iou_type="point",
+    words="column, row (pixels)",
+    columns=(Column("column", pl.Float64, "of a point", standard=False), Column("row", pl.Float64, "of it", standard=False)),
+    needs=("column", "row"),
+    json_field="column",
+    extents=lambda _, frame: frame.select(x="column", y="row", width=pl.lit(0.0), height=pl.lit(0.0), area=pl.lit(0.0)),
+),)
+catalogue.SHAPES = (catalogue.BOXES, *catalogue.OTHERS)
+
+import apframe as apf
+
+truth = {
+    "images": [{"id": 1}], "categories": [{"id": 1}],
+    "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "column": 3, "row": 4}],
+}
+found = [{"image_id": 1, "category_id": 1, "score": 0.5, "column": 3, "row": 5}]
+near = 1 / (1 + (pl.col("column") - pl.col("column_right")).abs() + (pl.col("row") - pl.col("row_right")).abs())
+evaluation = apf.evaluate(truth, found, similarity=lambda pairs: near)
+print(evaluation.pairs.rows(), evaluation.detections.select("x", "y", "width", "area").rows(), apf.check(truth, found).height)
+"""
+
+
+def test_a_shape_is_one_module_and_its_place_in_the_list() -> None:
+    done = subprocess.run([sys.executable, "-c", NEW_SHAPE], capture_output=True, text=True, check=True)
+    assert done.stdout.strip() == "[(1, 1, 0.5)] [(3.0, 5.0, 0.0, 0.0)] 0"
