@@ -220,7 +220,7 @@ def warn(message: str, category: type[ApframeWarning]) -> None:
     warnings.warn(message, category, level)
 
 
-def spelled(option: str, value: Any = None) -> str:
+def spelled(option: str, value: str | None = None) -> str:
     """An option as the reader of a message writes it, with a value if there is one: a keyword, or a flag in the command.
 
     >>> spelled("iou_type"), spelled("split", "val"), spelled("split", "")
@@ -229,17 +229,18 @@ def spelled(option: str, value: Any = None) -> str:
     return _spell(option, value)
 
 
-def _as_keyword(option: str, value: Any) -> str:
+def as_keyword(option: str, value: str | None) -> str:
+    """An option as Python has it: its name, `name=`, or `name="value"`."""
     if value is None:
         return option
     return f'{option}="{value}"' if value else f"{option}="
 
 
-_spell: Callable[[str, Any], str] = _as_keyword
+_spell: Callable[[str, str | None], str] = as_keyword
 
 
 @contextmanager
-def spelling(spell: Callable[[str, Any], str]) -> Iterator[None]:
+def spelling(spell: Callable[[str, str | None], str]) -> Iterator[None]:
     """Messages from inside, of all threads, name options in other words: those of the command.
 
     >>> with spelling(lambda option, value: f"--{option} {value}"):
@@ -292,7 +293,7 @@ def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
     """
     found = same_name(name, known)
     if found is None:
-        raise ParameterError(f"no {kind} {shown(name)}{did_you_mean(str(name), list(known))}")
+        raise ParameterError(f"no {kind} {shown(name)}", did_you_mean(str(name), list(known)))
     return known[found]
 
 
@@ -392,15 +393,14 @@ def _in_words(number: int) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """The end of a message about an unknown word: the near ones, or those that it begins, or all of them.
+    """What to do about an unknown word: the near ones are named, or those that it begins, or all of them.
 
     >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
-    ('; did you mean step?', '; did you mean voc2007?')
+    ('did you mean step?', 'did you mean voc2007?')
     >>> did_you_mean("scene", ["score", "weather"])
-    '; there are score, weather'
+    'there are score, weather'
     """
-    every = f"there are {', '.join(known)}"
-    return f"; {_nearest(word, known) or every}"
+    return _nearest(word, known) or f"there are {', '.join(known)}"
 
 
 def _nearest(word: str, known: Sequence[str]) -> str:

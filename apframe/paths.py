@@ -32,7 +32,7 @@ def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | N
     try:
         mode = os.stat(path).st_mode  # noqa: PTH116 - as the next function: these are asked of every file of a folder
     except PermissionError as error:
-        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
+        raise FormatError(f"cannot be read ({reason(error)})", path=path) from error
     except (OSError, ValueError):
         return None
     if stat.S_ISREG(mode):
@@ -58,7 +58,7 @@ def is_file(path: str | Path) -> bool:
     kind = kind_at(path)
     if kind in ("pipe", "device"):
         what = "a pipe" if kind == "pipe" else "a device or a socket"
-        raise FormatError(f"{path}: this is {what} where a file is expected; remove it")
+        raise FormatError(f"this is {what} where a file is expected", "remove it", path=path)
     return kind == "file"
 
 
@@ -153,7 +153,7 @@ def reading_once(source: Any) -> Iterator[None]:
         with opened(path) as pipe:
             _PIPES[path] = pipe.read()
     except OSError as error:
-        raise FormatError(f"{path}: cannot be read ({reason(error)})") from error
+        raise FormatError(f"cannot be read ({reason(error)})", path=path) from error
     try:
         yield
     finally:
@@ -174,11 +174,11 @@ def opened(path: Path) -> BinaryIO:
         return BytesIO(_PIPES[path])
     kind = kind_at(path)
     if kind == "device":
-        raise FormatError(f"{path}: this is a device or a socket; name a file")
+        raise FormatError("this is a device or a socket", "name a file", path=path)
     try:
         file = path.open("rb")
     except ValueError as error:
-        raise FormatError(f"{path}: no file can be called this ({error})") from None
+        raise FormatError(f"no file can be called this ({error})", path=path) from None
     if kind != "pipe":
         return file
     with file:
@@ -228,15 +228,15 @@ def to_write(path: str | Path) -> Path:
         full.exists()
         return full
     except PermissionError as error:
-        raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+        raise OutputError(f"cannot be written ({reason(error)})", path=path) from error
     except (OSError, ValueError, RuntimeError) as error:  # the last one is of the links, up to Python 3.12
-        raise OutputError(f"{path}: nothing can be written there ({first_line(error)}); name another place") from error
+        raise OutputError(f"nothing can be written there ({first_line(error)})", "name another place", path=path) from error
 
 
 def _utf8(path: Path, text: str) -> Path:
     """The path, and an error if this text, a part of it, holds bytes that are no UTF-8."""
     if not is_utf8(text):
-        raise FormatError(f"{path}: the name is not UTF-8 text; rename it")
+        raise FormatError("the name is not UTF-8 text", "rename it", path=path)
     return path
 
 

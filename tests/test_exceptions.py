@@ -1,12 +1,97 @@
-"""Errors: what they say of packages that cannot be imported."""
+"""Errors: their attributes, what the command makes of them, and what they say of packages that cannot be imported."""
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 
 import pytest
 
-from apframe.exceptions import ParameterError, import_optional
+import apframe as apf
+from apframe.cli.messages import as_flag
+from apframe.exceptions import (
+    ColumnError,
+    FormatError,
+    OutputError,
+    ParameterError,
+    RowError,
+    by_name,
+    import_optional,
+    one_of,
+    same_name,
+    spelled,
+    spelling,
+)
+
+
+def test_messages_are_made_of_attributes() -> None:
+    errors = [
+        ColumnError("no column x", "there are a, b", table="annotations"),
+        ColumnError("ids expected", table="images", column="image_id"),
+        FormatError("no good in line 3", "correct it", path=Path("a.txt"), rows=[3]),
+        ParameterError("there are no slices", option="by"),
+        OutputError("the disk is full"),
+        RowError("images", "width is negative", "image_id", [7, 8], "correct it"),
+    ]
+    assert [str(error) for error in errors] == [
+        "annotations: no column x; there are a, b",
+        "images.image_id: ids expected",
+        "a.txt: no good in line 3; correct it",
+        "by: there are no slices",
+        "the disk is full",
+        "images: width is negative where image_id is 7, 8; correct it",
+    ]
+    assert [error.rows for error in errors] == [[], [], [3], [], [], [7, 8]]
+
+
+@pytest.mark.parametrize("error", [
+    ColumnError("no column x", "there are a, b", table="annotations", column="y"),
+    OutputError("the disk is full", "make room", path="a.txt"),
+    RowError("images", "width is negative", "image_id", [7, 8], "correct it"),
+])  # fmt: skip
+def test_errors_travel_between_processes_with_their_attributes(error: Exception) -> None:
+    again = pickle.loads(pickle.dumps(error))
+    assert (type(again), str(again), vars(again)) == (type(error), str(error), vars(error))
+
+
+def test_errors_of_real_data_say_where() -> None:
+    with pytest.raises(ColumnError) as caught:
+        apf.Dataset(images={"image_id": [1.5 > 1]}, categories={"category_id": [1]}, annotations={"id": [1]})
+    assert (caught.value.table, caught.value.column) == ("images", "image_id")
+    with pytest.raises(ParameterError) as wrong:
+        apf.COCO.with_options(iou_thresholds=[50])
+    assert (wrong.value.option, wrong.value.problem) == ("iou_thresholds", "must lie in (0, 1] and increase, got (50.0,)")
+
+
+def test_the_command_spells_options_as_flags() -> None:
+    with spelling(as_flag):
+        shown = [spelled("iou_type"), spelled("split", "my set"), spelled("format", ""), spelled("unknown_images", "drop")]
+        with pytest.raises(ParameterError, match=r"^--iou-thresholds must lie"):
+            apf.COCO.with_options(iou_thresholds=[50])
+    assert shown == ["--iou-type", "--split 'my set'", "--gt-format", "--drop-unknown-images"]
+    assert spelled("iou_type") == "iou_type"
+
+
+def test_an_option_of_a_few_values() -> None:
+    assert one_of("version", 10, [9, 10]) == 10
+    with pytest.raises(ParameterError, match=r"^version is 9 or 10, not '10'$"):
+        one_of("version", "10", [9, 10])
+    with pytest.raises(ParameterError, match=r'^kind is "a", "b" or "other", not .others.; did you mean other\?$') as caught:
+        one_of("kind", "others", ["a", "b", "other"])
+    assert (caught.value.option, caught.value.remedy) == ("kind", "did you mean other?")
+
+
+@pytest.mark.parametrize("name", ["open_images", "Open-Images", "OPEN IMAGES", "openimages"])
+def test_names_are_found_in_any_case_and_however_they_are_joined(name: str) -> None:
+    assert by_name("format", name, {"coco": 1, "open_images": 2}) == 2
+
+
+def test_every_kind_of_name_is_looked_up_alike() -> None:
+    assert str(apf.as_definition("COCO-101")) == str(apf.as_definition("coco101"))
+    assert str(apf.as_measure("NDCG@10")) == "nDCG@10"
+    assert apf.COCO.with_options(matching="Best-Overlap").matching == "best_overlap"
+    assert apf.COCO.variant("SEGM").iou_type == "segm"
+    assert same_name("coco", ["lvis"]) is None
 
 
 def test_a_package_that_is_missing_is_to_be_installed() -> None:

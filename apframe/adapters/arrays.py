@@ -162,7 +162,7 @@ def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
     """
     ids = [as_array(each).item() if hasattr(each, "item") else each for each in image_ids]
     if len(ids) != n:
-        raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}; give one for each")
+        raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}", "give one for each")
     kinds = {type(each) for each in ids}
     if not (kinds <= {int} or kinds <= {str}):
         raise ParameterError(f"{source}: image ids are integers or strings, all of one kind; got {listed(ids)}")
@@ -170,7 +170,7 @@ def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
         doubled = pl.Series(ids).is_duplicated()
         which = listed(pl.Series(ids).filter(doubled).unique(maintain_order=True).to_list())
         places = listed(doubled.arg_true().to_list())
-        raise ParameterError(f"{source}: image ids {which} are given more than once, at {places}; give each image once")
+        raise ParameterError(f"{source}: image ids {which} are given more than once, at {places}", "give each image once")
     return ids
 
 

@@ -66,7 +66,7 @@ class MeanAveragePrecision:
     ) -> None:
         check_box_format(box_format)
         if extended_summary:
-            raise ParameterError("extended_summary: call evaluation(), which has pairs, matches, curves and arrays()")
+            raise ParameterError("call evaluation(), which has pairs, matches, curves and arrays()", option="extended_summary")
         self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not self.iou_types or not set(self.iou_types) <= _ARRAYS.keys():
             raise ParameterError(f'is "bbox", "segm" or a tuple of them, not {iou_type!r}', option="iou_type")
@@ -117,7 +117,7 @@ class MeanAveragePrecision:
             what is missing or cannot be right; `rows` are the places in the list, from 0. Nothing is added then
         """
         if len(preds) != len(target):
-            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target; give one of each for an image")
+            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target", "give one of each for an image")
         ids = list(range(self._n_images, self._n_images + len(preds)))
         found = {name: tabulate_detections("preds", preds, ids, name, self.box_format) for name in self.iou_types}
         needed = [_ARRAYS[name] for name in self.iou_types]

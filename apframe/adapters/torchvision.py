@@ -55,10 +55,10 @@ def from_torchvision(
     """
     if isinstance(outputs, Mapping):
         if image_ids is not None:
-            raise ParameterError("outputs: image_ids are given, but the outputs are a mapping that has its own")
+            raise ParameterError("image_ids are given, but the outputs are a mapping that has its own", option="outputs")
         image_ids, outputs = list(outputs), list(outputs.values())
     if image_ids is None:
-        raise ParameterError("outputs: no image_ids; give one for each, or a mapping of image ids to outputs")
+        raise ParameterError("no image_ids", "give one for each, or a mapping of image ids to outputs", option="outputs")
     ids = check_ids("outputs", len(outputs), image_ids)
     return canonical_batch(tabulate_detections("outputs", outputs, ids, iou_type, box_format))
 

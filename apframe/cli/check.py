@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -50,6 +50,6 @@ def check_files(
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
-def _as_flag(option: str, value: Any = None) -> str:
+def _as_flag(option: str, value: str | None = None) -> str:
     """This command drops nothing: what does is another one."""
     return f"{'apframe eval ' if option == 'unknown_images' else ''}{as_flag(option, value)}"

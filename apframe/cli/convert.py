@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
 import typer
 
@@ -76,6 +76,6 @@ def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a l
         print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
 
 
-def _of_source(option: str, value: Any = None) -> str:
+def _of_source(option: str, value: str | None = None) -> str:
     """The format of SOURCE is that of --from, not of ground truth."""
     return "--from" if option == "format" else as_flag(option, value)

@@ -5,9 +5,8 @@ from __future__ import annotations
 import shlex
 import sys
 from contextlib import suppress
-from typing import Any
 
-from apframe.exceptions import OutputError
+from apframe.exceptions import OutputError, as_keyword
 from apframe.show.terminal import ReaderGoneError, one_line
 
 _LONGEST = 10_000  # characters of a message that are printed
@@ -21,16 +20,26 @@ def say(what: str, message: str) -> None:
         print(f"{what}: {one_line(message)}", file=sys.stderr, flush=True)
 
 
-_FLAGS = {"format": "--gt-format", "results_format": "--dt-format"}  # others are called as the option is
+# options of the library that the command has too
+_FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
+    name: f"--{name.replace('_', '-')}"
+    for name in (
+        "by", "categories", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching", "max_detections",
+        "measures", "missing", "name", "no_relevant", "queries", "split", "trec_eval", "unjudged",
+    )
+}  # fmt: skip
 
 
-def as_flag(option: str, value: Any = None) -> str:
+def as_flag(option: str, value: str | None = None) -> str:
     """An option of the library as one of the command, for messages; see `apframe.exceptions.spelling`.
 
     >>> as_flag("iou_type"), as_flag("join_by_name", "images"), as_flag("format", "")
     ('--iou-type', '--join-by-name images', '--gt-format')
+    >>> as_flag("run")  # no option here
+    'run'
     """
     if option == "unknown_images":
         return f"--{value}-unknown-images"
-    flag = _FLAGS.get(option, f"--{option.replace('_', '-')}")
-    return f"{flag} {shlex.quote(value)}" if value else flag
+    if option not in _FLAGS:
+        return as_keyword(option, value)
+    return f"{_FLAGS[option]} {shlex.quote(value)}" if value else _FLAGS[option]

@@ -57,18 +57,20 @@ class Command(TyperCommand):
         for option in given:
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:
-                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times; it takes one value")
+                raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
         for text in args:
             if "\0" in text:
                 raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
             if re.match(r"(--?[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]+://", text):
-                raise ParameterError(f"{text}: URLs are neither read nor written; download the file and name its path")
+                raise ParameterError(f"{text}: URLs are neither read nor written", "download the file and name its path")
         rest = super().parse_args(ctx, args)
         for value in ctx.params.values():
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
                     encoding = sys.getfilesystemencoding()
-                    raise ParameterError(f"{text}: not text in the encoding of this environment, {encoding}; set PYTHONUTF8=1")
+                    raise ParameterError(
+                        f"{text}: not text in the encoding of this environment, {encoding}", "set PYTHONUTF8=1"
+                    )
         return rest
 
 
@@ -76,7 +78,9 @@ def words(texts: Sequence[str] | None) -> list[str]:
     """The names that an option was given: with commas between them, once or several times."""
     names = [name.strip() for text in texts or () for name in text.split(",")]
     if "" in names:
-        raise ParameterError(f"{','.join(texts or ())!r} has an empty name in it; write names with single commas between them")
+        raise ParameterError(
+            f"{','.join(texts or ())!r} has an empty name in it", "write names with single commas between them"
+        )
     return names
 
 

@@ -23,11 +23,11 @@ def show_table(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | 
     """Print a table: for people (numbers with so many digits), or for programs."""
     if as_json:
         if any("Binary" in str(dtype) for dtype in answer.dtypes):
-            raise QueryError("JSON holds no bytes; use hex() to make them text, or choose other columns")
+            raise QueryError("JSON holds no bytes", "use hex() to make them text, or choose other columns")
         stdout().write_json(answer.write_json())
     elif as_csv:
         if any(dtype.is_nested() for dtype in answer.dtypes):
-            raise QueryError("CSV holds no lists or structs; use --json, or choose other columns")
+            raise QueryError("CSV holds no lists or structs", "use --json, or choose other columns")
         stdout().write_data(answer.write_csv())
     else:
         print(table_lines(answer, digits, plain=not stdout().holds("┌╞│")))

@@ -133,7 +133,7 @@ class Prompt:
         elif command == ".help":
             lines = [_HELP, *(f"{name:<8} {meaning}" for name, meaning in _COMMANDS.items())]
         else:
-            raise QueryError(f"no command {command}{did_you_mean(command, [*_COMMANDS])}")
+            raise QueryError(f"no command {command}", did_you_mean(command, [*_COMMANDS]))
         sys.stdout.write("".join(f"{line}\n" for line in lines))
 
     def complete(self, text: str, before: str = "") -> list[str]:

@@ -54,7 +54,7 @@ def query_evaluation(
     """
     refuse_both(as_json, as_csv)
     if query is not None and not query.strip(" ;\n\t"):
-        raise ParameterError("the query is empty; leave it out for a prompt")
+        raise ParameterError("the query is empty", "leave it out for a prompt")
     from apframe.cli import prompt  # for this alone
     from apframe.store import sql
 

@@ -269,13 +269,13 @@ def _matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str
 
 def _pairs(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
     if len(runs) < 2:
-        raise ParameterError(f"a comparison needs two runs or more; there is {listed(runs) or 'none'}")
+        raise ParameterError("a comparison needs two runs or more", f"there is {listed(runs) or 'none'}")
     if baseline is None:
         return list(combinations(range(len(runs)), 2))
     if baseline not in runs:
         near = difflib.get_close_matches(str(baseline), runs)
         hint = f" (did you mean {listed(near)}?)" if near else ""
-        raise ParameterError(f"baseline: no run {baseline!r}{hint}; there are {listed(runs)}")
+        raise ParameterError(f"no run {baseline!r}{hint}", f"there are {listed(runs)}", option="baseline")
     return [(runs.index(baseline), k) for k, run in enumerate(runs) if run != baseline]
 
 
@@ -284,7 +284,7 @@ def _check_options(n_resamples: int, confidence: float, seed: int) -> None:
         if not isinstance(value, (int, np.integer)) or value < least:
             raise ParameterError(f"{name} is a whole number, at least {least}, not {value!r}")
     if not 0 < confidence < 1:
-        raise ParameterError(f"confidence is between 0 and 1, such as 0.95, not {confidence!r}")
+        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
 
 
 def _checked(per_query: pl.DataFrame, columns: list[str]) -> pl.DataFrame:

@@ -127,7 +127,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
     try:
         protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
-        raise FormatError(f"{folder}: the manifest's protocol cannot be read ({error}); evaluate again") from error
+        raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
     stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
     _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
 
@@ -141,7 +141,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
             category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
         except TypeError:
             problem = "category_ids are of another type than those of the categories"
-            raise FormatError(f"{folder}: the manifest's {problem}; evaluate again") from None
+            raise FormatError(f"the manifest's {problem}", "evaluate again", path=folder) from None
         return stored_inputs(dataset, detections, category_ids, protocol)
 
     from apframe.detection.evaluation import Evaluation  # whose methods this module has

@@ -127,11 +127,11 @@ def _threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
     if number is not None:
         return number
     shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
-    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated; there are {shown}")
+    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"there are {shown}")
 
 
 def _area_at(self: Evaluation, area_range: str | None) -> int:
     names = [name for name, *_ in self.protocol.area_ranges]
     if area_range is not None and area_range not in names:
-        raise ParameterError(f"area_range {area_range!r} was not evaluated; there are {', '.join(names)}")
+        raise ParameterError(f"area_range {area_range!r} was not evaluated", f"there are {', '.join(names)}")
     return names.index(self.protocol.whole if area_range is None else area_range)

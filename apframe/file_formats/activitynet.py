@@ -119,25 +119,27 @@ def _parsed(path: Path) -> dict[str, Any]:
         if len(made) < len(pairs):
             keys = [key for key, _ in pairs]
             doubled = [key for key in made if keys.count(key) > 1]
-            raise FormatError(f"{path}: an object has the key {listed(doubled)} more than once; join what belongs together")
+            raise FormatError(
+                f"an object has the key {listed(doubled)} more than once", "join what belongs together", path=path
+            )
         return made
 
     data = read_json(path, object_pairs_hook=without_duplicates)
     if not isinstance(data, dict):
-        raise FormatError(f"{path}: holds {kind_of(data)}, not an object with videos; is it COCO's results?")
+        raise FormatError(f"holds {kind_of(data)}, not an object with videos", "is it COCO's results?", path=path)
     return data
 
 
 def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(data.get(name), dict):
-        raise FormatError(f"{path}: no object named {name}, the names here: {', '.join(data) or 'none'}")
+        raise FormatError(f"no object named {name}, the names here: {', '.join(data) or 'none'}", path=path)
     return data[name]
 
 
 def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: str) -> None:
     named = list(dict.fromkeys(compress(videos, wrong)))
     if named:
-        raise FormatError(f"{path}: {problem} in the video {listed(named)}; correct the file")
+        raise FormatError(f"{problem} in the video {listed(named)}", "correct the file", path=path)
 
 
 def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[str]:
@@ -150,12 +152,12 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
     if split == _ALL and _ALL not in names:
         return list(database)
     if split is not None and split not in names:
-        raise ParameterError(f"{path}: no subset {split!r}{did_you_mean(split, [*names, _ALL])}")
+        raise ParameterError(f"no subset {split!r}", did_you_mean(split, [*names, _ALL]), path=path)
     if split is None:
         likely = {subsets[key] for key, video in database.items() if video["annotations"]} or set(subsets.values())
         if len(likely) > 1 and _EVALUATED not in likely:
             which = ", ".join(sorted(likely))
-            raise ParameterError(f"{path}: the subsets {which} have annotations; name the split that is meant, or {_ALL}")
+            raise ParameterError(f"the subsets {which} have annotations", f"name the split that is meant, or {_ALL}", path=path)
         split = _EVALUATED if _EVALUATED in likely else next(iter(likely), None)
     return [key for key, name in subsets.items() if name == split]
 
@@ -203,13 +205,13 @@ def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:
         for node in nodes
     ):
         raise FormatError(
-            f"{path}: the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct it, or remove it"
+            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId", "correct it, or remove it", path=path
         )
     names = {node["nodeId"]: node["nodeName"] for node in nodes}
     parents = [node["parentId"] for node in nodes if node.get("parentId") is not None]
     unknown = [parent for parent in dict.fromkeys(parents) if parent not in names]
     if unknown:
-        raise FormatError(f"{path}: the taxonomy has no nodeId {listed(unknown)}, which is a parentId there; correct it")
+        raise FormatError(f"the taxonomy has no nodeId {listed(unknown)}, which is a parentId there", "correct it", path=path)
     ends = {node["nodeName"] for node in nodes if node["nodeId"] not in parents}
     kept = [node for node in nodes if node["nodeId"] not in parents or node["nodeName"] in labels - ends]
     ids = [node["nodeName"] for node in kept]

@@ -148,7 +148,7 @@ def read_raw_results(
     else:
         refuse_options(**{option: format})
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
-            raise FormatError("results: this has images and annotations, and is no list of results; is it ground truth?")
+            raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
         _refuse_outputs(source)
         found = read_result_columns(source) if isinstance(source, list) else source
     if not join_by_name:
@@ -239,7 +239,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
         given = results_with_ids_of(chosen, found, known)
     named = None if known is None else with_ids_of(chosen, known)
     if chosen.fractions and named is None:
-        raise ParameterError(f"{chosen.title} has boxes as fractions of their images; give the data set that they are of")
+        raise ParameterError(f"{chosen.title} has boxes as fractions of their images", "give the data set that they are of")
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
     _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
     return lost
@@ -270,17 +270,17 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     """
     path = Path(source)
     if not str(source):
-        raise FormatError("the path is empty; name a file or folder")
+        raise FormatError("the path is empty", "name a file or folder")
     there = settled_kind(path)
     if there is None:
-        raise FormatError(f"{path}: there is no such file or folder")
+        raise FormatError("there is no such file or folder", path=path)
     if there == "device":
-        raise FormatError(f"{path}: this is a device or a socket; name a file, a folder or a pipe")
+        raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
     kind = "folder" if there == "folder" else "file"
     if name is not None:
         chosen = as_format(name)
         if kind not in _from(chosen, role):
-            raise FormatError(f"{path}: this is a {kind}; {chosen.title}, {_words(chosen, role)}, is needed")
+            raise FormatError(f"this is a {kind}", f"{chosen.title}, {_words(chosen, role)}, is needed", path=path)
         return chosen
     likely = _likely(path, kind, role)
     if len(likely) == 1:
@@ -294,7 +294,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     else:
         problem = f"no format's {role} {'is' if role == 'dataset' else 'are'} a {kind} like this"
     names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
-    raise FormatError(f"{path}: its format cannot be told: {problem}; say which with {spelled(option, '')}: {names}")
+    raise FormatError(f"its format cannot be told: {problem}", f"say which with {spelled(option, '')}: {names}", path=path)
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
@@ -305,20 +305,22 @@ def _likely(path: Path, kind: str, role: str) -> list[Format]:
 def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     """An error where it shows what a path is, though of no format in this role."""
     if _is_empty(path, kind):
-        raise FormatError(f"{path}: the {kind} is empty")
+        raise FormatError(f"the {kind} is empty", path=path)
     others = _likely(path, kind, "results" if role == "dataset" else "dataset")
     if others:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
-        raise FormatError(f"{path}: looks like {what} of {names}, but {needed} needed here; are the two swapped?")
+        raise FormatError(f"looks like {what} of {names}, but {needed} needed here", "are the two swapped?", path=path)
     is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
     around = _likely(path.parent, "folder", role) if is_one_of_many else []
     if around:
         names = " or ".join(each.name for each in around)
-        raise FormatError(f"{path}: this is one file of results of {names}, which are folders; name the folder: {path.parent}")
+        raise FormatError(
+            f"this is one file of results of {names}, which are folders", f"name the folder: {path.parent}", path=path
+        )
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
-        raise FormatError(f"{path}: this is a folder; is its only JSON file meant? Then name that: {documents[0]}")
+        raise FormatError("this is a folder", f"is its only JSON file meant? Then name that: {documents[0]}", path=path)
 
 
 def _is_empty(path: Path, kind: str) -> bool:
@@ -353,7 +355,7 @@ def refuse_options(**options: Any) -> None:
     """An error where options of files were given with what is in memory, which has no use for them."""
     given = [spelled(name, "") for name, value in options.items() if value is not None]
     if given:
-        raise ParameterError(f"{', '.join(given)}: for files and folders alone; leave it out for what is in memory already")
+        raise ParameterError(f"{', '.join(given)}: for files and folders alone", "leave it out for what is in memory already")
 
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
@@ -368,8 +370,8 @@ def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
 
 def _refuse_existing(path: Path, kind: str) -> None:
     if is_folder(path) and kind == "file":
-        raise OutputError(f"{path}: this is a folder; name a file")
+        raise OutputError("this is a folder", "name a file", path=path)
     if is_folder(path) and any(path.iterdir()):
-        raise OutputError(f"{path}: is not empty; name a new folder")
+        raise OutputError("is not empty", "name a new folder", path=path)
     if not is_folder(path) and os.path.lexists(path):
-        raise OutputError(f"{path}: there is a file already; remove it or name another")
+        raise OutputError("there is a file already", "remove it or name another", path=path)

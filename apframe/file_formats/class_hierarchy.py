@@ -35,7 +35,9 @@ def read_hierarchy(path: Path, known: Collection[str] | None) -> pl.DataFrame:
         node, above = waiting.pop()
         below = node.get("Subcategory", []) if isinstance(node, dict) and isinstance(node.get("LabelName"), str) else None
         if not isinstance(below, list):
-            raise FormatError(f"{path}: each class is to have a LabelName, and maybe a list Subcategory; not {str(node)[:40]}")
+            raise FormatError(
+                f"each class is to have a LabelName, and maybe a list Subcategory; not {str(node)[:40]}", path=path
+            )
         label = above
         if node is not root and (known is None or node["LabelName"] in known):
             label = node["LabelName"]
@@ -62,7 +64,7 @@ def write_hierarchy(categories: pl.DataFrame, path: Path) -> None:
     def node(label: str, above: tuple[str, ...]) -> dict[str, Any]:
         if label in above:
             raise FormatError(
-                f"categories: the hierarchy has a cycle: {label!r} is above itself; remove one of these parent_ids"
+                f"categories: the hierarchy has a cycle: {label!r} is above itself", "remove one of these parent_ids"
             )
         reached.add(label)
         children = [node(child, (*above, label)) for child in below.get(label, [])]

@@ -93,7 +93,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         if kept is not None:
             return kept
         if stamp(path) != read_at:
-            raise FormatError(f"{path}: the file has changed or gone since it was read; read it again")
+            raise FormatError("the file has changed or gone since it was read", "read it again", path=path)
         return read_unpacked(path)
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
@@ -239,16 +239,17 @@ def tables_of_json(
 ) -> tuple[dict[str, pl.DataFrame], set[tuple[str, str]]]:
     """The tables, not checked yet, and which of their columns are JSON text."""
     if isinstance(data, list):
-        raise FormatError(f"{source}: holds a list, not an object with images and annotations; is it a results file?")
+        raise FormatError("holds a list, not an object with images and annotations", "is it a results file?", path=source)
     if not isinstance(data, dict):
         raise FormatError(
-            f"{source}: {kind_of(data)} is no ground truth; give a path, a dict as json.load returns it, or an "
-            "apframe.Dataset of three frames"
+            f"{kind_of(data)} is no ground truth",
+            "give a path, a dict as json.load returns it, or an apframe.Dataset of three frames",
+            path=source,
         )
     missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]
     if missing:
         found = ", ".join(data) or "none"
-        raise FormatError(f"{source}: no list named {', '.join(missing)}; ground truth needs it, the names here: {found}")
+        raise FormatError(f"no list named {', '.join(missing)}", f"ground truth needs it, the names here: {found}", path=source)
     frames, json_columns = {}, set()
     for table in GROUND_TRUTH:
         if table == "annotations" and annotations is not None:
@@ -263,7 +264,7 @@ def tables_of_json(
 def _results(rows: Any, source: str) -> pl.DataFrame:
     """Results from parsed JSON, with all their fields."""
     if not isinstance(rows, list):
-        raise FormatError(f"{source}: not a list of objects, one for each detection; is it ground truth?")
+        raise FormatError("not a list of objects, one for each detection", "is it ground truth?", path=source)
     frame, _ = frame_of_rows("detections", rows)
     boxes_of_shapes = ["bbox"] if rows and lacks_box(rows[0]) else []
     return canonical_names("detections", frame.drop("area", *boxes_of_shapes, strict=False))

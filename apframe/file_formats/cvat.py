@@ -103,7 +103,7 @@ class Cvat(Format):
             found = found.rename({"confidence": "score"})
         if "score" not in found.columns:
             if found.height:
-                raise FormatError(f"{path}: no shape has an attribute score or confidence; results need one in each")
+                raise FormatError("no shape has an attribute score or confidence", "results need one in each", path=path)
             return found.with_columns(score=pl.lit(None, pl.Float64))
         if not found["score"].dtype.is_numeric():
             is_number = found["score"].cast(pl.String).cast(pl.Float64, strict=False).is_finite().fill_null(False)
@@ -143,9 +143,9 @@ class Cvat(Format):
 def _root(path: Path) -> ElementTree.Element:
     root = read_xml(path)
     if root.tag != "annotations":
-        raise FormatError(f"{path}: the root is {root.tag}, not annotations; is it of CVAT?")
+        raise FormatError(f"the root is {root.tag}, not annotations", "is it of CVAT?", path=path)
     if root.find("track") is not None:
-        raise FormatError(f"{path}: holds tracks, which is CVAT for video; export it as CVAT for images 1.1")
+        raise FormatError("holds tracks, which is CVAT for video", "export it as CVAT for images 1.1", path=path)
     return root
 
 
@@ -179,7 +179,7 @@ def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
         broken = numbers[name].is_null() & (texts[name].is_not_null() | (name == "id"))
         if broken.any():
             which = listed(texts["name"].filter(broken).to_list())
-            raise FormatError(f"{path}: {name} is missing or no whole number in image {which}; correct it")
+            raise FormatError(f"{name} is missing or no whole number in image {which}", "correct it", path=path)
     further = [typed(texts[name]) for name in _OF_IMAGE if texts[name].count()]
     if numbers["id"].is_duplicated().any() and texts.select("id", *_OF_IMAGE).is_unique().all():
         numbers = numbers.with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -276,7 +276,7 @@ def _refuse(path: Path, rows: pl.DataFrame, wrong: pl.Series, problem: str) -> N
     """An error that names the images of the flagged shapes."""
     if wrong.any():
         images = listed(rows["image_id"].filter(wrong).unique(maintain_order=True).to_list())
-        raise FormatError(f"{path}: {problem}, on image {images}; correct {int(wrong.sum()):,} of {len(wrong):,} shapes")
+        raise FormatError(f"{problem}, on image {images}", f"correct {int(wrong.sum()):,} of {len(wrong):,} shapes", path=path)
 
 
 def _write(path: Path, images: pl.DataFrame, labels: pl.Series, table: str, frame: pl.DataFrame) -> None:

@@ -48,10 +48,10 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     except FormatError:
         raise  # of a hook, or half of a character
     except RecursionError:
-        raise FormatError(f"{path}: not JSON that can be read: it is nested too deep") from None
+        raise FormatError("not JSON that can be read: it is nested too deep", path=path) from None
     except ValueError as error:
         decoded(path, content)  # says in which line there is no text
-        raise FormatError(f"{path}: not JSON, or cut off ({error})") from None
+        raise FormatError(f"not JSON, or cut off ({error})", path=path) from None
 
 
 def read_xml(path: Path) -> ElementTree.Element:
@@ -65,12 +65,12 @@ def read_xml(path: Path) -> ElementTree.Element:
     content = read_unpacked(path)
     _refuse_empty(path, content)
     if any(_DOCTYPE.encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
-        raise FormatError(f"{path}: declares a document type ({_DOCTYPE} ...), which is not read; remove it")
+        raise FormatError(f"declares a document type ({_DOCTYPE} ...), which is not read", "remove it", path=path)
     try:
         with _uncollected():
             return ElementTree.fromstring(content)
     except (ElementTree.ParseError, ValueError, LookupError) as error:  # the last two are of encodings
-        raise FormatError(f"{path}: not XML, cut off, or in another encoding than it says ({error})") from None
+        raise FormatError(f"not XML, cut off, or in another encoding than it says ({error})", path=path) from None
 
 
 def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | None = None) -> pl.DataFrame:
@@ -89,15 +89,15 @@ def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | No
         frame = pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
         return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
     except pl.exceptions.NoDataError:
-        raise FormatError(f"{path}: the file is empty") from None
+        raise FormatError("the file is empty", path=path) from None
     except pl.exceptions.PolarsError as error:
         decoded(path, content)
-        raise FormatError(f"{path}: cannot be read as CSV ({first_line(error)})") from error
+        raise FormatError(f"cannot be read as CSV ({first_line(error)})", path=path) from error
 
 
 def _refuse_empty(path: Path, content: bytes) -> None:
     if not content or content.isspace():
-        raise FormatError(f"{path}: the file is empty")
+        raise FormatError("the file is empty", path=path)
 
 
 def _refuse_halves(path: Path, text: str) -> None:
@@ -107,7 +107,7 @@ def _refuse_halves(path: Path, text: str) -> None:
     for escape in _ESCAPE.finditer(text):
         if escape["half"]:
             line = text.count("\n", 0, escape.start()) + 1
-            raise FormatError(f"{path}: \\{escape['half']} in line {line} is half of a character; correct it")
+            raise FormatError(f"\\{escape['half']} in line {line} is half of a character", "correct it", path=path)
 
 
 @contextmanager

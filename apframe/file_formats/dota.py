@@ -104,10 +104,12 @@ class Dota(Format):
         paths = some_text_files(path)
         others = [file.name for file in paths if not _RESULT_FILE.fullmatch(file.stem)]
         if others:
-            raise FormatError(f"{path}: not called Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}; rename or remove them")
+            raise FormatError(
+                f"not called Task1_CLASS.txt or Task2_CLASS.txt: {listed(others)}", "rename or remove them", path=path
+            )
         tasks, classes = zip(*(file.stem.split("_", 1) for file in paths), strict=True)
         if len(set(tasks)) > 1:
-            raise FormatError(f"{path}: holds results of Task1 and of Task2; put each into a folder of its own")
+            raise FormatError("holds results of Task1 and of Task2", "put each into a folder of its own", path=path)
         layout = _RESULT[tasks[0]]
         lines = take_fields(paths, read_lines(paths), layout, layout[1:])
         if layout[2:] == _EDGES:

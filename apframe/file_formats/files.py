@@ -41,7 +41,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         parts.append(unpacker.decompress(content, most - size + 1))
         size += len(parts[-1])
         if size > most:
-            raise FormatError(f"{path}: unpacks to more than {most:,} bytes; unpack it yourself if these are data")
+            raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if these are data", path=path)
         if not unpacker.eof:
             raise EOFError("it ends before its end-of-stream marker")
         content = unpacker.unused_data.lstrip(b"\0")
@@ -77,7 +77,7 @@ def decoded(path: Path, content: bytes) -> str:
         return content.decode()
     except UnicodeDecodeError as error:
         line = content.count(b"\n", 0, error.start) + 1
-        raise FormatError(f"{path}: line {line} is not UTF-8 text ({error.reason}); convert the file") from error
+        raise FormatError(f"line {line} is not UTF-8 text ({error.reason})", "convert the file", path=path) from error
 
 
 @contextmanager
@@ -88,11 +88,11 @@ def reading_from(path: str | Path) -> Iterator[None]:
     except ApframeError:
         raise  # an OutputError is an OSError too
     except FileNotFoundError:
-        raise FormatError(f"{path}: there is no such file") from None
+        raise FormatError("there is no such file", path=path) from None
     except IsADirectoryError:
-        raise FormatError(f"{path}: this is a folder, a file is needed") from None
+        raise FormatError("this is a folder, a file is needed", path=path) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
-        raise FormatError(f"{path}: the gzip file is damaged or cut off ({error})") from error
+        raise FormatError(f"the gzip file is damaged or cut off ({error})", path=path) from error
     except OSError as error:
         raise FormatError(f"{error.filename or path}: cannot be read ({reason(error)})") from error
 
@@ -112,7 +112,7 @@ def writing(path: str | Path) -> Iterator[None]:
     except ApframeError:
         raise
     except (OSError, pl.exceptions.PolarsError) as error:
-        raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+        raise OutputError(f"cannot be written ({reason(error)})", path=path) from error
 
 
 def write_text(path: Path, text: str) -> None:

@@ -98,7 +98,7 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
             ids = ids.cast(pl.String)
         elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:
             raise ParameterError(
-                f"{format_.title} numbers its {table}, and these results name them; give the data set that they are of"
+                f"{format_.title} numbers its {table}, and these results name them", "give the data set that they are of"
             )
         detections = detections.with_columns(ids)
     return detections

@@ -48,7 +48,7 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
     if not {"file_name", "image_id"} & set(table.columns):
         missing.insert(0, "file_name")
     if missing:
-        raise FormatError(f"{name}: no column {' and '.join(missing)}; there are {', '.join(table.columns)}")
+        raise FormatError(f"no column {' and '.join(missing)}", f"there are {', '.join(table.columns)}", path=name)
     texts = [pl.col(column) if column in table.columns else pl.lit(None) for column in ("image_id", "file_name")]
     image_id, file_name = (text.cast(pl.String) for text in texts)
     try:
@@ -58,13 +58,13 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
             *(pl.col(column).cast(pl.Float64, strict=False) for column in SIZE),
         )
     except pl.exceptions.PolarsError as error:  # lists, structs, bytes
-        raise FormatError(f"{name}: names of files must be text and sizes numbers ({reason(error)})") from error
+        raise FormatError(f"names of files must be text and sizes numbers ({reason(error)})", path=name) from error
     size = pl.col(*SIZE)
     is_whole = (size > 0) & (size < 2**31) & (size == size.floor())
     wrong = sizes.select(~pl.all_horizontal(is_whole).fill_null(False)).to_series()
     if wrong.any():
         which = listed(sizes["image_id"].filter(wrong).to_list())
-        raise FormatError(f"{name}: image_width and image_height are no positive whole numbers for the images {which}")
+        raise FormatError(f"image_width and image_height are no positive whole numbers for the images {which}", path=name)
     return sizes.cast(dict.fromkeys(SIZE, pl.Int64))
 
 
@@ -98,7 +98,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
-                f"{path}: cannot be read as an image ({reason(error)}); replace it, or give {spelled('image_sizes')}"
+                f"cannot be read as an image ({reason(error)})", f"replace it, or give {spelled('image_sizes')}", path=path
             ) from error
         sizes.append((height, width) if is_turned else (width, height))
     return sizes
@@ -145,7 +145,7 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     if len(unknown):
         which = listed(unknown.to_list())
         raise FormatError(
-            f"{path}: not one size is known of the images {which}; give {spelled('image_sizes')} with their file_name"
+            f"not one size is known of the images {which}", f"give {spelled('image_sizes')} with their file_name", path=path
         )
     named = sizes.select("image_id", named="file_name").unique("image_id", keep="none")
     sized = sized.join(named, on="image_id", how="left", maintain_order="left")
@@ -179,7 +179,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     [('a', 640.0, 480.0)]
     """
     if dataset is None:
-        raise ParameterError(f"{path}: boxes are fractions of their images; give the data set that these are results of")
+        raise ParameterError("boxes are fractions of their images", "give the data set that these are results of", path=path)
     images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
     names = (pl.coalesce(form(pl.col("file_name")), pl.col("image_id").cast(pl.String)) for form in (stems, bare))
     ways = [name.alias("image_id") for name in names]
@@ -192,7 +192,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     if len(unsized):
         which = listed(unsized.to_list())
         raise FormatError(
-            f"{path}: the data set has not one size of the images {which}; give their image_width and image_height"
+            f"the data set has not one size of the images {which}", "give their image_width and image_height", path=path
         )
     sizes = known.cast(dict.fromkeys(SIZE, pl.Float64))
     sized = found.join(sizes, on="image_id", how="left", maintain_order="left")

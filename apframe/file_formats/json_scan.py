@@ -214,14 +214,14 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
     while True:
         head = bytes(text[:size]).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
         if not head:
-            raise FormatError(f"{path}: the file is empty; results are a JSON list, [] when nothing was found")
+            raise FormatError("the file is empty; results are a JSON list, [] when nothing was found", path=path)
         if head.startswith("{"):
             if re.match(r"\{[^\n]*\}[ \r]*\n\s*\{", head):
                 remedy = "results are one JSON list; convert it with `jq -s .`"
-                raise FormatError(f"{path}: holds JSON lines, an object in each line; {remedy}")
-            raise FormatError(f"{path}: holds an object, not a list of results; is it ground truth?")
+                raise FormatError("holds JSON lines, an object in each line", remedy, path=path)
+            raise FormatError("holds an object, not a list of results", "is it ground truth?", path=path)
         if not head.startswith("["):
-            raise FormatError(f"{path}: not a JSON list of results, it begins with {head[:20]!r}")
+            raise FormatError(f"not a JSON list of results, it begins with {head[:20]!r}", path=path)
         body = head[1:].lstrip()
         if body.startswith("]"):
             return {}
@@ -233,7 +233,7 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
                 continue
             first = parse_json(path, bytes(text))[0]  # which says what is wrong
         if not isinstance(first, dict):
-            raise FormatError(f"{path}: the list begins with {first!r}, not an object with image_id, bbox and score")
+            raise FormatError(f"the list begins with {first!r}, not an object with image_id, bbox and score", path=path)
         return first
 
 

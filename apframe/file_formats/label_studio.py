@@ -144,15 +144,15 @@ def _is_list_with(path: Path, key: bytes) -> bool:
 def _tasks(path: Path) -> list[dict[str, Any]]:
     tasks = read_json(path)
     if not isinstance(tasks, list):
-        raise FormatError(f"{path}: not a list of tasks; export as JSON")
+        raise FormatError("not a list of tasks", "export as JSON", path=path)
     for number, task in enumerate(tasks, start=1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
-            raise FormatError(f"{path}: task {number} of the list has no object data; export as JSON, not as JSON-MIN")
+            raise FormatError(f"task {number} of the list has no object data", "export as JSON, not as JSON-MIN", path=path)
         for key in ("annotations", "predictions"):
             sources = task.get(key) or []
             if not isinstance(sources, list) or not all(_is_source(source) for source in sources):
                 raise FormatError(
-                    f"{path}: {key} of task {number} of the list are not objects with a list result; export again"
+                    f"{key} of task {number} of the list are not objects with a list result", "export again", path=path
                 )
     return tasks
 
@@ -181,7 +181,7 @@ def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
     ids = [task.get("id") for task in tasks]
     wrong = [number for number, value in enumerate(ids, start=1) if type(value) is not int or abs(value) >= 2**63]
     if wrong and any(value is not None for value in ids):
-        raise FormatError(f"{path}: the id is no whole number of task {listed(wrong)} of the list; correct it")
+        raise FormatError(f"the id is no whole number of task {listed(wrong)} of the list", "correct it", path=path)
     data = [dict(task["data"]) for task in tasks]
     names = [_file_name(address) if isinstance(address := _take_address(row), str) else None for row in data]
     columns = {name: [row.get(name) for row in data] for name in dict.fromkeys(key for row in data for key in row)}

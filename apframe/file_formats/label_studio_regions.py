@@ -48,7 +48,7 @@ def read_regions(
                 continue
             own = value.get(kind, []) if isinstance(value, dict) else None
             if not isinstance(own, list) or not all(isinstance(label, str) for label in own):
-                raise FormatError(f"{_place(path, tasks, number, region)}: value has no list of texts {kind}; correct it")
+                raise FormatError(f"{_place(path, tasks, number, region)}: value has no list of texts {kind}", "correct it")
             if kind == "labels" and not {"points", "width"} & value.keys():
                 left_out["labels of other shapes"] += 1
             elif not own or region.get("image_rotation"):
@@ -64,7 +64,7 @@ def read_regions(
     def refuse(wrong: list[bool], problem: str) -> None:
         if any(wrong):
             row = wrong.index(True)
-            raise FormatError(f"{_place(path, tasks, numbers[row], regions[row])}: {problem}; correct it")
+            raise FormatError(f"{_place(path, tasks, numbers[row], regions[row])}: {problem}", "correct it")
 
     def column(name: str, given: list[Any], *, needed: list[bool] | None = None) -> pl.Series:
         if not {type(value) for value in given} <= {int, float, NoneType}:
@@ -131,7 +131,7 @@ def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.Dat
     if unknown.any():
         tasks = listed(owners["image_id"].filter(unknown).unique(maintain_order=True).to_list())
         problem = "original_width and original_height are missing or not above 0"
-        raise FormatError(f"{path}: {problem} in regions of task {tasks}; give them")
+        raise FormatError(f"{problem} in regions of task {tasks}", "give them", path=path)
     hundred = regions.select(pl.repeat(100.0, pl.len())).to_series()
     factors = {"x": sizes[0], "y": sizes[1], "width": sizes[0], "height": sizes[1]}
     box = pl.DataFrame([regions[name] * factor / hundred for name, factor in factors.items()])

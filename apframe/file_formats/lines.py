@@ -92,9 +92,10 @@ def refuse_lines(
         bad = lines.filter(wrong)
         n_files = bad["file"].n_unique()
         here = bad.filter(pl.col("file") == bad["file"][0])
-        where = f" in {unit} {listed(here[unit].to_list())}" if unit in here.columns else ""
+        numbers = here[unit].to_list() if unit in here.columns else []
+        where = f" in {unit} {listed(numbers)}" if numbers else ""
         others = f", and in {n_files - 1:,} more files" if n_files > 1 else ""
-        raise FormatError(f"{paths[bad['file'][0]]}: {problem}{where}{others}; {remedy}")
+        raise FormatError(f"{problem}{where}{others}", remedy, path=paths[bad["file"][0]], rows=numbers)
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:
@@ -138,7 +139,7 @@ def some_text_files(folder: Path) -> list[Path]:
     """The same, and an error if there is none."""
     paths = text_files(folder)
     if not paths:
-        raise FormatError(f"{folder}: holds no text file (.txt)")
+        raise FormatError("holds no text file (.txt)", path=folder)
     return paths
 
 
@@ -152,7 +153,7 @@ def refuse_blanks(table: str, names: pl.Series) -> None:
     broken = names.filter(names.str.contains(r"\s") | (names == ""))
     if len(broken):
         shown = listed(broken.to_list())
-        raise FormatError(f"{table}: lines with blanks between fields cannot hold the name {shown}; rename it")
+        raise FormatError(f"lines with blanks between fields cannot hold the name {shown}", "rename it", table=table)
 
 
 def refuse_as_file_names(names: pl.Series) -> None:
@@ -165,7 +166,7 @@ def refuse_as_file_names(names: pl.Series) -> None:
     separators = r"/\\\x00:" if os.name == "nt" else r"/\\\x00"  # C:name is a file on another drive
     broken = names.filter(names.str.contains(rf"^\.|[{separators}]") | (names == ""))
     if len(broken):
-        raise FormatError(f"no file can be called {listed(broken.to_list())}; rename it")
+        raise FormatError(f"no file can be called {listed(broken.to_list())}", "rename it")
 
 
 def write_lines(folder: Path, lines: pl.DataFrame, names: pl.Series) -> None:

@@ -89,7 +89,7 @@ def _checked(path: Path, tables: dict[str, pl.DataFrame]) -> dict[str, pl.DataFr
 
 def _refuse(path: Path, ids: pl.Series, problem: str) -> None:
     if len(ids):
-        raise FormatError(f"{path}: {problem} {listed(ids.to_list())}; add it, or read the file as coco")
+        raise FormatError(f"{problem} {listed(ids.to_list())}", "add it, or read the file as coco", path=path)
 
 
 def _is_without_frequency(categories: pl.DataFrame) -> pl.Series:

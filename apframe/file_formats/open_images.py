@@ -96,7 +96,7 @@ class OpenImages(Format):
     ) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
         if split is not None and not is_folder(path):
-            raise ParameterError(f"{path}: this is one file already; leave out {spelled('split', split)}")
+            raise ParameterError("this is one file already", f"leave out {spelled('split', split)}", path=path)
         files = find_files(path, split) if is_folder(path) else {"boxes": path}
         boxes = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None

@@ -85,11 +85,11 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
         if len(likely) > 1:
             names = ", ".join(file.name for file in likely)
             remedy = "say split=, a part of the name of one, or remove others"
-            raise FormatError(f"{folder}: several files of {_WORDS[kind]}: {names}; {remedy}")
+            raise FormatError(f"several files of {_WORDS[kind]}: {names}", remedy, path=folder)
         files[kind] = likely[0]
     if "boxes" not in files:
         of_split = "" if split is None else f" with {split!r} in its name"
-        raise FormatError(f"{folder}: holds no CSV of ImageID, LabelName, {', '.join(EDGES)}{of_split}")
+        raise FormatError(f"holds no CSV of ImageID, LabelName, {', '.join(EDGES)}{of_split}", path=folder)
     return files
 
 
@@ -138,7 +138,7 @@ def read_classes(path: Path) -> pl.DataFrame:
     """Classes: `category_id` and `name`; the first line may be LabelName, DisplayName."""
     table, lines = _read_rows(path)
     if table.width != 2:
-        raise FormatError(f"{path}: not two columns, LabelName and DisplayName, but {table.width}")
+        raise FormatError(f"not two columns, LabelName and DisplayName, but {table.width}", path=path)
     classes = table.select(category_id=table.columns[0], name=table.columns[1])
     refuse_lines([path], lines, classes["category_id"].is_null(), "LabelName is missing")
     refuse_lines([path], lines, ~classes["category_id"].is_first_distinct(), "a class is described again", "remove these lines")
@@ -152,7 +152,7 @@ def _read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     names = pl.Series([(name or "").strip() for name in rows.row(0)])
     doubled = names.filter(names.is_duplicated()).unique().to_list()
     if doubled:
-        raise FormatError(f"{path}: the column {listed(doubled)} stands twice; rename or remove one")
+        raise FormatError(f"the column {listed(doubled)} stands twice", "rename or remove one", path=path)
     return rows[1:].rename(dict(zip(rows.columns, names, strict=True))), lines[1:]
 
 
@@ -167,7 +167,7 @@ def _read_rows(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
         _refuse_ragged(path)
     is_blank = rows.select(pl.all_horizontal(pl.all().is_null())).to_series()
     if is_blank.all():
-        raise FormatError(f"{path}: the file is empty")
+        raise FormatError("the file is empty", path=path)
     lines = rows.select(file=pl.repeat(0, pl.len()), line=pl.int_range(1, pl.len() + 1))
     return rows.filter(~is_blank), lines.filter(~is_blank)
 
@@ -200,7 +200,7 @@ def _checked(
     called = {name: column for name in table.columns for column in layout if name.lower() == column.lower()}
     missing = [column for column in needed if column not in called.values()]
     if missing:
-        raise FormatError(f"{path}: no column {' and '.join(missing)}; there are {', '.join(table.columns)}")
+        raise FormatError(f"no column {' and '.join(missing)}", f"there are {', '.join(table.columns)}", path=path)
     columns = lines.get_columns()
     for name, values in zip(table.columns, table, strict=True):
         column = called.get(name)
@@ -214,7 +214,9 @@ def _checked(
         columns.append(values.alias(layout[column]))
     names = pl.Series([column.name for column in columns])
     if names.is_duplicated().any():
-        raise FormatError(f"{path}: columns stand twice, but for upper and lower case: {', '.join(table.columns)}; rename one")
+        raise FormatError(
+            f"columns stand twice, but for upper and lower case: {', '.join(table.columns)}", "rename one", path=path
+        )
     checked = pl.DataFrame(columns)
     if set(EDGES) <= set(checked.columns):
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()

@@ -82,19 +82,19 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
                 yield file
     except (OSError, pl.exceptions.PolarsError) as error:
         refuse_replaced(folder, set_id)
-        raise FormatError(f"{path}: cannot be read as Parquet ({reason(error)}); evaluate again") from error
+        raise FormatError(f"cannot be read as Parquet ({reason(error)})", "evaluate again", path=path) from error
     if not is_of_set:
         refuse_replaced(folder, set_id)
-        raise FormatError(f"{path}: belongs to another evaluation than {MANIFEST}; evaluate again")
+        raise FormatError(f"belongs to another evaluation than {MANIFEST}", "evaluate again", path=path)
     if said != name:
-        raise FormatError(f"{path}: holds the table {said}; evaluate again")
+        raise FormatError(f"holds the table {said}", "evaluate again", path=path)
 
 
 def refuse_replaced(folder: Path, set_id: str | None) -> None:
     """`FormatError` if the folder no longer holds the set that has this id."""
     manifest = find_manifest(folder)
     if manifest is not None and manifest.get("set_id") != set_id:
-        raise FormatError(f"{folder}: another evaluation was written there while this one was being read; read it again")
+        raise FormatError("another evaluation was written there while this one was being read", "read it again", path=folder)
 
 
 def damage(manifest: Mapping[str, Any]) -> str | None:

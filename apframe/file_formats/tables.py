@@ -90,20 +90,20 @@ class _Tables(Format):
     def _read(self, path: Path) -> pl.DataFrame:
         with reading(path) as file:
             if not file.read(1):
-                raise FormatError(f"{path}: the file is empty")
+                raise FormatError("the file is empty", path=path)
             file.seek(0)
             try:
                 return self._take(file)
             except (OSError, pl.exceptions.PolarsError) as error:
-                raise FormatError(f"{path}: cannot be read as {self.kind} ({reason(error)})") from error
+                raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
         found = self._files(folder, table)
         if len(found) > 1:
-            raise FormatError(f"{folder}: {' and '.join(found)} are both there; keep one of them")
+            raise FormatError(f"{' and '.join(found)} are both there", "keep one of them", path=folder)
         if not found:
             there = sorted(path.name for path in folder.iterdir())
-            raise FormatError(f"{folder}: no {table}{self.endings[0]}; there is {listed(there) if there else 'nothing'}")
+            raise FormatError(f"no {table}{self.endings[0]}", f"there is {listed(there) if there else 'nothing'}", path=folder)
         return self._read(folder / found[0])
 
     def _files(self, folder: Path, table: str) -> list[str]:
@@ -162,5 +162,5 @@ def _beside(path: Path) -> dict[str, Any]:
     if not isinstance(content, dict):
         return {}
     if problem := damage(content):
-        raise FormatError(f"{path}: {problem}; correct or remove the file")
+        raise FormatError(problem, "correct or remove the file", path=path)
     return content

@@ -85,7 +85,7 @@ class Voc(Format):
         folder, image_set = _parts(path, split)
         there = text_files(folder, ".xml")
         if not there:
-            raise FormatError(f"{folder}: holds no XML file")
+            raise FormatError("holds no XML file", path=folder)
         paths = there if image_set is None else _members(image_set, folder, {file.stem: file for file in there})
         images, objects = read_annotations(paths)
         ids = image_ids(paths)
@@ -102,7 +102,7 @@ class Voc(Format):
         named = {file: match for file in files if (match := _RESULT_FILE.fullmatch(file.stem))}
         runs = sorted({match["run"] for match in named.values()})
         if len(runs) > 1:
-            raise FormatError(f"{path}: holds results of {', '.join(runs)}; put each into a folder of its own")
+            raise FormatError(f"holds results of {', '.join(runs)}", "put each into a folder of its own", path=path)
         classes = {file: match["category"] for file, match in named.items()} or {file: file.stem for file in files}
         paths = list(classes)
         lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
@@ -150,19 +150,19 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     """The folder of XML files, and the image set that says which of them; None: all."""
     if not is_folder(path):
         if path.suffix.lower() != ".txt":
-            raise FormatError(f"{path}: an image set ends in .txt; give one, or a folder of XML files")
+            raise FormatError("an image set ends in .txt", "give one, or a folder of XML files", path=path)
         if split is not None:
-            raise ParameterError(f"{path}: this is an image set already; leave out {spelled('split', split)}")
+            raise ParameterError("this is an image set already", f"leave out {spelled('split', split)}", path=path)
         return _annotations_of(path), path
     folder = _annotations_in(path)
     main = folder.absolute().parent / "ImageSets" / "Main"
     sets = {file.stem: file for file in text_files(main)}
     whole = [name for name, file in sets.items() if not _is_of_one_class(file)]
     if split is not None and split not in sets:
-        raise ParameterError(f"{main}: no image set {split!r}{did_you_mean(split, whole) if whole else ''}")
+        raise ParameterError(f"no image set {split!r}", did_you_mean(split, whole) if whole else "", path=main)
     if split is None and folder != path and len(whole) > 1:
         raise ParameterError(
-            f"{main}: there are several image sets; say which: {spelled('split', '')}, one of {', '.join(whole)}"
+            "there are several image sets", f"say which: {spelled('split', '')}, one of {', '.join(whole)}", path=main
         )
     if split is None:
         split = whole[0] if whole and folder != path else None

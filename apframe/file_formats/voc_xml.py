@@ -51,7 +51,7 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
     for place, path in enumerate(paths):
         root = read_xml(path)
         if root.tag != "annotation":
-            raise FormatError(f"{path}: the root is <{root.tag}>, not <annotation>")
+            raise FormatError(f"the root is <{root.tag}>, not <annotation>", path=path)
         images.append((place, *map(root.findtext, IMAGE)))
         for number, element in enumerate(root.iterfind("object"), 1):
             box = element.find("bndbox")
@@ -103,7 +103,7 @@ def written_annotations(images: pl.DataFrame, annotations: pl.DataFrame) -> pl.D
     names = annotations["category_id"].unique(maintain_order=True)
     unlike = names.filter(names.ne_missing(_text(names))).to_list()
     if unlike:
-        raise FormatError(f"categories: VOC cannot hold the name {listed(unlike)}; change it")
+        raise FormatError(f"categories: VOC cannot hold the name {listed(unlike)}", "change it")
     objects = annotations.select(
         "image_id",
         objects=pl.concat_str(

@@ -34,4 +34,4 @@ def refuse_illegal(texts: pl.Series) -> None:
     found = texts.str.extract(f"([^\n\t]{{0,40}}{_ILLEGAL})").drop_nulls()
     if len(found):
         near = found[0]
-        raise FormatError(f"XML cannot hold the character {near[-1]!r}, which ends {near!r}; remove it")
+        raise FormatError(f"XML cannot hold the character {near[-1]!r}, which ends {near!r}", "remove it")

@@ -95,7 +95,7 @@ class Yolo(Format):
             what cannot be read or is not there, naming file and line
         """
         if not is_folder(path) and path.suffix not in (".yaml", ".yml"):
-            raise FormatError(f"{path}: a data.yaml ends in .yaml or .yml; give that file, or the folder that holds it")
+            raise FormatError("a data.yaml ends in .yaml or .yml", "give that file, or the folder that holds it", path=path)
         file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
         files = find_files(config, split)
@@ -120,7 +120,7 @@ class Yolo(Format):
         """See `Format.read_results`."""
         paths = _result_files(path)
         if not paths:
-            raise FormatError(f"{path}: holds no text file (.txt), nor does a folder labels in it")
+            raise FormatError("holds no text file (.txt), nor does a folder labels in it", path=path)
         known = None if dataset is None else count_keypoints(dataset.core("annotations"))
         keypoints = keypoints_of_results(len(first_fields(paths)), known)
         lines = with_sizes_of(read_numbers(paths, keypoints, has_score=True), dataset, path)
@@ -141,7 +141,8 @@ class Yolo(Format):
         if own not in (None, known):
             raise FormatError(
                 f"detections have {own} keypoints, the annotations of their data set {known or 'none'}: lines of results do "
-                "not say how many they hold; give detections as many, or leave the column keypoints out"
+                "not say how many they hold",
+                "give detections as many, or leave the column keypoints out",
             )
         write_lines(path, lines_of("detections", detections, dataset), dataset.images["image_id"])
 

@@ -102,21 +102,23 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     """
     chosen = split or ("val" if "val" in config.splits else next(iter(config.splits), ""))
     if not config.splits:
-        raise FormatError(f"{config.path}: names no images (val, train or test)")
+        raise FormatError("names no images (val, train or test)", path=config.path)
     if chosen not in config.splits or (split is None and chosen != "val" and len(config.splits) > 1):
         problem = f"no split {split!r}" if split else "several splits, and no val"
-        raise ParameterError(f"{config.path}: {problem}; say {spelled('split', '')}, one of {', '.join(config.splits)}")
+        raise ParameterError(problem, f"say {spelled('split', '')}, one of {', '.join(config.splits)}", path=config.path)
     found: dict[Path, Path | None] = {}
     for entry in config.splits[chosen]:
         place = _place(config, chosen, entry)
         found |= _listed_files(place, config.roots) if place.suffix == ".txt" else _files_in(place)
     if not found:
-        raise FormatError(f"{config.path}: {chosen}: neither images nor labels in {', '.join(config.splits[chosen])}")
+        raise FormatError(f"{chosen}: neither images nor labels in {', '.join(config.splits[chosen])}", path=config.path)
     by_name: dict[str, Path] = {}
     for label, image in sorted(found.items()):
         other = by_name.setdefault(label.stem, image or label)
         if other != (image or label):
-            raise FormatError(f"{config.path}: two images of {chosen} have one name: {other} and {image or label}; rename one")
+            raise FormatError(
+                f"two images of {chosen} have one name: {other} and {image or label}", "rename one", path=config.path
+            )
     return dict(sorted(found.items()))
 
 
@@ -137,7 +139,7 @@ def _place(config: Config, split: str, entry: str) -> Path:
     for place in places:
         if kind_at(place) is not None or (place.suffix != ".txt" and is_folder(_labels_of(place))):
             return place
-    raise FormatError(f"{config.path}: {split}: there is neither {places[0]} nor labels for it; correct path or {split}")
+    raise FormatError(f"{split}: there is neither {places[0]} nor labels for it", f"correct path or {split}", path=config.path)
 
 
 def _files_in(folder: Path) -> dict[Path, Path | None]:
@@ -147,7 +149,7 @@ def _files_in(folder: Path) -> dict[Path, Path | None]:
     doubled = [image for image in images if by_label[_label_of(image)] != image]
     if doubled:
         names = f"{doubled[0].name} and {by_label[_label_of(doubled[0])].name}"
-        raise FormatError(f"{doubled[0].parent}: {names} have the same label file; rename one of them")
+        raise FormatError(f"{doubled[0].parent}: {names} have the same label file", "rename one of them")
     return {**dict.fromkeys(labels), **by_label}
 
 
@@ -183,9 +185,9 @@ def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
             missing.append(name)
     if outside:
         remedy = "correct the list, or set path in data.yaml to the folder that holds them"
-        raise FormatError(f"{path}: names images outside the data set: {listed(outside)}; {remedy}")
+        raise FormatError(f"names images outside the data set: {listed(outside)}", remedy, path=path)
     if missing:
-        raise FormatError(f"{path}: names images that are not there: {listed(missing)}; correct the list, or add them")
+        raise FormatError(f"names images that are not there: {listed(missing)}", "correct the list, or add them", path=path)
     return found
 
 
@@ -209,10 +211,12 @@ def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict) or any(isinstance(name, (dict, list)) for name in names.values()):
-        raise FormatError(f"{path}: names is to be a list of the names of classes, or a mapping of numbers to them")
+        raise FormatError("names is to be a list of the names of classes, or a mapping of numbers to them", path=path)
     numbered = {_whole(path, "a class of names", number, _MOST_CLASSES): name for number, name in names.items()}
     if n_classes is not None and n_classes != len(numbered):
-        raise FormatError(f"{path}: nc is {n_classes}, but names has {counted(len(numbered), 'name')}; correct one of them")
+        raise FormatError(
+            f"nc is {n_classes}, but names has {counted(len(numbered), 'name')}", "correct one of them", path=path
+        )
     return numbered
 
 
@@ -221,22 +225,22 @@ def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
     if not shape:
         return None
     if len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3):
-        raise FormatError(f"{path}: kpt_shape is to be the number of keypoints, and 2 or 3 numbers for each, not {shape}")
+        raise FormatError(f"kpt_shape is to be the number of keypoints, and 2 or 3 numbers for each, not {shape}", path=path)
     return shape[0], shape[1]
 
 
 def _whole(path: Path, what: str, text: str | int, most: int) -> int:
     if re.fullmatch("[0-9]+", str(text)) is None:
-        raise FormatError(f"{path}: {what} is {shown(text)}, not a whole number from 0")
+        raise FormatError(f"{what} is {shown(text)}, not a whole number from 0", path=path)
     if len(str(text)) > len(str(most)) or int(text) > most:
-        raise FormatError(f"{path}: {what} is {shown(text)}, and {most:,} is the most that is read")
+        raise FormatError(f"{what} is {shown(text)}, and {most:,} is the most that is read", path=path)
     return int(text)
 
 
 def _text(path: Path, fields: dict[str, Any], key: str) -> str:
     text = fields.get(key, "")
     if not isinstance(text, str):
-        raise FormatError(f"{path}: {key} is to be one value")
+        raise FormatError(f"{key} is to be one value", path=path)
     return text
 
 
@@ -244,7 +248,7 @@ def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
     texts = fields.get(key) or []
     texts = texts if isinstance(texts, list) else [texts]
     if not all(isinstance(text, str) for text in texts):
-        raise FormatError(f"{path}: {key} is to be one value, or a list of them")
+        raise FormatError(f"{key} is to be one value, or a list of them", path=path)
     return texts
 
 
@@ -259,7 +263,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         if isinstance(node, yaml.ScalarNode):
             if not is_utf8(node.value):
                 raise FormatError(
-                    f"{path}: half of a character (\\ud800 to \\udfff), in line {node.start_mark.line + 1}; correct it"
+                    f"half of a character (\\ud800 to \\udfff), in line {node.start_mark.line + 1}", "correct it", path=path
                 )
             return node.value
         if isinstance(node, yaml.SequenceNode):
@@ -271,25 +275,25 @@ def _read_yaml(path: Path) -> dict[str, Any]:
             name = plain(key) if isinstance(key, yaml.ScalarNode) else None
             if name is None or name in fields:
                 problem = "a key that is no text" if name is None else f"{name!r} stands twice"
-                raise FormatError(f"{path}: {problem}, in line {key.start_mark.line + 1}; correct it")
+                raise FormatError(f"{problem}, in line {key.start_mark.line + 1}", "correct it", path=path)
             fields[name] = plain(value)
         return fields
 
     text = read_text(path)
     if len(text) > _LARGEST:
-        raise FormatError(f"{path}: larger than {_LARGEST >> 20} MB; is it the data.yaml of a data set?")
+        raise FormatError(f"larger than {_LARGEST >> 20} MB", "is it the data.yaml of a data set?", path=path)
     try:
         root = yaml.compose(text, Loader=_loader(yaml)) if text.strip() else None
     except (yaml.YAMLError, ValueError, OverflowError) as error:  # of a \U that stands for no character
         mark = getattr(error, "problem_mark", None)
         where = "" if mark is None else f", in line {mark.line + 1}"
         raise FormatError(
-            f"{path}: cannot be read as YAML ({getattr(error, 'problem', None) or getattr(error, 'reason', error)}{where})"
+            f"cannot be read as YAML ({getattr(error, 'problem', None) or getattr(error, 'reason', error)}{where})", path=path
         ) from error
     fields = None if root is None else plain(root)
     if not isinstance(fields, dict):
         raise FormatError(
-            f"{path}: {'is empty' if fields is None else 'holds no keys'}; names, and val, train or test are needed"
+            f"{'is empty' if fields is None else 'holds no keys'}", "names, and val, train or test are needed", path=path
         )
     return fields
 

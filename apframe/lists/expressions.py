@@ -93,7 +93,7 @@ def average_precision(
         chosen = [as_definition(one) for one in definition]
         aggregates = {str(one): one.of_points() for one in chosen}
         if not chosen or len(aggregates) < len(chosen):
-            raise ParameterError(f"definition: name at least one, and each once, got {[str(one) for one in chosen]}")
+            raise ParameterError(f"name at least one, and each once, got {[str(one) for one in chosen]}", option="definition")
     return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(
         "average_precision", aggregates, divisor=hits.divisor(over, k)
     )
@@ -345,7 +345,7 @@ class _Ranking:
         self._check(at_ranks)
         for column in (self.relevance, self.by):
             if isinstance(column, pl.Expr) and column.meta.has_multiple_outputs():
-                raise ParameterError("relevance and score are one column each; call once for each column")
+                raise ParameterError("relevance and score are one column each", "call once for each column")
         columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
         items = pl.struct(*columns)
         given = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
@@ -362,9 +362,9 @@ class _Ranking:
 
     def _check(self, at_ranks: bool) -> None:
         if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1):
-            raise ParameterError(f"k is a whole number, 1 or more, got {self.k!r}")
+            raise ParameterError(f"is a whole number, 1 or more, got {self.k!r}", option="k")
         if self.ties == "group" and (self.k is not None or at_ranks):
-            raise ParameterError('ties="group" has no single ranks to cut or count at; "best" and "worst" give bounds')
+            raise ParameterError('ties="group" has no single ranks to cut or count at', '"best" and "worst" give bounds')
 
     def _values(
         self,
@@ -386,7 +386,9 @@ class _Ranking:
         if self.n_positives is not None:
             totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
             if (lists["n_given"] > 1).any():
-                raise ParameterError("n_positives has several values in one group; give one, all positives that the group has")
+                raise ParameterError(
+                    "has several values in one group", "give one, all positives that the group has", option="n_positives"
+                )
             refuse_too_few(totals, counted)
         points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
         values = points.with_columns(n_positives=divisor).group_by("group").agg(**aggregates)
@@ -398,7 +400,7 @@ class _Ranking:
 
 def _beta(beta: float) -> float:
     if not isinstance(beta, (int, float)) or beta <= 0 or not beta * beta < float("inf"):
-        raise ParameterError(f"beta is a number above 0, got {beta!r}")
+        raise ParameterError(f"is a number above 0, got {beta!r}", option="beta")
     return beta
 
 

@@ -44,14 +44,14 @@ class Measure:
     def __post_init__(self) -> None:
         kind = KINDS.get(self.name)
         if kind is None:
-            raise ParameterError(f"no measure {self.name!r}{did_you_mean(self.name, [*KINDS])}")
+            raise ParameterError(f"no measure {self.name!r}", did_you_mean(self.name, [*KINDS]))
         known = kind.defaults
         if len(dict(self.parameters)) < len(self.parameters):
             raise ParameterError(f"{self.name}: a parameter is given twice, {self.parameters}")
         for name, value in self.parameters:
             if name not in known:
                 has = f"it takes {', '.join(known)}" if known else "it takes none"
-                raise ParameterError(f"{self.name} has no parameter {name!r}; {has}")
+                raise ParameterError(f"{self.name} has no parameter {name!r}", f"{has}")
             _check_parameter(self.name, name, value)
         self._check_cutoff(kind)
         if self.get("over") == "min" and self.cutoff is None:

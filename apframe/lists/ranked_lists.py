@@ -76,7 +76,7 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
         if not (dtype.is_numeric() or is_flag or is_time or dtype == pl.Null):
             raise ColumnError(f"the {name} is a number, not {dtype}", "cast the column (text would be ranked by the alphabet)")
         if dtype.is_float() and (broken := items[name].is_nan().fill_null(False)).any():
-            raise ScoreError(f"the {name} is NaN in {_where(items, broken)}; correct or remove them")
+            raise ScoreError(f"the {name} is NaN in {_where(items, broken)}", "correct or remove them")
     items = items.with_columns(pl.col("relevance").cast(pl.Float64).fill_null(0.0))
     counted = items.filter(pl.col("score").is_not_null() & ~pl.col("ignore"))
     return rank_items(counted, [f"key {number}" for number in range(len(descending))], descending)
@@ -90,7 +90,7 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     kind = "positives" if positive else "negatives"
     given = totals[f"n_{kind}"]
     if not (given.is_finite() & (given == given.floor()) & (given >= 0)).fill_null(True).all():
-        raise ParameterError(f"n_{kind} is a whole number, 0 or more; there are others among those given")
+        raise ParameterError(f"n_{kind} is a whole number, 0 or more", "there are others among those given")
     present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
     short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
     if short.height:
@@ -98,7 +98,8 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
         raise ParameterError(
             f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} "
             f"{'group' if totals.height == 1 else 'groups'} "
-            f"({least:g} given where {there} are present); count all {kind} there are, retrieved or not"
+            f"({least:g} given where {there} are present)",
+            f"count all {kind} there are, retrieved or not",
         )
 
 
@@ -197,5 +198,5 @@ def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
     pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]
     for pair in pairs:
         if len(pair) != 2 or not isinstance(pair[0], (str, pl.Expr)) or pair[1] not in ("asc", "desc"):
-            raise ParameterError(f'then_by takes columns, or pairs such as ("document_id", "desc"), not {pair!r}')
+            raise ParameterError(f'takes columns, or pairs such as ("document_id", "desc"), not {pair!r}', option="then_by")
     return pairs

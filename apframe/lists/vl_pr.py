@@ -114,7 +114,7 @@ def vl_pr(
     """
     items = _items(labels, scores)
     if normalize_prior is not None and not 0 < normalize_prior < 1:
-        raise ParameterError(f"normalize_prior lies between 0 and 1, got {normalize_prior!r}")
+        raise ParameterError(f"lies between 0 and 1, got {normalize_prior!r}", option="normalize_prior")
     is_positive, is_negative = pl.col("label") > 0, pl.col("label") < 0
     present = items.select(p=is_positive.sum(), n=is_negative.sum()).row(0)
     if present[0] and not present[1] and num_negatives is None and (items["label"] == 0).any():
@@ -159,11 +159,13 @@ def _items(labels: Any, scores: Any) -> pl.DataFrame:
     """row, label, score; without NaN or null."""
     label, score = _numbers("labels", labels), _numbers("scores", scores).fill_null(-float("inf"))
     if len(label) != len(score):
-        raise ParameterError(f"labels and scores are not as many: {len(label):,} and {len(score):,}; give one score per label")
+        raise ParameterError(
+            f"labels and scores are not as many: {len(label):,} and {len(score):,}", "give one score per label"
+        )
     for name, values in (("label", label.fill_null(float("nan"))), ("score", score)):
         if values.is_nan().any():
             rows = listed(row_numbers(values.is_nan()))
-            raise ScoreError(f"the {name} is missing or NaN in row {rows}, counted from 1; correct or remove them")
+            raise ScoreError(f"the {name} is missing or NaN in row {rows}, counted from 1", "correct or remove them")
     return pl.DataFrame({"label": label, "score": score}).with_row_index("row")
 
 

@@ -186,7 +186,9 @@ def concat(parts: Sequence[Verdicts]) -> Verdicts:
     images = pl.concat([part.images for part in parts])
     if images["image_id"].is_duplicated().any():
         twice = images["image_id"].filter(images["image_id"].is_duplicated())[0]
-        raise ParameterError(f"image {twice!r} is in two of the verdicts that are put together; give parts of different images")
+        raise ParameterError(
+            f"image {twice!r} is in two of the verdicts that are put together", "give parts of different images"
+        )
     images = images.sort("image_id")
     lists = pl.concat([part.lists for part in parts]).unique().sort(keys)
     tables: dict[str, list[pl.DataFrame]] = {"detections": [], "annotations": [], "hits": []}

@@ -10,7 +10,7 @@ from numbers import Real
 from operator import index
 from typing import Any, Self
 
-from apframe.exceptions import ParameterError, listed, one_of, spelled
+from apframe.exceptions import ParameterError, listed, one_of, same_name, spelled
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
 from apframe.ranking.precision import SPACING
@@ -177,14 +177,16 @@ class Protocol:
             one_of(option, getattr(self, option), list(known))
         if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
             needed = spelled("matching", "best_overlap")
-            raise ParameterError(f'groups that count need {needed}, not {self.matching!r}; or crowds="ignored"')
+            raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
         for line in self.report:
             if REPORT_LINE.fullmatch(line) is None:
-                raise ParameterError(f"report: {line!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}")
+                raise ParameterError(
+                    f"{line!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}", option="report"
+                )
             if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
-                raise ParameterError(f"report: {line!r} needs {line.removesuffix('{part}')!r} beside it")
+                raise ParameterError(f"{line!r} needs {line.removesuffix('{part}')!r} beside it", option="report")
         if unknown := [name for name in self.ignores if name not in IGNORES]:
-            raise ParameterError(f"ignores: no {listed(unknown)}; there are {', '.join(IGNORES)}")
+            raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(IGNORES)}", option="ignores")
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
@@ -379,10 +381,14 @@ def _parts(values: Any) -> tuple[Part, ...]:
 
 
 # what stands in a protocol for what was given
+def _matching(value: Any) -> Any:
+    return same_name(value, POLICIES) or value
+
+
 _TAKES: dict[str, Callable[[Any], Any]] = {
-    "name": _text, "citation": _text, "iou_type": as_iou_type, "similarity": as_similarity, "ignores": _texts,
+    "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
     "iou_thresholds": _numbers, "definition": as_definition, "area_ranges": _area_ranges, "max_detections": _limits,
-    "parts": _parts, "report": _texts,
+    "ignores": _texts, "parts": _parts, "report": _texts,
 }  # fmt: skip
 
 

@@ -41,7 +41,8 @@ def as_protocol(value: Any) -> Protocol:
         return by_name("protocol", value, {name.lower(): protocol for name, protocol in PUBLISHED.items()})
     except ParameterError as error:
         if as_iou_type(value) in COCO.iou_types:
-            raise ParameterError(f"{error}; a similarity is named by {spelled('iou_type', '')}") from None
+            remedy = f"{error.remedy}; a similarity is named by {spelled('iou_type', '')}"
+            raise ParameterError(error.problem, remedy) from None
         raise
 
 

@@ -246,8 +246,8 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     if len(cells) != n_categories * n_areas * n_images:
         raise ParameterError(
             f"evalImgs has {counted(len(cells), 'cell')}, not {counted(n_categories, 'category')} × "
-            f"{counted(n_areas, 'area range')} × {counted(n_images, 'image')}; "
-            "params and _paramsEval must be those of the cells"
+            f"{counted(n_areas, 'area range')} × {counted(n_images, 'image')}",
+            "params and _paramsEval must be those of the cells",
         )
     places = [k * n_areas * n_images + i for k, i in product(range(n_categories), range(n_images))]
     in_areas = [[cells[place + a * n_images] for place in places] for a in range(n_areas)]

@@ -277,7 +277,7 @@ class COCO:
         folder = Path(tarDir)
         outside = [image["file_name"] for image in images if not is_inside(folder / image["file_name"], [folder])]
         if outside:
-            raise FormatError(f"images: file_name leads out of {tarDir}: {listed(outside)}; correct it")
+            raise FormatError(f"images: file_name leads out of {tarDir}: {listed(outside)}", "correct it")
         folder.mkdir(parents=True, exist_ok=True)
         for number, image in enumerate(images):
             tic, path = time.time(), folder / image["file_name"]

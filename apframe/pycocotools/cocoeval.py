@@ -152,7 +152,7 @@ class COCOeval:
             groups, shown = self.__dict__.get(name), self._shown.get(name, {})
             keys = [(imgId, category_id) for category_id in ([catId] if p.useCats else p.catIds)]
             if groups is not None and any(pickle.dumps(groups.get(key, [])) != shown.get(key, _NO_ROWS) for key in keys):
-                raise ParameterError(f"{name} were changed, which are not read; change the annotations before _prepare()")
+                raise ParameterError(f"{name} were changed, which are not read", "change the annotations before _prepare()")
 
     def _is_changed(self, name: str) -> bool:
         """Whether a method is not that of this module: of a subclass, assigned to the object, or patched into the class."""
@@ -173,7 +173,7 @@ class COCOeval:
             raise ParameterError("params.catIds must be different where useCats is 0: annotations would count twice")
         if not p.useCats and p.iouType == "keypoints":
             raise ParameterError(
-                "useCats = 0 with keypoints, where pycocotools compares nothing; pool them with apframe.evaluate"
+                "useCats = 0 with keypoints, where pycocotools compares nothing", "pool them with apframe.evaluate"
             )
         hidden = sorted(set(self.cocoGt.getCatIds()) - set(category_ids))
         truth = truth_tables(self.cocoGt, image_ids, category_ids, p.iouType)
@@ -200,8 +200,8 @@ class COCOeval:
         for name in ("_prepare", "computeIoU", "computeOks"):
             if self._is_changed(name):
                 raise ParameterError(
-                    f"{type(self).__name__} has a {name} of its own, which tables do not pass through; "
-                    "give apframe.evaluate a similarity=, or change the annotations before"
+                    f"{type(self).__name__} has a {name} of its own, which tables do not pass through",
+                    "give apframe.evaluate a similarity=, or change the annotations before",
                 )
         tic = time.time()
         print("Running per image evaluation...")
@@ -253,11 +253,11 @@ class COCOeval:
         category_id = catId if p.useCats else -1
         assigned = (self.__dict__.get("ious") or {}).get((imgId, catId), ())
         if len(assigned) and assigned is not self._similarities.get((imgId, category_id)):
-            raise ParameterError("ious were assigned, which are not read; give apframe.evaluate a similarity= of your own")
+            raise ParameterError("ious were assigned, which are not read", "give apframe.evaluate a similarity= of your own")
         images, categories, areas = self._places
         if tuple(aRng) not in areas or maxDet != max(p.maxDets):
             raise ParameterError(
-                "evaluateImg: aRng is one of params.areaRng, maxDet the largest of params.maxDets; set them there"
+                "evaluateImg: aRng is one of params.areaRng, maxDet the largest of params.maxDets", "set them there"
             )
         if imgId not in images or category_id not in categories:
             return None

@@ -49,7 +49,7 @@ def encode(bimask: Any) -> Any:
     pixels = np.asarray(bimask)
     if pixels.dtype not in (np.uint8, np.bool_) or pixels.ndim not in (2, 3):
         problem = f"an array of {pixels.dtype} of shape {pixels.shape}"
-        raise ParameterError(f"encode: {problem}; give uint8 or bool, height × width, or height × width × masks")
+        raise ParameterError(f"encode: {problem}", "give uint8 or bool, height × width, or height × width × masks")
     masks = pixels if pixels.ndim == 3 else pixels[:, :, None]
     encodings = _encodings(masks.shape[0], masks.shape[1], *count_pixels(masks.T != 0))
     return encodings if pixels.ndim == 3 else encodings[0]
@@ -140,7 +140,7 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     """
     if len(pyiscrowd) != len(gt):
         raise ParameterError(
-            f"iou: pyiscrowd has {counted(len(pyiscrowd), 'flag')} for {counted(len(gt), 'annotation')}; give one for each"
+            f"iou: pyiscrowd has {counted(len(pyiscrowd), 'flag')} for {counted(len(gt), 'annotation')}", "give one for each"
         )
     if not len(dt) or not len(gt):
         return []
@@ -152,7 +152,7 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
         found, expected = masks.take(np.arange(len(dt))), masks.take(np.arange(len(dt), len(masks)))
         pairs = MaskIoUOfAnySize().compare(found, expected, cells[0], cells[1].with_columns(**crowd), 0.0)
     elif any(are_masks):
-        raise ParameterError("iou: run lengths on one side and boxes on the other; give the same on both")
+        raise ParameterError("iou: run lengths on one side and boxes on the other", "give the same on both")
     else:
         boxes = [cell.hstack(pl.DataFrame(_boxes("iou", side), schema=BOX)) for cell, side in zip(cells, (dt, gt), strict=True)]
         pairs = BoxIoU().pair(boxes[0], boxes[1].with_columns(**crowd), 0.0)
@@ -186,7 +186,7 @@ def frPyObjects(pyobj: Any, h: int, w: int) -> Any:
         return _from_plain_counts(pyobj)
     n_pixels = int(h) * int(w)
     if not (0 < n_pixels <= MOST_PIXELS and 0 < int(h) <= MOST_SIDE >= int(w)):
-        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels; give positive numbers, of {LARGEST} at most")
+        raise ParameterError(f"frPyObjects: an image of {h} × {w} pixels", f"give positive numbers, of {LARGEST} at most")
     if is_array or len(pyobj[0]) == 4:
         x, y, width, height = _boxes("frPyObjects", pyobj).T
         polygons = list(np.stack([x, y, x, y + height, x + width, y + height, x + width, y], axis=1))
@@ -254,7 +254,7 @@ def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
             raise ValueError
         sizes = sizes.astype(np.int64)
     except (TypeError, ValueError):
-        raise ParameterError("size of run lengths is [height, width]; give two whole numbers for each mask") from None
+        raise ParameterError("size of run lengths is [height, width]", "give two whole numbers for each mask") from None
     beyond = (sizes < 0).any(axis=1) | (sizes > MOST_SIDE).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
     _refuse(beyond.tolist(), f"size is negative, or more than {LARGEST}", "size is [height, width]")
     return sizes[:, 0], sizes[:, 1]

@@ -32,7 +32,7 @@ class Params:
 
     def __init__(self, iouType: str = "segm") -> None:
         if iouType not in SHAPES:
-            raise ParameterError(f"iouType not supported: {iouType!r}; there are {', '.join(SHAPES)}")
+            raise ParameterError(f"iouType not supported: {iouType!r}", f"there are {', '.join(SHAPES)}")
         (self.setKpParams if iouType == "keypoints" else self.setDetParams)()
         self.iouType = iouType
         self.useSegm: int | None = None
@@ -100,4 +100,4 @@ def refuse_changes(p: Params, evaluated: Params) -> None:
         "maxDets": set(p.maxDets) <= set(evaluated.maxDets),
     }
     if changed := [name for name, is_same in same.items() if not is_same]:
-        raise ParameterError(f"params.{', '.join(changed)}: other than what was evaluated; call evaluate() again")
+        raise ParameterError(f"params.{', '.join(changed)}: other than what was evaluated", "call evaluate() again")

@@ -75,7 +75,7 @@ class Source:
         content = parse_json(self.path, self._text)
         if not isinstance(content, self._kind):
             held, needed = type(content).__name__, self._kind.__name__
-            raise FormatError(f"{self.path}: holds a JSON {held}, a {needed} is needed")
+            raise FormatError(f"holds a JSON {held}, a {needed} is needed", path=self.path)
         return content
 
 

@@ -408,7 +408,7 @@ def as_definition(definition: str | Definition) -> Definition:
     name, number = parts.groups() if parts else (definition, None)
     kind: Any = by_name("definition", name, _KINDS)
     if number and kind not in (Waymo, Normalized):
-        raise ParameterError(f"no definition {definition!r}{did_you_mean(definition, [*_KINDS])}")
+        raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
     if kind is Normalized and not number:
         raise ParameterError('definition "normalized" needs its number of positives, as in "normalized(5)"')
     try:

@@ -113,7 +113,7 @@ def evaluate_run(
 def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
     """The table of the queries, if one was given; errors where the judgements cannot be used."""
     if judgements.is_empty():
-        raise InputError("judgements: there are none; nothing can be evaluated")
+        raise InputError("there are none; nothing can be evaluated", table="judgements")
     taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
     if taken:
         raise ColumnError(
@@ -182,7 +182,7 @@ class RunEvaluation(WritableResult):
         attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in columns:
             if name not in attributes:
-                raise ParameterError(f"the queries have no column {name!r}{did_you_mean(name, attributes)}", option="by")
+                raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option="by")
             if name in (*self.per_query.columns, "n_queries"):
                 raise ParameterError(f"the summary has a column {name!r} of its own", "rename that of the queries", option="by")
         keys = list(dict.fromkeys(columns))
@@ -211,7 +211,7 @@ class RunEvaluation(WritableResult):
 
         if "run" not in self.per_query.columns:
             raise ParameterError(
-                "compare: one run alone was evaluated; give evaluate_run several, as a dict from names to runs"
+                "compare: one run alone was evaluated", "give evaluate_run several, as a dict from names to runs"
             )
         options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
         return compare_runs(self._with_plain_means(), baseline=baseline, **options)
@@ -226,7 +226,7 @@ class RunEvaluation(WritableResult):
         """`per_query` without the measures that have another mean: their intervals would be those of another number."""
         plain = [str(measure) for measure in self.measures if not measure.kind.geometric]
         if not plain:
-            raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test; measure AP too")
+            raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test", "measure AP too")
         return self.per_query.filter(pl.col("measure").is_in(plain))
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
@@ -320,11 +320,11 @@ def _named(run: Any) -> dict[str | None, Any]:
     if isinstance(run, (list, tuple)):
         names = [Path(source).name.split(".")[0] for source in run if isinstance(source, (str, Path))]
         if not run or len(names) < len(run):
-            raise ParameterError("run: a list holds the paths of files; give frames as a dict from names to frames")
+            raise ParameterError("a list holds the paths of files", "give frames as a dict from names to frames", option="run")
         if len(set(names)) < len(names):
             names = [str(source) for source in run]
         if len(set(names)) < len(names):
-            raise ParameterError(f"run: a file is given twice ({listed(names)})")
+            raise ParameterError(f"a file is given twice ({listed(names)})", option="run")
         return dict(zip(names, run, strict=True))
     return {None: run}
 

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.exceptions import InputError, NothingMatchesWarning, counted, listed, warn
+from apframe.exceptions import InputError, NothingMatchesWarning, counted, listed, spelled, warn
 from apframe.lists.measures import Measure, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.schema import different_id_types
@@ -56,11 +56,11 @@ def evaluate_one(
     gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
     if len(gone) == queries.height:
         ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
-        raise InputError(f"{shown} and the judgements have no query in common: {ids}; check that they belong together")
+        raise InputError(f"{shown} and the judgements have no query in common: {ids}", "check that they belong together")
     if gone and missing == "error":
         raise InputError(
-            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}; "
-            'add them, or choose missing="skip" or "zero"'
+            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}",
+            f'add them, or choose {spelled("missing", "skip")} or "zero"',
         )
     _warn_of_few(shown, in_run, queries, matches, ordered)
     if missing == "skip":

@@ -74,7 +74,7 @@ def evaluate_patches(
     lists = queries if task == "retrieval" else keys
     taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
     if taken:
-        raise ParameterError(f"{', '.join(taken)} is a column of the result itself; rename the key", option="by")
+        raise ParameterError(f"{', '.join(taken)} is a column of the result itself", "rename the key", option="by")
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()
@@ -103,5 +103,5 @@ def _checked(frame: pl.DataFrame, keys: Sequence[str]) -> pl.DataFrame:
         frame = frame.with_columns(pl.col(name).cast(pl.Float64))
         if frame[name].is_nan().any():
             rows = listed(row_numbers(frame[name].is_nan()))
-            raise ScoreError(f"distances: {name} is NaN in row {rows}, counted from 1; correct or remove them")
+            raise ScoreError(f"{name} is NaN in row {rows}, counted from 1", "correct or remove them", table="distances")
     return frame

@@ -136,8 +136,9 @@ def _from_array(distances: Any, query_ids: pl.Series, gallery_ids: pl.Series) ->
     shape = (len(query_ids), len(gallery_ids))
     if array.shape != shape or array.dtype.kind not in "iuf":
         raise ParameterError(
-            f"distances: numbers in an array of shape {shape} are needed, a row per query and a column per picture of the "
-            f"gallery, not {array.dtype} in one of shape {array.shape}"
+            f"numbers in an array of shape {shape} are needed, a row per query and a column per picture of the "
+            f"gallery, not {array.dtype} in one of shape {array.shape}",
+            option="distances",
         )
     pairs = query_ids.to_frame().join(gallery_ids.to_frame(), how="cross", maintain_order="left_right")
     return pairs.with_columns(distance=pl.Series(array.ravel()))
@@ -172,7 +173,7 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
     if missing:
         raise ColumnError(f"no column {', '.join(missing)}", f"there are {', '.join(frame.columns) or 'none'}", table=name)
     if frame.is_empty():
-        raise InputError(f"{name}: the table has no rows; nothing can be evaluated")
+        raise InputError("the table has no rows; nothing can be evaluated", table=name)
     for column in ids:
         dtype = frame[column].dtype
         is_text = dtype in (pl.String, pl.Categorical, pl.Enum)

@@ -168,18 +168,19 @@ def _read_lines(path: Path, content: bytes, fields: Sequence[str], number: str) 
     lines = pl.DataFrame({"line": text.split("\n")}).with_row_index("number", offset=1)
     table = lines.with_columns(pl.col("line").str.extract_all(r"[^ \t\r\v\f]+")).filter(pl.col("line").list.len() > 0)
     if table.is_empty():
-        raise FormatError(f"{path}: the file is empty; a line is {' '.join(fields)}")
+        raise FormatError("the file is empty", f"a line is {' '.join(fields)}", path=path)
     wrong = table.filter(pl.col("line").list.len() != len(fields))
     if wrong.height:
-        at = listed(wrong["number"].to_list())
+        rows = wrong["number"].to_list()
         remedy = _looks_like(table) or "correct these lines"
-        raise FormatError(f"{path}: not {len(fields)} fields ({' '.join(fields)}) in line {at}; {remedy}")
+        raise FormatError(f"not {len(fields)} fields ({' '.join(fields)}) in line {listed(rows)}", remedy, path=path, rows=rows)
     columns = table.select("number", *(pl.col("line").list.get(place).alias(name) for place, name in enumerate(fields)))
     values = columns[number].cast(pl.Float64, strict=False)
     wrong = columns.filter(values.is_null() | ~values.is_finite())
     if wrong.height:
-        at = listed(wrong["number"].to_list())
-        raise FormatError(f"{path}: the {number} is not a finite number in line {at}; correct these lines")
+        rows = wrong["number"].to_list()
+        problem = f"the {number} is not a finite number in line {listed(rows)}"
+        raise FormatError(problem, "correct these lines", path=path, rows=rows)
     return columns.select("query_id", "document_id", values)
 
 

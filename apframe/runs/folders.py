@@ -26,7 +26,7 @@ def named_folders(folders: Any) -> tuple[list[Path], bool]:
     count = Counter(absolute(Path(folder)) for folder in given)
     doubled = [str(folder) for folder in given if count[absolute(Path(folder))] > 1]
     if doubled:
-        raise ParameterError(f"a folder is named twice ({listed(doubled)}); name each once")
+        raise ParameterError(f"a folder is named twice ({listed(doubled)})", "name each once")
     return [Path(folder) for folder in given], False
 
 
@@ -40,7 +40,7 @@ def _matching(pattern: str) -> list[Path]:
     runs = [path for path in folders if path not in above or is_file(path / MANIFEST)]
     if not runs:
         what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
-        raise FormatError(f"{pattern}: {what}; name folders that Evaluation.write_parquet wrote")
+        raise FormatError(f"{pattern}: {what}", "name folders that Evaluation.write_parquet wrote")
     return runs
 
 

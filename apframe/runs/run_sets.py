@@ -84,7 +84,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
         else:
             kept[path] = read_manifest(path, DETECTION, ["created", "versions", *NEEDED])
     if not kept:
-        raise FormatError(f"{folders}: no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}")
+        raise FormatError(f"no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}", path=folders)
     if left_out:
         what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
         warn(what, RunsLeftOutWarning)
@@ -156,7 +156,7 @@ class RunSets(QueryableResult):
             return self.tables["summary"].select("run", "metric", "value").collect()
         except (OSError, pl.exceptions.PolarsError) as error:
             what = reason(error)
-            raise FormatError(f"the summary of a run cannot be read ({what}); evaluate again") from error
+            raise FormatError(f"the summary of a run cannot be read ({what})", "evaluate again") from error
 
     def leaderboard(self, sort_by: str = "AP", *, where: str | None = None) -> pl.DataFrame:
         """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
@@ -181,12 +181,12 @@ class RunSets(QueryableResult):
         table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
         metrics = table.columns[1:]
         if sort_by not in metrics:
-            raise ParameterError(f"sort_by: no metric {sort_by!r}{did_you_mean(str(sort_by), metrics)}")
+            raise ParameterError(f"no metric {sort_by!r}", did_you_mean(str(sort_by), metrics), option="sort_by")
         labelled = self.runs.select(pl.col(name).alias(_free(name, metrics)) for name in self._labels)
         table = labelled.join(table, on="run", how="inner", maintain_order="left")
         if where is not None:
             if not isinstance(where, str):
-                raise ParameterError(f"where is a condition in SQL, not {where!r}")
+                raise ParameterError(f"is a condition in SQL, not {where!r}", option="where")
             kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
             table = table.join(kept, on="run", how="semi", maintain_order="left")
         return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
@@ -219,7 +219,7 @@ class RunSets(QueryableResult):
             there is no such run
         """
         if run not in self._runs:
-            raise ParameterError(f"no run {run!r}{did_you_mean(str(run), list(self._runs))}")
+            raise ParameterError(f"no run {run!r}", did_you_mean(str(run), list(self._runs)))
         return stored_evaluation(self._runs[run].path, self._runs[run].manifest)
 
     def __len__(self) -> int:

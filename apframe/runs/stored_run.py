@@ -48,7 +48,7 @@ class StoredRun:
         """
         lacking = [table for table in _TABLES if table not in manifest["tables"]]
         if lacking:
-            raise FormatError(f"{folder}: {MANIFEST} has no table {', '.join(lacking)}; evaluate again")
+            raise FormatError(f"{MANIFEST} has no table {', '.join(lacking)}", "evaluate again", path=folder)
         try:
             labelled = labels(manifest.get("name"), manifest.get("tags"))
             hashes = "".join(manifest["inputs"][table] for table in GROUND_TRUTH)
@@ -70,7 +70,7 @@ class StoredRun:
             )
         except (TypeError, KeyError, ValueError, OverflowError, AttributeError) as error:
             what = f"{type(error).__name__}: {error}"
-            raise FormatError(f"{folder}: {MANIFEST} is damaged ({what}); evaluate again") from error
+            raise FormatError(f"{MANIFEST} is damaged ({what})", "evaluate again", path=folder) from error
 
 
 def differences(runs: Sequence[StoredRun]) -> list[str]:

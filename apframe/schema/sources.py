@@ -26,7 +26,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         try:
             return read_parquet(source)
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"{table}: cannot read {source} as Parquet: {reason(error)}") from error
+            raise FormatError(f"cannot read {source} as Parquet: {reason(error)}", table=table) from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)

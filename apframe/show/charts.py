@@ -155,10 +155,12 @@ def _named_curves(
     points = table.drop_nulls([x, y])
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: positives or negatives are missing"
-        raise InputError(f"curve: there is nothing to draw; {why}")
+        raise InputError("there is nothing to draw", f"{why}", table="curve")
     if points[[*keys, "rank"]].is_duplicated().any():
         raise ParameterError(
-            f"by: {', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat; name all keys, or filter"
+            f"{', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat",
+            "name all keys, or filter",
+            option="by",
         )
     score = pl.col("score").cast(pl.Float64)
     finite = pl.when(score.is_finite()).then(score)  # JSON has no infinity
@@ -227,7 +229,7 @@ def most_points(points: pl.DataFrame, max_points: int) -> int:
     lengths = points.group_by("curve").len()["len"].sort().to_list()
     left = MOST_ROWS - len(lengths)
     if left < 2 * len(lengths) and max_points >= 2:
-        raise InputError(f"curve: {len(lengths):,} curves are too many for one chart; filter them")
+        raise InputError(f"{len(lengths):,} curves are too many for one chart", "filter them", table="curve")
     for n_left, length in zip(range(len(lengths), 0, -1), lengths, strict=True):
         if length * n_left > left:
             return min(max_points, left // n_left)

@@ -54,7 +54,7 @@ def plot_scores(matches: Any, bins: int = 20, *, width: int = 480, height: int =
     """
     alt, table = load_altair(), to_polars(matches, "matches")
     if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
-        raise ParameterError(f"bins is a whole number from 1 to 1000, not {bins!r}")
+        raise ParameterError(f"is a whole number from 1 to 1000, not {bins!r}", option="bins")
     found, n_missed = _found(table)
     counts = _count_scores(found, bins)
     present = [name for name in _OUTCOMES if counts[name].sum()]
@@ -149,17 +149,17 @@ def _found(table: pl.DataFrame) -> tuple[pl.DataFrame, int]:
     for name in ("iou_threshold", "area_range"):
         if name in table.columns and table[name].n_unique() > 1:
             several = f"{table[name].n_unique()} values of {name}"
-            raise InputError(f"matches: with {several} each detection would count once for each; filter them to one")
+            raise InputError(f"with {several} each detection would count once for each", "filter them to one", table="matches")
     rows = table.select(pl.col("score").cast(pl.Float64), pl.col("outcome").cast(pl.String))
     known = [*_OUTCOMES, "fn"]
     unknown = [name for name in rows["outcome"].unique(maintain_order=True) if name not in known]
     if unknown:
-        raise InputError(f"matches: no outcome {listed(unknown)}{did_you_mean(str(unknown[0]), known)}")
+        raise InputError(f"no outcome {listed(unknown)}", did_you_mean(str(unknown[0]), known), table="matches")
     missed = pl.col("outcome") == "fn"
     found = rows.filter(~missed & pl.col("score").is_not_nan())
     if found.is_empty():
         why = "it has no rows" if table.is_empty() else "nothing was detected: no row has a score"
-        raise InputError(f"matches: there is nothing to draw; {why}")
+        raise InputError("there is nothing to draw", f"{why}", table="matches")
     return found, rows.filter(missed).height
 
 
@@ -196,12 +196,13 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     points = table.filter(finite)
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: annotations or detections are missing"
-        raise InputError(f"thresholds: there is nothing to draw; {why}")
+        raise InputError("thresholds: there is nothing to draw", f"{why}")
     is_best = pl.col("is_best").fill_null(False)
     points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
     if points.select("curve", x).is_duplicated().any():
         raise ParameterError(
-            f"by: {', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat; name all keys, or filter"
+            f"by: {', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat",
+            "name all keys, or filter",
         )
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
     order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)

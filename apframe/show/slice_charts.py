@@ -172,7 +172,7 @@ def plot_slice_heatmap(
     number = _number_format(table, metric)
     low, high = domain or _domain(rows)
     if not low < high:
-        raise ParameterError(f"domain is two values, the lower one first, not {domain!r}")
+        raise ParameterError(f"is two values, the lower one first, not {domain!r}", option="domain")
     unit = support.removeprefix("n_").replace("_", " ")
     rows = rows.with_columns(
         number=pl.Series([_shown(one, number) for one in rows["value"]], dtype=pl.String),
@@ -213,7 +213,7 @@ def plot_slice_heatmap(
 
 def _frame(slices: Any) -> pl.DataFrame:
     if hasattr(slices, "by") and not hasattr(slices, "__arrow_c_stream__"):  # a pandas frame may have a column of that name
-        raise InputError(f"slices: this is the {type(slices).__name__} itself; give a frame of slices: ev.by(...)")
+        raise InputError(f"this is the {type(slices).__name__} itself", "give a frame of slices: ev.by(...)", table="slices")
     return to_polars(slices, "slices")
 
 
@@ -255,16 +255,16 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     """The labels, value (null where there is no finite one), support, few (has less than the least), all support columns."""
     if metric not in table.columns:
         near = did_you_mean(str(metric), _metrics(table) or table.columns)
-        raise ParameterError(f"metric: the slices have no {metric!r}{near}")
+        raise ParameterError(f"the slices have no {metric!r}", near, option="metric")
     keys = [key for named in labels.values() for key in named]
     refuse_missing("slices", table, [*keys, support])
     for name in (metric, support):
         if not _is_numeric(table.schema[name]):
             raise ColumnError(f"{name} holds {table.schema[name]}, not numbers", table="slices")
     if not least >= 0:
-        raise ParameterError(f"least is a number of {support}, not {least!r}")
+        raise ParameterError(f"is a number of {support}, not {least!r}", option="least")
     if table.is_empty():
-        raise InputError("slices: there is nothing to draw; it has no rows")
+        raise InputError("there is nothing to draw", "it has no rows", table="slices")
     value = exact(metric).cast(pl.Float64)
     counts = {name: pl.col(name).cast(pl.Float64) for name in SUPPORT if name in table.columns}
     rows = table.select(
@@ -275,11 +275,11 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
         **counts,
     )
     if rows["value"].null_count() == rows.height:
-        raise InputError(f"slices: there is nothing to draw; {metric} is null throughout: nothing could be evaluated")
+        raise InputError(f"there is nothing to draw; {metric} is null throughout: nothing could be evaluated", table="slices")
     if rows.select(*labels).is_duplicated().any():
         raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart{_other_key(table, keys)}")
     if rows.height > MOST_ROWS:
-        raise InputError(f"slices: {rows.height:,} are too many for one chart; filter them")
+        raise InputError(f"{rows.height:,} are too many for one chart", "filter them", table="slices")
     return rows
 
 
@@ -310,7 +310,7 @@ def _in_order(table: pl.DataFrame, key: str, labels: pl.Series) -> list[str]:
 def _colours(rows: pl.DataFrame, colour: str | None) -> dict[str, str]:
     names = rows["colour"].unique(maintain_order=True).to_list()
     if len(names) > len(PALETTE):
-        raise InputError(f"slices: {len(names):,} values of {colour} are too many to stand side by side; filter them")
+        raise InputError(f"{len(names):,} values of {colour} are too many to stand side by side", "filter them", table="slices")
     return dict(zip(names, PALETTE, strict=False))
 
 
@@ -321,7 +321,9 @@ def _overall(overall: float | Mapping[str, float] | None, colours: dict[str, str
     else:
         unknown = [name for name in overall if name not in colours]
         if unknown:
-            raise ParameterError(f"overall: there are no slices of {unknown[0]!r}{did_you_mean(str(unknown[0]), [*colours])}")
+            raise ParameterError(
+                f"there are no slices of {unknown[0]!r}", did_you_mean(str(unknown[0]), [*colours]), option="overall"
+            )
         values = {name if len(colours) > 1 else None: value for name, value in overall.items()}
     lines = pl.DataFrame({"colour": [*values], "value": [*values.values()]}, {"colour": pl.String, "value": pl.Float64})
     return lines.filter(pl.col("value").is_finite())

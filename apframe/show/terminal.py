@@ -103,7 +103,7 @@ class Terminal(io.TextIOBase):
         except UnicodeEncodeError as error:
             lacking = text[error.start : error.start + 1]
             raise OutputError(
-                f"{self.name}: its encoding, {self.encoding}, has no {lacking!a}; set PYTHONIOENCODING=utf-8, or use --json"
+                f"{self.name}: its encoding, {self.encoding}, has no {lacking!a}", "set PYTHONIOENCODING=utf-8, or use --json"
             ) from None
 
     def flush(self) -> None:

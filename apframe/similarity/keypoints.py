@@ -72,11 +72,13 @@ class OKS(Similarity):
             if self.box_area_factor is not None:
                 object.__setattr__(self, "box_area_factor", float(self.box_area_factor))
         except (TypeError, ValueError) as error:
-            raise ParameterError(f"sigmas are numbers, one for each keypoint, and box_area_factor is one: {error}") from error
+            raise ParameterError(
+                f"are numbers, one for each keypoint, and box_area_factor is one: {error}", option="sigmas"
+            ) from error
         if not self.sigmas or not all(0 < sigma < math.inf for sigma in self.sigmas):
-            raise ParameterError(f"sigmas must be positive numbers, one for each keypoint, got {self.sigmas}")
+            raise ParameterError(f"must be positive numbers, one for each keypoint, got {self.sigmas}", option="sigmas")
         if self.box_area_factor is not None and not 0 < self.box_area_factor < math.inf:
-            raise ParameterError(f"box_area_factor must be a positive number, got {self.box_area_factor}")
+            raise ParameterError(f"must be a positive number, got {self.box_area_factor}", option="box_area_factor")
 
     @property
     def words(self) -> str:
@@ -151,8 +153,8 @@ class OKS(Similarity):
             number = lengths[0] // 3
             or_crowdpose = ", or choose the protocol crowdpose" if number == len(CROWDPOSE_SIGMAS) else ""
             raise ParameterError(
-                f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas; "
-                f"give similarity=apf.OKS(sigmas=...) {number} of them, one for each keypoint{or_crowdpose}"
+                f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
+                f"give similarity=apf.OKS(sigmas=...) {number} of them, one for each keypoint{or_crowdpose}",
             )
 
     def _points(self, table: str, frame: pl.DataFrame) -> Array:

@@ -47,8 +47,8 @@ def as_similarity(value: Any) -> Similarity:
 
         return UserSimilarity(value)
     raise ParameterError(
-        f"similarity: {value!r} is none; take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a "
-        "frame of pairs"
+        f"similarity: {value!r} is none",
+        "take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a frame of pairs",
     )
 
 
@@ -86,12 +86,11 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
         return
     if iou_type not in _TO_NAME:
         known = list(dict.fromkeys(kind for *_, kind in _HOMES.values() if kind is not None))
-        raise ParameterError(
-            f"no {spelled('iou_type')} {iou_type!r}{did_you_mean(iou_type, known)}; others need a similarity of your own"
-        )
+        remedy = f"{did_you_mean(iou_type, known)}; others need a similarity of your own"
+        raise ParameterError(f"no {spelled('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(
-        f"iou_type={iou_type!r} with {type(similarity).__name__}(); "
-        f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}"
+        f"iou_type={iou_type!r} with {type(similarity).__name__}()",
+        f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}",
     )
 
 

@@ -50,9 +50,11 @@ class UserSimilarity(Similarity):
 
     def __post_init__(self) -> None:
         if self.function is not None and not callable(self.function):
-            raise ParameterError(f"function: {self.function!r} cannot be called; give a function of a frame of pairs")
+            raise ParameterError(
+                f"{self.function!r} cannot be called", "give a function of a frame of pairs", option="function"
+            )
         if not isinstance(self.label, str):
-            raise ParameterError(f"label: {self.label!r} is no text")
+            raise ParameterError(f"{self.label!r} is no text", option="label")
         if not self.label:
             name = str(getattr(self.function, "__name__", _NAMELESS))
             object.__setattr__(self, "label", "a function of your own" if name == _NAMELESS else name)
@@ -77,8 +79,8 @@ class UserSimilarity(Similarity):
         """See `Similarity.pair`; `ParameterError` where the function gives something else than one number per row."""
         if self.function is None:
             raise ParameterError(
-                f"{self.label}: the function of this similarity was not stored with the evaluation; "
-                "evaluate again with apframe.UserSimilarity(function)"
+                f"{self.label}: the function of this similarity was not stored with the evaluation",
+                "evaluate again with apframe.UserSimilarity(function)",
             )
         parts = [block.with_columns(self._values(frame)) for block, frame in _blocks(detections, annotations)]
         schema = {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}

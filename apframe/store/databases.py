@@ -34,7 +34,7 @@ def open_database(path: str | Path, *, read_only: bool = True) -> duckdb.DuckDBP
     try:
         return duckdb.connect(literal(path), read_only=read_only)
     except duckdb.Error as error:
-        raise FormatError(f"{path}: cannot be opened ({' '.join(str(error).split())})") from None
+        raise FormatError(f"cannot be opened ({' '.join(str(error).split())})", path=path) from None
 
 
 def is_database(path: str | Path) -> bool:
@@ -81,7 +81,7 @@ def write_database(path: str | Path, tables: Mapping[str, pl.LazyFrame | Iterabl
                 connection.execute("CHECKPOINT")  # closing does the same, and says nothing if the disk is full
             refuse_foreign_file(path)  # that came there since
         except duckdb.Error as error:
-            raise OutputError(f"{path}: cannot be written ({reason(error)})") from error
+            raise OutputError(f"cannot be written ({reason(error)})", path=path) from error
     with writing(path):
         path.with_name(f"{path.name}.wal").unlink(missing_ok=True)  # what was left of the file that was there
     warn_of_renamed(renamed)
@@ -93,11 +93,11 @@ def refuse_foreign_file(path: str | Path) -> None:
 
     path = to_write(path)
     if not is_utf8(str(path)):
-        raise OutputError(f"{path}: the name is not UTF-8 text; name another file")
+        raise OutputError("the name is not UTF-8 text", "name another file", path=path)
     if kind_at(path) is None:
         return
     if is_folder(path):
-        raise OutputError(f"{path}: this is a folder; name a file")
+        raise OutputError("this is a folder", "name a file", path=path)
     remedy = "name another file"
     try:
         with path.open("rb") as file:  # a file of which DuckDB would make something is left alone
@@ -109,10 +109,10 @@ def refuse_foreign_file(path: str | Path) -> None:
     except (duckdb.CatalogException, duckdb.BinderException):
         pass  # it has no such table, or one with other columns
     except duckdb.Error as error:
-        raise OutputError(f"{path}: is open elsewhere, or damaged ({reason(error)}); close it, or {remedy}") from None
+        raise OutputError(f"is open elsewhere, or damaged ({reason(error)})", f"close it, or {remedy}", path=path) from None
     except OSError as error:
-        raise OutputError(f"{path}: cannot be read ({reason(error)}); {remedy}") from None
-    raise OutputError(f"{path}: is there already and is not a database that apframe wrote; {remedy}")
+        raise OutputError(f"cannot be read ({reason(error)})", remedy, path=path) from None
+    raise OutputError("is there already and is not a database that apframe wrote", remedy, path=path)
 
 
 def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterable[pl.LazyFrame]) -> None:
@@ -125,7 +125,7 @@ def _write_table(connection: duckdb.DuckDBPyConnection, name: str, parts: Iterab
         connection.unregister("apframe part")
         verb = f"INSERT INTO {quoted}"
     if verb.startswith("CREATE"):
-        raise ParameterError(f"{name}: no frame was given; a table without rows is a frame without rows")
+        raise ParameterError(f"{name}: no frame was given", "a table without rows is a frame without rows")
 
 
 def _mark() -> dict[str, str]:

@@ -79,33 +79,33 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
     kind_there = settled_kind(folder)
     if kind_there not in (None, "folder"):
         remedy = "name the folder that was written (a DuckDB file is opened with `apframe sql`, or DuckDB itself)"
-        raise FormatError(f"{folder}: is a file; {remedy}")
+        raise FormatError("is a file", remedy, path=folder)
     if kind_there is None:
-        raise FormatError(f"{folder}: there is no such folder")
+        raise FormatError("there is no such folder", path=folder)
     manifest = manifest_at(folder)
     if manifest is None:
         what = f"{folder}: not an apframe evaluation, it has no {MANIFEST} of one"
         runs = [str(path.parent) for path in sorted(folder.glob(f"*/{MANIFEST}")) if find_manifest(path.parent) is not None]
         if runs:
-            raise FormatError(f"{what}; name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
-        raise FormatError(f"{what}; write one with --out or Evaluation.write_parquet")
+            raise FormatError(what, f"name one of them, such as {', '.join(runs[:3])}; apframe.scan_runs reads them together")
+        raise FormatError(what, "write one with --out or Evaluation.write_parquet")
     version = manifest.get("schema_version")
     if not isinstance(version, int) or not OLDEST <= version <= SCHEMA_VERSION:
         remedy = "update apframe" if isinstance(version, int) and version > SCHEMA_VERSION else "evaluate again"
         readable = f"{OLDEST} to {SCHEMA_VERSION}"
-        raise FormatError(f"{folder}: written with schema version {version}, this apframe reads {readable}; {remedy}")
+        raise FormatError(f"written with schema version {version}, this apframe reads {readable}", remedy, path=folder)
     if kind is not None and manifest.get("kind", kind) != kind:
-        raise FormatError(f"{folder}: this is an evaluation of {manifest['kind']}, not of {kind}")
+        raise FormatError(f"this is an evaluation of {manifest['kind']}, not of {kind}", path=folder)
     _refuse_lacking(folder, manifest, ["kind", "tables"])
     if problem := damage(manifest):
-        raise FormatError(f"{folder}: {MANIFEST} is damaged, {problem}; evaluate again")
+        raise FormatError(f"{MANIFEST} is damaged, {problem}", "evaluate again", path=folder)
     strange = [name for name in manifest["tables"] if re.fullmatch(r"\w+", name) is None]
     if strange:  # which may be paths, such as ../../secret
-        raise FormatError(f"{folder}: {MANIFEST} is damaged, no table is called {listed(strange)}; evaluate again")
+        raise FormatError(f"{MANIFEST} is damaged, no table is called {listed(strange)}", "evaluate again", path=folder)
     gone = [name for name in manifest["tables"] if not is_file(folder / f"{name}.parquet")]
     if gone:
         refuse_replaced(folder, manifest.get("set_id"))
-        raise FormatError(f"{folder}: {', '.join(f'{name}.parquet' for name in gone)} is missing; evaluate again")
+        raise FormatError(f"{', '.join(f'{name}.parquet' for name in gone)} is missing", "evaluate again", path=folder)
     manifest = _brought_up(folder, manifest)
     _refuse_lacking(folder, manifest, needed)
     return manifest
@@ -114,7 +114,7 @@ def _read_manifest(folder: Path, kind: str | None, needed: Sequence[str]) -> dic
 def _refuse_lacking(folder: Path, manifest: Mapping[str, Any], needed: Sequence[str]) -> None:
     lacking = sorted(set(needed) - set(manifest))
     if lacking:
-        raise FormatError(f"{folder}: {MANIFEST} has no {', '.join(lacking)}; evaluate again")
+        raise FormatError(f"{MANIFEST} has no {', '.join(lacking)}", "evaluate again", path=folder)
 
 
 # what schema version 4 says of a protocol, and the only choice that there was before
@@ -189,15 +189,15 @@ def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
     {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
     """
     if name is not None and not (isinstance(name, str) and name):
-        raise ParameterError(f"name is empty, or no text: {name!r}")
+        raise ParameterError(f"is empty, or no text: {name!r}", option="name")
     if tags is not None and not isinstance(tags, Mapping):
-        raise ParameterError(f'tags is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}')
+        raise ParameterError(f'is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}', option="tags")
     for key, value in (tags or {}).items():
         if not (isinstance(key, str) and key):
-            raise ParameterError(f"tags: the name of a tag is a text, not {key!r}")
+            raise ParameterError(f"the name of a tag is a text, not {key!r}", option="tags")
         is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
         if not (is_number or isinstance(value, str)):
-            raise ParameterError(f"tags: {key} is a text, a finite number below 2^63 or a flag, not {value!r}")
+            raise ParameterError(f"{key} is a text, a finite number below 2^63 or a flag, not {value!r}", option="tags")
     return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
 
 
@@ -208,14 +208,14 @@ def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns:
     """
     for name, expected in columns.items():
         if name not in tables:
-            raise FormatError(f"{folder}: {MANIFEST} has no table {name}; evaluate again")
+            raise FormatError(f"{MANIFEST} has no table {name}", "evaluate again", path=folder)
         lacking = [column for column in expected if column not in tables[name]]
         if lacking:
-            raise FormatError(f"{Path(folder) / name}.parquet: no column {', '.join(lacking)}; evaluate again")
+            raise FormatError(f"{Path(folder) / name}.parquet: no column {', '.join(lacking)}", "evaluate again")
         for column, dtype in expected.items():
             if dtype is not None and tables[name][column] != dtype:
                 problem = f"{column} is {tables[name][column]}, not {dtype}"
-                raise FormatError(f"{Path(folder) / name}.parquet: {problem}; evaluate again")
+                raise FormatError(f"{Path(folder) / name}.parquet: {problem}", "evaluate again")
 
 
 def content_hash(frame: pl.DataFrame) -> str:
@@ -293,19 +293,19 @@ def refuse_foreign(folder: str | Path, kind: str) -> None:
     """Raise an OutputError if a set of this kind cannot be written there because the place holds something else."""
     folder = to_write(folder)
     if folder == folder.parent:
-        raise OutputError(f"{folder}: name a folder of its own")
+        raise OutputError("name a folder of its own", path=folder)
     if not is_utf8(str(folder)):
-        raise OutputError(f"{folder}: the name is not UTF-8 text; name another folder")
+        raise OutputError("the name is not UTF-8 text", "name another folder", path=folder)
     finish_replacing(folder)
     if kind_at(folder) not in ("folder", None):
-        raise OutputError(f"{folder}: this is a file; name a folder")
+        raise OutputError("this is a file", "name a folder", path=folder)
     if not is_folder(folder):
         return
     manifest = find_manifest(folder)
     other = (manifest or {}).get("kind", kind)
     if other != kind:
-        raise OutputError(f"{folder}: holds an evaluation of {other}, not of {kind}; name another folder")
+        raise OutputError(f"holds an evaluation of {other}, not of {kind}", "name another folder", path=folder)
     known = {MANIFEST, *(f"{name}.parquet" for name in (manifest or {}).get("tables") or ())}
     foreign = sorted(entry.name for entry in folder.iterdir() if entry.name not in known or manifest is None)
     if foreign:
-        raise OutputError(f"{folder}: holds something else ({', '.join(foreign[:3])}); name an empty or a new folder")
+        raise OutputError(f"holds something else ({', '.join(foreign[:3])})", "name an empty or a new folder", path=folder)

@@ -84,7 +84,7 @@ def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str
     except duckdb.Error as error:
         _refuse_interrupted(error)
         connection.close()
-        raise QueryError(f"{name}: DuckDB cannot hold one of the columns ({first_line(error)}); leave it out") from None
+        raise QueryError(f"{name}: DuckDB cannot hold one of the columns ({first_line(error)})", "leave it out") from None
     return connection, renamed
 
 
@@ -228,7 +228,7 @@ def _answer(
         return _plain_integers(_within_calendar(from_arrow_stream(result)))
     except pl.exceptions.DuplicateError as error:
         message = " ".join(str(error).split())
-        raise QueryError(f"{message}: two columns have one name; join with USING, or name them with AS") from None
+        raise QueryError(f"{message}: two columns have one name", "join with USING, or name them with AS") from None
     except RuntimeError as error:
         if str(error) != "Query interrupted":
             raise
@@ -258,7 +258,7 @@ def _refuse_types(result: duckdb.DuckDBPyRelation) -> None:
     for name, type_ in zip(result.columns, map(str, result.types), strict=True):
         foreign = re.search(r"\b(INTERVAL|UNION)\b", type_)
         if foreign is not None:
-            raise QueryError(f"{name} is {type_}, which no table can hold; CAST({name} AS VARCHAR) makes it text")
+            raise QueryError(f"{name} is {type_}, which no table can hold", f"CAST({name} AS VARCHAR) makes it text")
 
 
 def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
@@ -269,7 +269,7 @@ def _within_calendar(answer: pl.DataFrame) -> pl.DataFrame:
             days = column.to_physical() // per_day
             if not days.is_between(_FIRST_DAY, _LAST_DAY).all():
                 what = f"{column.name} has dates outside the years 1 to 9999"
-                raise QueryError(f"{what}; CAST({column.name} AS VARCHAR) makes them text")
+                raise QueryError(what, f"CAST({column.name} AS VARCHAR) makes them text")
     return answer
 
 

@@ -213,7 +213,7 @@ def smooth_ap(
     ([0.571], [[0.061, -0.061]])
     """
     if not 0 < temperature < np.inf:
-        raise ParameterError(f"temperature must be a number above 0, got {temperature!r}; the paper takes 0.01")
+        raise ParameterError(f"must be a number above 0, got {temperature!r}; the paper takes 0.01", option="temperature")
     scores, positive, counted = _checked("similarity", similarity, relevant, valid)
     total, slope = np.zeros(len(scores)), np.zeros(scores.shape)
     queries, items = np.nonzero(positive)
@@ -293,7 +293,7 @@ def _checked(
     except (TypeError, ValueError) as error:
         raise InputError(f"{name} must be numbers in rows of the same length: {error}") from error
     if scores.ndim not in (1, 2):
-        raise ParameterError(f"{name} has shape {scores.shape}; give it as (queries, items), or (items,) for one query")
+        raise ParameterError(f"{name} has shape {scores.shape}", "give it as (queries, items), or (items,) for one query")
     shape = scores.shape
     counted = np.ones(shape, dtype=bool) if valid is None else _flags("valid", valid, np.ones(shape, dtype=bool))
     positive = _flags("relevant", relevant, counted)
@@ -305,7 +305,7 @@ def _flags(name: str, given: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Bools from flags that are bool or 0 and 1; False where the item does not count."""
     flags = np.asarray(given)
     if flags.shape != counted.shape:
-        raise ParameterError(f"{name} has shape {flags.shape}, the scores {counted.shape}; give one flag for each score")
+        raise ParameterError(f"{name} has shape {flags.shape}, the scores {counted.shape}", "give one flag for each score")
     _refuse(name, "neither 0 nor 1", counted & (flags != 0) & (flags != 1), "give bool, or 0 and 1")
     return counted & (flags == 1)
 
@@ -317,6 +317,8 @@ def _refuse(name: str, problem: str, bad: np.ndarray, remedy: str) -> None:
 
 def _check_bins(n_bins: int, low: float, high: float) -> None:
     if not isinstance(n_bins, Integral) or n_bins < 2:
-        raise ParameterError(f"n_bins must be a whole number of 2 or more, got {n_bins!r}")
+        raise ParameterError(f"must be a whole number of 2 or more, got {n_bins!r}", option="n_bins")
     if not 0 < high - low < np.inf:
-        raise ParameterError(f"low must lie below high, got low={low!r}, high={high!r}; give the range of the scores")
+        raise ParameterError(
+            f"must lie below high, got low={low!r}, high={high!r}", "give the range of the scores", option="low"
+        )

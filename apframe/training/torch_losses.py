@@ -49,7 +49,9 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     torch = import_optional("torch", "ap_loss needs PyTorch", '"apframe[torch]"')
     one_of("objective", objective, list(OBJECTIVES))
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
-        raise ParameterError("similarity must be a float tensor of torch; for arrays there is apframe.training.losses")
+        raise ParameterError(
+            "must be a float tensor of torch", "for arrays there is apframe.training.losses", option="similarity"
+        )
     return _loss(torch).apply(similarity, relevant, objective, options)
 
 

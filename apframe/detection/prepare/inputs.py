@@ -214,7 +214,7 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
     unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
     if unknown or not found:
         known = listed(names.fill_null(as_text).to_list(), 12)
-        raise ParameterError(f"no category {listed(unknown) or 'was named'}; there are {known}")
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}", f"there are {known}")
     return pl.concat(found).unique()
 
 

@@ -223,13 +223,13 @@ def _owners(word: str, tables: Tables) -> tuple[str, list[str]]:
     known = columns.get(table) if column else None
     where = table if known else ", ".join(tables)
     names = known or list(dict.fromkeys(name for names in columns.values() for name in names))
-    raise ParameterError(f"{where}: no column {column if known else word!r}{did_you_mean(column if known else word, names)}")
+    raise ParameterError(f"{where}: no column {column if known else word!r}", did_you_mean(column if known else word, names))
 
 
 def _refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
     if len(owners) > 1 and owners != _OBJECTS:
         qualified = " or ".join(f'"{table}.{column}"' for table in owners)
-        raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}; say {qualified}")
+        raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}", f"say {qualified}")
 
 
 def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
@@ -239,7 +239,7 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
         raise ParameterError(f"{word!r} holds {nested.dtype}, of which no slices can be made", option="by")
     if len({_kind(column.dtype) for column in found.values()} - {"null"}) > 1:
         dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in found.items())
-        raise ParameterError(f"{word!r} is {dtypes}; cast one of them", option="by")
+        raise ParameterError(f"{word!r} is {dtypes}", "cast one of them", option="by")
     columns = list(found.values())
     if len({column.dtype for column in columns}) > 1 and _kind(columns[0].dtype) == "text":
         columns = [column.cast(pl.String) for column in columns]
@@ -269,8 +269,8 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
     n = len(edges) - 1
     if key.labels is not None and len(key.labels) != n:
         raise ParameterError(
-            f"quantiles of {key.column}: so many values are equal that there are {n} intervals, not {len(key.labels)}; "
-            "leave out labels"
+            f"quantiles of {key.column}: so many values are equal that there are {n} intervals, not {len(key.labels)}",
+            "leave out labels",
         )
     labels = key.labels or _labels(edges, ".6g")
     if len(set(labels)) < n:  # the edges differ in later digits
@@ -314,7 +314,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
         is_pattern = condition.meta.has_multiple_outputs()
         hint = '; Polars reads "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
         raise ParameterError(
-            f'a condition names the columns that it is about, as in pl.col("weather") == "fog"; got {condition}{hint}'
+            'a condition names the columns that it is about, as in pl.col("weather") == "fog"', f"got {condition}{hint}"
         )
     deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
     owners_of = {word: _owners(word, tables) for word in deciding}
@@ -322,8 +322,8 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     if not owners:
         shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
         raise ParameterError(
-            f"a condition is about one table, this one is about several: {shown}; give one condition for each, they are "
-            "combined with and (there is no or across tables)"
+            f"a condition is about one table, this one is about several: {shown}",
+            "give one condition for each, they are combined with and (there is no or across tables)",
         )
     word, (column, _) = next(iter(owners_of.items()))
     _refuse_ambiguous(word, column, owners)
@@ -348,8 +348,8 @@ def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
     ids = ids if isinstance(ids, pl.Series) else list(ids)
     if (isinstance(ids, pl.Series) and ids.dtype == pl.Boolean) or any(isinstance(value, (bool, pl.Expr)) for value in ids):
         raise ParameterError(
-            "a list holds image ids, not true and false, nor expressions; give expressions one by one, as "
-            'pl.col("weather") == "fog"'
+            "a list holds image ids, not true and false, nor expressions",
+            'give expressions one by one, as pl.col("weather") == "fog"',
         )
     try:
         wanted = pl.Series(ids, dtype=known.dtype, strict=True)
