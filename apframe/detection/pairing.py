@@ -19,6 +19,8 @@ from apframe.similarity.pairs import require
 from apframe.threads import pool
 
 if TYPE_CHECKING:
+    from collections.abc import Sequence
+
     from apframe.detection.prepare.inputs import Inputs
     from apframe.protocols.protocol import Protocol
 
@@ -41,19 +43,22 @@ def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, acro
     -------
     detection, annotation (row numbers of the inputs' tables), similarity; in no order. Pairs below `least` may be there.
     """
+    pooled = protocol.agnostic or across_categories
+    cells = [codes(frame, inputs, pooled=pooled)["cell"] for frame in (inputs.detections, inputs.annotations)]
+    return _pair(inputs, protocol, cells, protocol.iou_thresholds[0] if least is None else least)
+
+
+def _pair(inputs: Inputs, protocol: Protocol, cells: Sequence[pl.Series], least: float) -> pl.DataFrame:
+    """The pairs within the cells, which are one number for each detection and one for each annotation."""
     if inputs.detections.is_empty() or inputs.annotations.is_empty():  # which may lack columns that they never had values of
         return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
     similarity = protocol.similarity
-    pooled = protocol.agnostic or across_categories
-    detections, annotations = (
-        frame.with_columns(codes(frame, inputs, pooled=pooled)["cell"]) for frame in (inputs.detections, inputs.annotations)
-    )
-    annotations = annotations.with_columns(is_crowd=crowds(annotations, protocol))
+    detections = inputs.detections.with_columns(cells[0])
+    annotations = inputs.annotations.with_columns(cells[1], is_crowd=crowds(inputs.annotations, protocol))
     require(similarity, detections, annotations)
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
-    least = min(protocol.iou_thresholds[0] if least is None else least, NEARLY_ONE)
-    return similarity.pair(detections, annotations, least, **inputs.prepared)
+    return similarity.pair(detections, annotations, min(least, NEARLY_ONE), **inputs.prepared)
 
 
 def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
@@ -62,25 +67,26 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     with pool() as threads:
         to_order = found.with_columns(inputs.detections["score"])
         ordering = threads.submit(order_detections, to_order, by_image=protocol.ties == "image")
-        pairs = pair(inputs, protocol)
+        pairs = _pair(inputs, protocol, [found["cell"], expected["cell"]], protocol.iou_thresholds[0])
+        inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol)
+        by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
+        annotations = expected.select(
+            pl.col("category").alias("list"),
+            "image",
+            pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
+            _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
+            is_crowd=crowds(inputs.annotations, protocol),
+        )[by_list]
         order = ordering.result()
     row = order["row"]
     detections = order.select(
         pl.col("category").alias("list"),
-        found["image"].gather(row),
+        (pl.col("cell") - pl.col("category").cast(pl.Int64) * len(inputs.image_ids)).cast(pl.UInt32).alias("image"),
         "row",
         pl.col("cell_rank").alias("place"),
         inputs.detections["score"].gather(row),
-        _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol).gather(row),
+        inside.gather(row),
     )
-    by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
-    annotations = expected.select(
-        pl.col("category").alias("list"),
-        "image",
-        pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
-        _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
-        is_crowd=crowds(inputs.annotations, protocol),
-    )[by_list]
     places = []
     for rows in (row.to_numpy(), by_list):
         place = np.empty(len(rows), dtype=np.uint32)

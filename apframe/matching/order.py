@@ -19,7 +19,7 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
 
     Returns
     -------
-    One row per detection, in that order: `row` (the detection's row number in the input), `category` and `cell_rank`
+    One row per detection, in that order: `row` (the detection's row number in the input), `category`, `cell`, and `cell_rank`
     (from 1, the place among the detections of the same cell, which max_detections limits).
 
     Source: `COCOeval.evaluateImg` and `accumulate`, both of which sort with a stable merge sort by descending score.
@@ -27,7 +27,7 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
     >>> order_detections(pl.DataFrame({
     ...     "image": [1, 0, 0], "category": [0, 0, 0], "cell": [1, 0, 0], "score": [0.5, 0.5, 0.9],
     ... })).rows()
-    [(2, 0, 1), (1, 0, 2), (0, 0, 1)]
+    [(2, 0, 0, 1), (1, 0, 0, 2), (0, 0, 1, 1)]
     """
     rows = detections.select("image", "category", "score").with_row_index("row")
     if by_image and not rows["image"].is_sorted():
@@ -42,8 +42,8 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
         .collect()
         .rechunk()
     )
-    cell = detections["cell"].gather(walk["row"]).to_numpy()
-    return walk.with_columns(cell_rank=place_within(cell))
+    cell = detections["cell"].gather(walk["row"])
+    return walk.with_columns(cell, cell_rank=place_within(cell.to_numpy()))
 
 
 def number_within(groups: np.ndarray, items: np.ndarray) -> np.ndarray:
