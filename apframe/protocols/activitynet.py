@@ -1,6 +1,6 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol import ALL_AREAS, Protocol, linspace
 from apframe.ranking.definitions import Interpolated
 from apframe.similarity.interval_iou import IntervalIoU
 
@@ -10,10 +10,23 @@ ACTIVITYNET = Protocol(
     "ActivityNet evaluation, eval_detection.py",
     iou_type="interval",
     similarity=IntervalIoU(),
+    matching="score",
+    strict=False,
     ties="input",
     crowds="ordinary",
+    ignores=(),
+    iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Interpolated(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    parts=(),
     report=("AP", "AP50", "AP75", "AP95"),
 )
 """Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope."""

@@ -2,8 +2,10 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import ALL_AREAS, Protocol
+from apframe.protocols.protocol import ALL_AREAS, COCO_REPORT, Protocol, linspace
+from apframe.ranking.definitions import COCO_101
 from apframe.similarity.boundary_iou import BoundaryIoU
+from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS
 from apframe.similarity.mask_iou import MaskIoU
 
@@ -13,9 +15,26 @@ COCO_AREAS = (ALL_AREAS, _SMALL, _MEDIUM, _LARGE)
 _BOXES = Protocol(
     name="COCO",
     citation="Lin et al., Microsoft COCO: Common Objects in Context, ECCV 2014; pycocotools 2.0.11, COCOeval",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
+    crowds="ignored",
+    ignores=(),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    definition=COCO_101,
+    adds_spacing=True,
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
-    adds_spacing=True,
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    parts=(),
+    report=COCO_REPORT,
 )
 _MASKS = replace(_BOXES, iou_type="segm", similarity=MaskIoU())
 _KEYPOINTS = replace(

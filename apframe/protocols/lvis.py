@@ -3,21 +3,33 @@
 from dataclasses import replace
 
 from apframe.protocols.coco import COCO_AREAS
-from apframe.protocols.protocol import Part, Protocol
+from apframe.protocols.protocol import Part, Protocol, linspace
+from apframe.ranking.definitions import COCO_101
 from apframe.similarity.boundary_iou import BoundaryIoU
+from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
 
 _BOXES = Protocol(
     name="LVIS",
     citation="Gupta et al., LVIS: A Dataset for Large Vocabulary Instance Segmentation, CVPR 2019; lvis-api 0.5.3, LVISEval",
+    iou_type="bbox",
+    similarity=BoxIoU(),
+    matching="score",
+    strict=False,
+    ties="image",
     crowds="ordinary",
     ignores=("ignore",),
+    iou_thresholds=linspace(0.5, 0.95, 10),
+    definition=COCO_101,
+    adds_spacing=True,
     area_ranges=COCO_AREAS,
     max_detections=(300,),
     per_image=True,
+    agnostic=False,
     judged_only=True,
+    expands_hierarchy=False,
+    detected_images_only=False,
     with_area_only=True,
-    adds_spacing=True,
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
 )

@@ -2,19 +2,33 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol import ALL_AREAS, Protocol
 from apframe.ranking.definitions import Interpolated
+from apframe.similarity.box_iou import BoxIoU
 
 OPEN_IMAGES = Protocol(
     name="OPEN_IMAGES",
     citation="Kuznetsova et al., The Open Images Dataset V4, IJCV 2020; TensorFlow Object Detection API, "
     "OpenImagesDetectionEvaluator",
-    ties="input",
+    iou_type="bbox",
+    similarity=BoxIoU(),
     matching="best_overlap",
+    strict=False,
+    ties="input",
+    crowds="ignored",
+    ignores=(),
     iou_thresholds=(0.5,),
     definition=Interpolated(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
     expands_hierarchy=True,
+    detected_images_only=False,
+    with_area_only=False,
+    parts=(),
     report=("AP",),
 )
 """Boxes, best overlap of .5 or more; what lies inside a group (`is_crowd`) and is not true otherwise is ignored."""

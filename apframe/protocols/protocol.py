@@ -22,7 +22,7 @@ ALL_AREAS = ("all", 0.0, 1e10)
 REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 CROWDS = {
-    "ignored": "any number of detections may match a crowd (a group of objects); they are ignored",
+    "ignored": "where the data flags groups of objects, any number of detections may match one, and they are ignored",
     "counted": "a group of objects counts once, for the best of the detections inside it; the others are ignored",
     "ordinary": "crowds are annotations like any other",
 }

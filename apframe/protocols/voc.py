@@ -2,21 +2,32 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import Protocol
+from apframe.protocols.protocol import ALL_AREAS, Protocol
 from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
 VOC2007 = Protocol(
     name="VOC2007",
     citation="Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; VOC2007 development kit",
+    iou_type="bbox",
     similarity=InclusiveBoxIoU(),
-    ties="input",
     matching="best_overlap",
     strict=True,
+    ties="input",
+    crowds="ignored",  # the reference knows none; this is for data of other sources that flags some
     ignores=("ignore",),
     iou_thresholds=(0.5,),
     definition=Voc2007(),
+    adds_spacing=False,
+    area_ranges=(ALL_AREAS,),
     max_detections=(None,),
+    per_image=False,
+    agnostic=False,
+    judged_only=False,
+    expands_hierarchy=False,
+    detected_images_only=False,
+    with_area_only=False,
+    parts=(),
     report=("AP",),
 )
 """Boxes with inclusive pixels, best overlap above .5, eleven recall levels; what is difficult (`ignore`) is ignored."""

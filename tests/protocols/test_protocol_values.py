@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ast
 import json
 import math
 from dataclasses import FrozenInstanceError, fields
@@ -14,6 +15,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe import protocols
 from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.protocols.protocol import CROWDS, IGNORES, TIES
@@ -205,7 +207,7 @@ def test_crowds_are_told_where_they_have_a_rule() -> None:
     for name in ("COCO", "VOC2007", "OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE", "LVIS", "ACTIVITYNET"):
         assert CROWDS[apf.PUBLISHED[name].crowds] in str(apf.PUBLISHED[name])
     # they are removed, with all that is outside the range: nothing is matched to them
-    assert "may match a crowd" not in str(apf.PROPOSALS)
+    assert "groups of objects" not in str(apf.PROPOSALS)
     assert "what is matched to them" not in str(apf.PROPOSALS)
 
 
@@ -220,7 +222,7 @@ matching    a detection looks at its most similar annotation only; if a better o
 thresholds  similarity above 0.5
 precision   AP by the definition voc2007: mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)
 detections  all of them
-crowds      any number of detections may match a crowd (a group of objects); they are ignored
+crowds      where the data flags groups of objects, any number of detections may match one, and they are ignored
 ties        equal scores stay in the order of the input
 ignored     annotations flagged ignore, and what is matched to them
 categories  each on its own, then the mean over those with annotations
@@ -929,3 +931,13 @@ def test_a_function_is_not_stored_but_its_numbers_are(tmp_path: Path) -> None:
 def test_interpolated_is_stored_by_name() -> None:
     assert apf.VOC2012.as_dict()["definition"] == {"name": "interpolated"}
     assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()
+
+
+@pytest.mark.parametrize("path", sorted(Path(protocols.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
+    calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
+    made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Protocol"]
+    for call in made:
+        assert {each.arg for each in call.keywords} == {each.name for each in fields(apf.Protocol)} - {"variants"}
+    names = {"protocol", "published", "summary", "words", "__init__"}
+    assert bool(made) == (path.stem not in names)
