@@ -14,8 +14,6 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
-
-
 _VERBS = ("are", "has", "holds", "is", "lies", "must", "needs", "takes", "was")  # a problem that begins with one needs no colon
 Found = TypeVar("Found")
 

@@ -86,7 +86,7 @@ def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
                     elif entry.name.lower().endswith(endings) and (entry.is_file() or not is_file(entry.path)):
                         found.append(_utf8(here / entry.name, entry.name))  # a broken link too, whose reader says so
         except OSError as error:
-            raise FormatError(f"{here}: the folder cannot be read ({reason(error)})") from error
+            raise FormatError(f"the folder cannot be read ({reason(error)})", path=here) from error
     return sorted(found)
 
 

@@ -282,7 +282,7 @@ def _pairs(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
 def _check_options(n_resamples: int, confidence: float, seed: int) -> None:
     for name, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
         if not isinstance(value, (int, np.integer)) or value < least:
-            raise ParameterError(f"{name} is a whole number, at least {least}, not {value!r}")
+            raise ParameterError(f"is a whole number, at least {least}, not {value!r}", option=name)
     if not 0 < confidence < 1:
         raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
 

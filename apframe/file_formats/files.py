@@ -94,7 +94,7 @@ def reading_from(path: str | Path) -> Iterator[None]:
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError(f"the gzip file is damaged or cut off ({error})", path=path) from error
     except OSError as error:
-        raise FormatError(f"{error.filename or path}: cannot be read ({reason(error)})") from error
+        raise FormatError(f"cannot be read ({reason(error)})", path=error.filename or path) from error
 
 
 @contextmanager

@@ -178,7 +178,7 @@ def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path
     """The XML files of the images that an image set names."""
     lines = read_lines([image_set])
     if lines.is_empty():
-        raise FormatError(f"{image_set}: the image set is empty")
+        raise FormatError("the image set is empty", path=image_set)
     with_blank = (lines["fields"].list.len() > 1) & lines["fields"].list.join(" ").is_in(list(there))
     refuse_lines([image_set], lines, with_blank, "the name of an image has a blank", "a name ends there: rename these files")
     lines = take_fields([image_set], lines, ("image_id", "label"), ("label",), optional=1)

@@ -406,7 +406,7 @@ def _beta(beta: float) -> float:
 
 def _share(name: str, value: float) -> float:
     if not 0 <= value <= 1:
-        raise ParameterError(f"{name} lies in [0, 1], got {value}")
+        raise ParameterError(f"lies in [0, 1], got {value}", option=name)
     return value
 
 

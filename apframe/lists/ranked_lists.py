@@ -90,7 +90,7 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     kind = "positives" if positive else "negatives"
     given = totals[f"n_{kind}"]
     if not (given.is_finite() & (given == given.floor()) & (given >= 0)).fill_null(True).all():
-        raise ParameterError(f"n_{kind} is a whole number, 0 or more", "there are others among those given")
+        raise ParameterError("is a whole number, 0 or more; there are others among those given", option=f"n_{kind}")
     present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
     short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
     if short.height:

@@ -175,8 +175,8 @@ def _numbers(name: str, values: Any) -> pl.Series:
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         series = pl.Series([""])
     if not (series.dtype.is_numeric() or series.dtype == pl.Null):
-        hint = "; of flags make 1 and -1, for 0 is ignored" if series.dtype == pl.Boolean else ""
-        raise ParameterError(f"{name}: a sequence of numbers is needed{hint}")
+        remedy = "of flags make 1 and -1, for 0 is ignored" if series.dtype == pl.Boolean else ""
+        raise ParameterError("a sequence of numbers is needed", remedy, option=name)
     return series.cast(pl.Float64)
 
 
@@ -184,7 +184,7 @@ def _count(option: str, given: int | None, present: int) -> int:
     if given is None:
         return present
     if not given >= 0 or given % 1 != 0:
-        raise ParameterError(f"{option} is a whole number, 0 or more, got {given!r}")
+        raise ParameterError(f"is a whole number, 0 or more, got {given!r}", option=option)
     if given < present:
         kind = option.removeprefix("num_")
         message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all there are"

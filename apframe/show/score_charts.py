@@ -196,13 +196,14 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     points = table.filter(finite)
     if points.is_empty():
         why = "it has no rows" if table.is_empty() else f"{x} or {y} is null throughout: annotations or detections are missing"
-        raise InputError("thresholds: there is nothing to draw", f"{why}")
+        raise InputError(f"there is nothing to draw; {why}", table="thresholds")
     is_best = pl.col("is_best").fill_null(False)
     points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
     if points.select("curve", x).is_duplicated().any():
         raise ParameterError(
-            f"by: {', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat",
+            f"{', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat",
             "name all keys, or filter",
+            option="by",
         )
     points = points.sort(x).with_columns(rank=pl.int_range(1, pl.len() + 1).over("curve"))
     order = table.filter(finite).select(curve=add_names(table, keys)).unique(maintain_order=True)

@@ -41,7 +41,9 @@ def as_similarity(value: Any) -> Similarity:
         try:
             return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
         except TypeError as error:
-            raise ParameterError(f"similarity: {value!r} has other parameters than {kind_name}: {first_line(error)}") from error
+            raise ParameterError(
+                f"{value!r} has other parameters than {kind_name}: {first_line(error)}", option="similarity"
+            ) from error
     if callable(value) and not isinstance(value, type):
         from apframe.similarity.user import UserSimilarity
 

@@ -211,11 +211,11 @@ def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns:
             raise FormatError(f"{MANIFEST} has no table {name}", "evaluate again", path=folder)
         lacking = [column for column in expected if column not in tables[name]]
         if lacking:
-            raise FormatError(f"{Path(folder) / name}.parquet: no column {', '.join(lacking)}", "evaluate again")
+            raise FormatError(f"no column {', '.join(lacking)}", "evaluate again", path=Path(folder) / f"{name}.parquet")
         for column, dtype in expected.items():
             if dtype is not None and tables[name][column] != dtype:
                 problem = f"{column} is {tables[name][column]}, not {dtype}"
-                raise FormatError(f"{Path(folder) / name}.parquet: {problem}", "evaluate again")
+                raise FormatError(problem, "evaluate again", path=Path(folder) / f"{name}.parquet")
 
 
 def content_hash(frame: pl.DataFrame) -> str:

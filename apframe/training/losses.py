@@ -291,9 +291,9 @@ def _checked(
     try:
         scores = np.asarray(given, dtype=np.float64)
     except (TypeError, ValueError) as error:
-        raise InputError(f"{name} must be numbers in rows of the same length: {error}") from error
+        raise InputError(f"must be numbers in rows of the same length: {error}", option=name) from error
     if scores.ndim not in (1, 2):
-        raise ParameterError(f"{name} has shape {scores.shape}", "give it as (queries, items), or (items,) for one query")
+        raise ParameterError(f"has shape {scores.shape}", "give it as (queries, items), or (items,) for one query", option=name)
     shape = scores.shape
     counted = np.ones(shape, dtype=bool) if valid is None else _flags("valid", valid, np.ones(shape, dtype=bool))
     positive = _flags("relevant", relevant, counted)
@@ -305,7 +305,9 @@ def _flags(name: str, given: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Bools from flags that are bool or 0 and 1; False where the item does not count."""
     flags = np.asarray(given)
     if flags.shape != counted.shape:
-        raise ParameterError(f"{name} has shape {flags.shape}, the scores {counted.shape}", "give one flag for each score")
+        raise ParameterError(
+            f"has shape {flags.shape}, the scores {counted.shape}", "give one flag for each score", option=name
+        )
     _refuse(name, "neither 0 nor 1", counted & (flags != 0) & (flags != 1), "give bool, or 0 and 1")
     return counted & (flags == 1)
 
