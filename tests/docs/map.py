@@ -11,14 +11,6 @@ from pathlib import Path
 ROOT = Path(__file__).parents[2]
 BEGIN, END = "<!-- sizes -->", "<!-- end of sizes -->"
 _EMPTY = {getattr(tokenize, name) for name in ("COMMENT", "NL", "NEWLINE", "INDENT", "DEDENT", "ENCODING", "ENDMARKER")}
-    tokenize.COMMENT,
-    tokenize.NL,
-    tokenize.NEWLINE,
-    tokenize.INDENT,
-    tokenize.DEDENT,
-    tokenize.ENCODING,
-    tokenize.ENDMARKER,
-}
 
 
 def count_lines(path: Path) -> int:
