@@ -16,8 +16,8 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError, UnknownIdError
+from apframe.file_formats.coco.scan import scan_results, scan_truth
 from apframe.file_formats.image_sizes import read_image_sizes
-from apframe.file_formats.json_scan import scan_results, scan_truth
 from apframe.retrieval.trec import read_queries
 from tests.cli.test_command import FOUND, SMALL, command
 from tests.file_formats.folders import written

@@ -11,10 +11,10 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
+from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
-from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.rows import refuse_rows
 from apframe.schema import TABLES, Dataset, kind_of
 from apframe.shapes.intervals import INTERVAL

@@ -11,9 +11,9 @@ import polars as pl
 
 from apframe.exceptions import FormatError, InputError
 from apframe.file_formats.coco import read_coco_results, read_unchecked
+from apframe.file_formats.coco.scan import scan_results
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_unpacked
-from apframe.file_formats.json_scan import scan_results
 from apframe.schema import Dataset, canonical
 
 Row = dict[str, Any]

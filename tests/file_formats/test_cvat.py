@@ -20,7 +20,7 @@ from apframe.exceptions import DuplicateIdError, FormatError, RowError, ShapesLe
 from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.cvat import Cvat
-from apframe.file_formats.row_runs import Crop, to_columns, to_crop
+from apframe.file_formats.cvat.row_runs import Crop, to_columns, to_crop
 
 BOX = ["x", "y", "width", "height"]
 LABELS = "<meta><task><labels><label><name>car</name></label><label><name>dog</name></label></labels></task></meta>"

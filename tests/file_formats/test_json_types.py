@@ -9,8 +9,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apframe.file_formats import json_types
-from apframe.file_formats.json_types import has_other_types
+from apframe.file_formats.coco import json_types
+from apframe.file_formats.coco.json_types import has_other_types
 
 NAMES = ["id", "x", "numbers", "name", "note", "so"]
 words = st.sampled_from(["", "7", "a", '"', "\\", '\\"', '": t', ":", ", ", "é", "true", '"id": "7"', "id", "]"])

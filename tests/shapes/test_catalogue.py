@@ -8,7 +8,7 @@ import sys
 import polars as pl
 import pytest
 
-from apframe.file_formats.json_rows import FIELDS
+from apframe.file_formats.coco.rows import FIELDS
 from apframe.schema import TABLES
 from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.shapes.shape import Shape

@@ -14,11 +14,11 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
+from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import read_head, read_unpacked, stamp, write_text, write_whole
 from apframe.file_formats.format import NUMBER, Format
-from apframe.file_formats.json_rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
-from apframe.file_formats.json_scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later

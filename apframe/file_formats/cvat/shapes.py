@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
+from apframe.file_formats.cvat.row_runs import Crop, to_crop
 from apframe.file_formats.outlines import angle_of, number_type, polygon_extents, rotation_of, single_polygons
-from apframe.file_formats.row_runs import Crop, to_crop
 from apframe.file_formats.xml_text import escaped
 from apframe.rows import refuse_rows
 from apframe.schema import TABLES

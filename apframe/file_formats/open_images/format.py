@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, UnknownCategoryWarning, counted, listed, spelled, warn
-from apframe.file_formats.class_hierarchy import read_hierarchy, write_hierarchy
 from apframe.file_formats.files import write_text
 from apframe.file_formats.format import ANY, Format
 from apframe.file_formats.image_sizes import (
@@ -20,7 +19,8 @@ from apframe.file_formats.image_sizes import (
     write_image_sizes,
 )
 from apframe.file_formats.lines import refuse_lines
-from apframe.file_formats.open_images_tables import (
+from apframe.file_formats.open_images.class_hierarchy import read_hierarchy, write_hierarchy
+from apframe.file_formats.open_images.tables import (
     BOXES,
     EDGES,
     FLAGS,

@@ -14,10 +14,10 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.file_formats.coco.json_types import has_other_types
+from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
-from apframe.file_formats.json_rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
-from apframe.file_formats.json_types import has_other_types
 from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
 from apframe.threads import pool

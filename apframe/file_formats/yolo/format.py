@@ -19,8 +19,8 @@ from apframe.file_formats.image_sizes import (
     write_image_sizes,
 )
 from apframe.file_formats.lines import first_fields, refuse_lines, text_files, write_lines
-from apframe.file_formats.yolo_config import find_config, find_files, is_label, read_config, write_config
-from apframe.file_formats.yolo_lines import (
+from apframe.file_formats.yolo.config import find_config, find_files, is_label, read_config, write_config
+from apframe.file_formats.yolo.lines import (
     count_keypoints,
     extent_of,
     is_result,

@@ -14,7 +14,8 @@ from xml.etree import ElementTree
 import polars as pl
 
 from apframe.exceptions import FormatError, listed
-from apframe.file_formats.cvat_shapes import (
+from apframe.file_formats.cvat.row_runs import Crop, to_columns
+from apframe.file_formats.cvat.shapes import (
     FLAGS,
     attribute_losses,
     attribute_names,
@@ -30,7 +31,6 @@ from apframe.file_formats.edges import from_edges
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
-from apframe.file_formats.row_runs import Crop, to_columns
 from apframe.file_formats.xml_text import escaped, refuse_illegal
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX

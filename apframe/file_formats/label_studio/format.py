@@ -14,7 +14,7 @@ from apframe.exceptions import FormatError, listed
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
-from apframe.file_formats.label_studio_regions import encoded, in_pixels, read_regions, region_losses, region_texts
+from apframe.file_formats.label_studio.regions import encoded, in_pixels, read_regions, region_losses, region_texts
 from apframe.file_formats.names import categories_of
 from apframe.schema import SIZE, TABLES, Dataset
 from apframe.shapes.boxes import BOX

@@ -55,7 +55,7 @@ _CLASH = "_attribute"  # appended to a field of a file whose name is that of ano
 def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False) -> tuple[pl.DataFrame, set[str]]:
     """Rows of JSON objects as columns under their own names; and which of these are JSON text, for want of one plain type.
 
-    With `attributes_only`, what `json_scan` reads is left out.
+    With `attributes_only`, what `scan` reads is left out.
     """
 
     def refuse(wrong: list[bool], problem: str, hint: str = "") -> None:

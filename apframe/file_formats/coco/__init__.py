@@ -1,0 +1,10 @@
+"""COCO's JSON."""
+
+from apframe.file_formats.coco.format import Coco as Coco
+from apframe.file_formats.coco.format import read_coco as read_coco
+from apframe.file_formats.coco.format import read_coco_results as read_coco_results
+from apframe.file_formats.coco.format import read_result_columns as read_result_columns
+from apframe.file_formats.coco.format import read_unchecked as read_unchecked
+from apframe.file_formats.coco.format import tables_of_json as tables_of_json
+from apframe.file_formats.coco.format import write_coco as write_coco
+from apframe.file_formats.coco.format import write_coco_results as write_coco_results
