@@ -45,17 +45,17 @@ class Similarity(ABC):
         return ", ".join(self.needs) if self.shape is None else self.shape.words
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Any:
-        """What `shape.decode` makes of a table, if `pair` takes that instead of decoding it itself: `found`, `expected`.
+        """A faster form of a table's shapes, as `shape.decode` gives it, which `pair` takes as `found` or `expected`.
 
-        It is made once, where boxes are made of the same shapes or a table is paired several times. It has a method
-        `take(rows)`, for some of the rows. None, as here: `pair` takes nothing but the columns.
+        It saves decoding twice where boxes are made of the same shapes, or where one table is paired several times. The value
+        has a method `take(rows)`, which picks some of the rows. None, as here, if `pair` works with the columns alone.
 
         Parameters
         ----------
         table
             "detections" or "annotations"
         objects
-            canonical, with the sizes of images if `uses_images`
+            a canonical table, with `image_width` and `image_height` if `shape.uses_images`
         """
         del table, objects
 
