@@ -69,3 +69,55 @@ def test_every_public_name_is_there() -> None:
     assert dir(apf) == sorted(apf.__all__)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = apf.evalute
+
+
+def trees() -> dict[str, ast.Module]:
+    return {str(path.relative_to(PACKAGE)): ast.parse(path.read_text()) for path in PACKAGE.rglob("*.py")}
+
+
+def test_files_are_short_enough_to_read() -> None:
+    lengths = {path: len(path.read_text().splitlines()) for path in PACKAGE.rglob("*.py")}
+    assert {str(path): n for path, n in lengths.items() if n > 450} == {}
+
+
+def test_functions_take_few_parameters() -> None:
+    """Except those that users call, and the commands, which have a parameter for each option."""
+    many = set()
+    for name, tree in trees().items():
+        for node in ast.walk(tree):
+            if isinstance(node, ast.FunctionDef):
+                taken = node.args
+                named = [
+                    each.arg for each in (*taken.posonlyargs, *taken.args, *taken.kwonlyargs) if each.arg not in ("self", "cls")
+                ]
+                if len(named) + (taken.vararg is not None) + (taken.kwarg is not None) > 8:
+                    many.add((name, node.name))
+    assert {name for path, name in many if not path.startswith("cli/")} <= set(apf.__all__)
+
+
+def test_private_names_stay_in_their_module() -> None:
+    """A method that is bound into a class of another module has a parameter `self` and belongs to the class."""
+    used = set()
+    for name, tree in trees().items():
+        own = {node.name for node in ast.walk(tree) if isinstance(node, (ast.FunctionDef, ast.ClassDef))}
+        own |= {node.attr for node in ast.walk(tree) if isinstance(node, ast.Attribute) and isinstance(node.ctx, ast.Store)}
+        own |= {
+            field.target.id
+            for field in ast.walk(tree)
+            if isinstance(field, ast.AnnAssign) and isinstance(field.target, ast.Name)
+        }
+        for node in ast.walk(tree):
+            if isinstance(node, ast.ImportFrom) and str(node.module).startswith("apframe"):
+                used |= {(name, each.name) for each in node.names if each.name.startswith("_")}
+            if isinstance(node, ast.Attribute) and node.attr.startswith("_") and not node.attr.startswith("__"):
+                of = node.value.id if isinstance(node.value, ast.Name) else ""
+                if node.attr not in own and of not in ("self", "cls", "sys", "os"):
+                    used.add((name, node.attr))
+    assert used == set()
+
+
+def test_threads_come_from_one_place() -> None:
+    named = {
+        path for path, tree in trees().items() for node in ast.walk(tree) if getattr(node, "id", "") == "ThreadPoolExecutor"
+    }
+    assert named == {"threads.py", "interruption.py"}  # the latter has one thread for the work that Ctrl-C ends

@@ -52,7 +52,7 @@ def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], io
     names: tuple[str, ...] = (*_OF_RESULTS, *SHAPES[iou_type])
     found = tables_of(coco)
     if iou_type == "segm" and isinstance(found, pl.DataFrame) and ("mask" not in found.columns or found["mask"].null_count()):
-        coco._make()  # the dictionaries, in which a box is a polygon too
+        _ = coco.anns  # makes the dictionaries, in which a box is a polygon too
         found = None
     if isinstance(found, pl.DataFrame):
         frame = found

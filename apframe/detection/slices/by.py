@@ -110,7 +110,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     part = self._subset(conjunction(conditions, self._inputs.tables()))
     words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
-    if ignored_annotations(part._inputs.annotations, self.protocol).all():
+    if ignored_annotations(part.dataset.annotations, self.protocol).all():
         warn("where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning)
     return part
 
