@@ -164,6 +164,9 @@ def test_ctrl_c_ends_the_command_at_once(query: str, tmp_path: Path) -> None:
             time.sleep(again / 5)
             start = time.monotonic()
             started.send_signal(signal.SIGINT)
-            out, err = started.communicate()
+            try:
+                out, err = started.communicate(timeout=60)
+            finally:
+                started.kill()  # if it goes on, the query never ends
             assert time.monotonic() - start < 2
             assert (started.returncode, out, err) == (130, b"", b"")
