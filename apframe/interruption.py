@@ -34,26 +34,36 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
     """
     if threading.current_thread() is not threading.main_thread():
         return work()
-    from concurrent.futures import ThreadPoolExecutor, wait
+    from concurrent.futures import Future, wait
 
     settle()
-    executor = ThreadPoolExecutor(1, "apframe-sql")
-    doing = executor.submit(work)
-    executor.shutdown(wait=False)
+    doing: Future[T] = Future()
     try:
+        # not by an executor: interrupted while its thread starts, it would not say what it has begun
+        threading.Thread(target=_do, args=(work, doing), name="apframe-sql").start()
         while not doing.done():  # a signal that another thread gets is seen when this one wakes
             wait([doing], timeout=0.1)
     except KeyboardInterrupt:
-        _LEFT.append((doing, stop))
-        for _ in range(5):
-            stop()  # again, for one that comes just before a query begins is lost
-            if wait([doing], timeout=0.1).done:
-                break
+        if not doing.cancel():  # it has begun
+            _LEFT.append((doing, stop))
+            for _ in range(5):
+                stop()  # again, for one that comes just before a query begins is lost
+                if wait([doing], timeout=0.1).done:
+                    break
         raise
     try:
         return doing.result()
     finally:
         del doing  # else an error and this frame would hold each other, and the connections with them
+
+
+def _do(work: Callable[[], T], doing: Future[T]) -> None:
+    if doing.set_running_or_notify_cancel():
+        try:
+            doing.set_result(work())
+        except BaseException as error:
+            doing.set_exception(error)
+            del work, doing  # as in `beside`
 
 
 def unfinished() -> bool:

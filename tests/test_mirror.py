@@ -51,7 +51,7 @@ TESTED_IN = {
     "similarity/test_mask_iou.py": "shapes/intersections shapes/limits shapes/mask_columns shapes/polygons shapes/run_lengths "
     "shapes/runs",
     "store/test_parquet.py": "detection/stored file_formats/stored_sets",
-    "store/test_sql.py": "interruption store/results",
+    "store/test_sql.py": "store/results",
     "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/sources schema/types",
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
