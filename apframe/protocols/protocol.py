@@ -323,12 +323,12 @@ class Protocol:
 
     @classmethod
     def from_dict(cls, choices: Mapping[str, Any]) -> Self:
-        """The protocol that `as_dict` was taken of. Before 0.6 all protocols added the spacing, and the choice was not stored.
+        """The protocol that `as_dict` was taken of.
 
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        made = {"adds_spacing": True} | {name: _frozen(value) for name, value in choices.items()}
+        made = {name: _frozen(value) for name, value in choices.items()}
         chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
         definition = replace(definition, **{name: _frozen(value) for name, value in chosen.items()})

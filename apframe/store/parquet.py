@@ -129,14 +129,18 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
 
     Version 2 (apframe 0.2) has no hashes of the input tables. Versions 2 and 3 (0.3) do not name the conditions of a subset,
-    and have protocols that compare boxes, as COCO does.
+    and have protocols that compare boxes, as COCO does. Before 0.6 every protocol added the spacing, and none says so.
     """
-    if manifest["schema_version"] == SCHEMA_VERSION or manifest["kind"] != DETECTION:
+    if manifest["kind"] != DETECTION:
         return manifest
     protocol = manifest.get("protocol")
-    if isinstance(protocol, dict) and "iou_types" in protocol:
-        others = {name: value for name, value in protocol.items() if name != "iou_types"}
-        manifest = manifest | {"protocol": others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES}
+    if isinstance(protocol, dict):
+        if "iou_types" in protocol:
+            others = {name: value for name, value in protocol.items() if name != "iou_types"}
+            protocol = others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES
+        manifest = manifest | {"protocol": {"adds_spacing": True} | protocol}
+    if manifest["schema_version"] == SCHEMA_VERSION:
+        return manifest
     if "inputs" not in manifest:
         inputs = [name for name in TABLES if name in manifest["tables"]]
         hashes = {name: input_hash(name, read_table(folder, name, manifest.get("set_id"))) for name in inputs}
