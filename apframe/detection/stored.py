@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.prepare.inputs import stored_inputs
-from apframe.exceptions import FormatError
+from apframe.exceptions import FormatError, as_keyword, spelling
 from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.protocols.protocol import Protocol
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
@@ -125,7 +125,8 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
     """The evaluation in the folder that has this manifest; see `read_evaluation`."""
     set_id = manifest.get("set_id")
     try:
-        protocol = Protocol.from_dict(manifest["protocol"])
+        with spelling(as_keyword):  # a manifest has keys, not flags
+            protocol = Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
     stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
