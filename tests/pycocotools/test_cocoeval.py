@@ -55,7 +55,7 @@ def both(*given: Any, **options: Any) -> tuple[Any, Any]:
     return evaluated(OURS, *given, **options), evaluated(REFERENCE, *given, **options)
 
 
-@pytest.mark.parametrize("results", ["model_a.json", "model_b.json"])
+@pytest.mark.parametrize("results", [pytest.param("model_a.json", marks=pytest.mark.slow), "model_b.json"])
 def test_sample_from_files_equals_reference(results: str) -> None:
     ours, reference = both(STREET / "instances.json", str(STREET / results))
     assert_same(ours, reference)
