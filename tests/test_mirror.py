@@ -16,7 +16,7 @@ TESTED_IN = {
     "checks/test_sources.py": "checks/refused",
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options show/terminal",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
-    "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/options detection/tables",
+    "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
     "file_formats/test_boxes.py": "file_formats/edges",
