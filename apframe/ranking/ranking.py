@@ -140,7 +140,8 @@ class Rest:
 
     def count(self, rows: SliceRows, k: int, m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
         """The assignments of the lists, with the counts of whole lists; `category` is that of the detections."""
-        of_whole, n_thresholds = self.ranking.rows_of(k, m), self.ranking.n_thresholds
+        walk, n_thresholds = self.ranking.walk(k, m), self.ranking.n_thresholds
+        of_whole = select_rows(self.ranking.hits[m], walk, k)
         begin, end = (np.searchsorted(of_whole.detection, self.place, side) for side in ("left", "right"))
         n = end - begin
         again = np.repeat(np.arange(len(n)), n)
@@ -161,7 +162,6 @@ class Rest:
         )
         n_unmatched = np.zeros(len(order), dtype=np.int32)
         if for_curves:
-            walk = self.ranking.walk(k, m)
             n_unmatched = count_at(of_whole, walk, self.whole[of_list], self.place[detection], n_thresholds)
         n_counted = tally(of_whole, n_thresholds)[1][:, self.whole]
         return SliceRows(n_counted, of_list, detection, n_unmatched, is_true, change, first, last)
