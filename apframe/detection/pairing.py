@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
 from apframe.detection.prepare.extents import with_image_sizes
-from apframe.matching.judge import Rules
+from apframe.matching.judge import MatchingRules
 from apframe.matching.order import order_detections
 from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE
@@ -100,9 +100,9 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     return Rows(detections, annotations, links, lists)
 
 
-def rules_of(protocol: Protocol) -> Rules:
+def matching_rules(protocol: Protocol) -> MatchingRules:
     """What matching goes by under a protocol."""
-    return Rules(
+    return MatchingRules(
         policy=POLICIES[protocol.matching],
         thresholds=protocol.iou_thresholds,
         ranges=tuple(name for name, *_ in protocol.area_ranges),

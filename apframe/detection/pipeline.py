@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.detection.diagnose.per_image import count_per_image
 from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_matches, sweep_thresholds
-from apframe.detection.pairing import arrange, rules_of
+from apframe.detection.pairing import arrange, matching_rules
 from apframe.detection.slices.measure import measure
 from apframe.exceptions import ParameterError
 from apframe.matching.judge import judge
@@ -65,7 +65,7 @@ class Pipeline:
             category_ids = pl.Series([None], dtype=category_ids.dtype)
         return judge(
             self.rows,
-            rules_of(self.protocol),
+            matching_rules(self.protocol),
             images=self.inputs.image_ids.alias("image_id").to_frame(),
             lists=category_ids.alias("category_id").to_frame(),
         )
@@ -172,7 +172,7 @@ class Pipeline:
 
     def thresholds(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
         """The thresholds table as a plan, of all thresholds and area ranges unless one is named by its number."""
-        rules = rules_of(self.protocol)
+        rules = matching_rules(self.protocol)
         if rules.policy.cutting_is_filtering:
             return sweep_thresholds(changes_of_matches(self._pooled(self.matches(threshold, area))))
         verdicts = self.verdicts
@@ -190,7 +190,7 @@ class Pipeline:
 
     def at_score(self, min_score: float) -> Verdicts:
         """The verdicts of the detections of at least that score, at the largest of `max_detections`."""
-        rules, scores = rules_of(self.protocol), self.verdicts.detections["score"]
+        rules, scores = matching_rules(self.protocol), self.verdicts.detections["score"]
         low = (scores < min_score).fill_null(False)
         if rules.policy.cutting_is_filtering:
             return self.verdicts.without(low.arg_true().to_numpy())

@@ -14,7 +14,7 @@ from apframe.matching.verdicts import Verdicts, has_bit
 
 
 @dataclass(frozen=True)
-class Rules:
+class MatchingRules:
     """What matching goes by.
 
     Attributes
@@ -38,7 +38,7 @@ class Rules:
     count_groups: bool = False
 
 
-def judge(rows: Rows, rules: Rules, images: pl.DataFrame, lists: pl.DataFrame) -> Verdicts:
+def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.DataFrame) -> Verdicts:
     """The verdicts of detections and annotations with their pairs; `images` and `lists` are those of the verdicts.
 
     Where leaving out low scores changes no match of higher ones, all limits share the hits; otherwise each has its own.
@@ -63,7 +63,7 @@ def judge(rows: Rows, rules: Rules, images: pl.DataFrame, lists: pl.DataFrame) -
     )
 
 
-def find_hits(rows: Rows, pairs: pl.DataFrame, rules: Rules) -> pl.DataFrame:
+def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:
     """The hits among some pairs: see `Verdicts.hits`, without `limit`."""
     counts, n_ranges = rows.annotations["counts"].to_numpy(), len(rules.ranges)
     assigned = rules.policy.assign(

@@ -10,14 +10,14 @@ import numpy as np
 import polars as pl
 
 from apframe.matching.by_score import connect
-from apframe.matching.judge import Rules, find_hits
+from apframe.matching.judge import MatchingRules, find_hits
 from apframe.matching.reached import count_reached
 from apframe.matching.regroup import Rows
 
 _MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
 
 
-def hits_by_score(rows: Rows, rules: Rules) -> pl.DataFrame:
+def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     """The hits of every operating point: of the detections of at least some score, matched on their own.
 
     What competes, directly or not, is one component of the pairs. A component changes only at the scores of its own
@@ -40,7 +40,7 @@ def hits_by_score(rows: Rows, rules: Rules) -> pl.DataFrame:
     >>> one = {"counts": pl.Series([1], dtype=pl.UInt8), "is_crowd": [False]}
     >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.43, 1.0]})
     >>> rows = Rows(pl.DataFrame(few), pl.DataFrame(one), pairs, pl.DataFrame({"group": [0], "category": [0]}))
-    >>> rules = Rules(POLICIES["similarity"], (0.4,), ("all",), (100,), "image")
+    >>> rules = MatchingRules(POLICIES["similarity"], (0.4,), ("all",), (100,), "image")
     >>> hits_by_score(rows, rules).select("detection", "above", "up_to").rows()
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.detection.pairing import rules_of
+from apframe.detection.pairing import matching_rules
 from apframe.detection.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
@@ -146,7 +146,7 @@ class _Work:
     def _rank(self, rows: Rows, rest: Rest | None = None) -> Ranking:
         """Rank rows, of which the links are pairs, or hits if nothing is matched again."""
         if self.matches_again:
-            verdicts = judge(rows, rules_of(self.protocol), self.verdicts.images, rows.lists)
+            verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
         else:
             hits = rows.links.sort("detection", "of").drop("of")  # as they were, so that sums are the same to the last bit
             verdicts = replace(
