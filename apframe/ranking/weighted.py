@@ -15,6 +15,7 @@ from apframe.ranking.metrics import running_best
 from apframe.ranking.ranking import Ranking, rank
 
 _MOST = 1 << 21  # weights of detections at a time
+_ROUNDING = 1e-9  # the share of the positives that sums of weights may be short of, where these are not whole
 
 
 def average_precision(
@@ -30,7 +31,9 @@ def average_precision(
 
     An image of weight 2 counts as two copies of it: its detections, false positives and annotations all do. For definitions
     with an envelope and whole weights the result is that of a data set with copies; other definitions take the precision
-    after all copies of a detection. Weights that are not whole numbers reach a recall level to within rounding.
+    after all copies of a detection. Copies of an image follow one another, so detections of one image that have equal scores
+    must be alike for that. Where weights are not whole numbers, a recall of 1e-9 less than a level reaches it, for sums are
+    rounded: what is perfect stays perfect.
 
     Parameters
     ----------
@@ -63,6 +66,7 @@ def average_precision(
     image = verdicts.detections["image"].to_numpy()
     counts = ranking.walk(area_range, m).counts
     expected = verdicts.annotations.filter(pl.Series(has_bit(verdicts.annotations["counts"].to_numpy(), area_range)))
+    slack = np.where((weights == np.rint(weights)).all(axis=1), 1.0, 1 + _ROUNDING)
     result = np.full((len(weights), ranking.n_thresholds, verdicts.lists.height), np.nan)
     for first, last in _blocks(ranking.starts, len(weights)):
         here = slice(*np.searchsorted(rows.category, [first, last]).tolist())
@@ -75,18 +79,26 @@ def average_precision(
             np.add.at(positives.T, number, some[:, of_block["image"].to_numpy()].T)
             counted = np.zeros((len(chosen), end - begin + 1))
             np.cumsum(some[:, image[begin:end]] * counts[begin:end], axis=1, out=counted[:, 1:])
+            of_rows = some[:, image[rows.detection[here]]]
             result[chosen, :, first:last] = _of_block(
-                ranking, rows.only(here), some[:, image[rows.detection[here]]], counted, positives, first
+                ranking, rows.only(here), of_rows, counted, positives, slack[chosen], first
             )
     return result[0] if image_weights is None else result
 
 
 def _of_block(
-    ranking: Ranking, rows: SliceRows, weights: np.ndarray, counted: np.ndarray, positives: np.ndarray, first: int
+    ranking: Ranking,
+    rows: SliceRows,
+    weights: np.ndarray,
+    counted: np.ndarray,
+    positives: np.ndarray,
+    slack: np.ndarray,
+    first: int,
 ) -> np.ndarray:
     """AP of some lists, the first of which has that number: of shape (resamples, thresholds, lists).
 
-    `weights` are those of the rows, `counted` those of all detections summed down the lists, each of shape (resamples, ...).
+    `weights` are those of the rows, `counted` those of all detections summed down the lists, `positives` the sums of the
+    annotations, and `slack` what true positives are multiplied by before they reach a level, each of shape (resamples, ...).
     """
     ap = np.where(positives > 0, 0.0, np.nan)[:, None, :].repeat(ranking.n_thresholds, axis=1)
     if not len(rows.category):
@@ -105,8 +117,11 @@ def _of_block(
         with np.errstate(invalid="ignore", divide="ignore"):
             observed = np.where(n > 0, k / (n + ranking.addend), 0.0)
         taken = running_best(observed, starts) if ranking.definition.interpolated else observed
-        before = np.maximum(k - own * is_true, 0)
-        share = pl.DataFrame({"k": k.ravel(), "before": before.ravel(), "n": positives[:, number[held]].ravel()})
+        expected = positives[:, number[held]]
+        so_far = np.minimum(k * slack[:, None], expected)
+        before = np.concatenate([np.zeros((len(k), 1)), so_far[:, :-1]], axis=1)  # k - own would be rounded, and not reach 0
+        before[:, starts] = 0
+        share = pl.DataFrame({"k": so_far.ravel(), "before": before.ravel(), "n": expected.ravel()})
         reached = [ranking.definition.reached(pl.col(name), pl.col("n")) for name in ("k", "before")]
         gain = share.select(pl.when(pl.col("n") > 0).then(reached[0] - reached[1]).otherwise(0.0)).to_series().to_numpy()
         sums = np.add.reduceat(taken * gain.reshape(k.shape) * is_true, starts, axis=1)

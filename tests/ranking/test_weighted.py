@@ -79,3 +79,29 @@ def test_two_images_by_hand() -> None:
     weights = np.array([[2, 0], [1, 1], [0, 2], [1, 2]])
     expected = [1, 25.5 / 101, 0, 34 / 303]
     assert weighted(ev, weights)[:, 0, 0] == pytest.approx(expected, abs=1e-12)
+
+
+@pytest.mark.parametrize("protocol", ["coco", "voc2007", "voc2012"])
+def test_what_is_perfect_is_perfect_by_any_weights(protocol: str) -> None:
+    """Sums of weights that are not whole are rounded, and still reach the first recall level and the last."""
+    rng = np.random.default_rng(0)
+    boxes = [
+        {"image_id": image, "category_id": category, "bbox": [20 * place, 0, 10, 10]}
+        for image in range(20) for category in (1, 2, 3) for place in range((image + category) % 4)
+    ]  # fmt: skip
+    truth = {
+        "images": [{"id": image} for image in range(20)], "categories": [{"id": category} for category in (1, 2, 3)],
+        "annotations": [row | {"id": number} for number, row in enumerate(boxes, 1)],
+    }  # fmt: skip
+    found = [row | {"score": float(score)} for row, score in zip(boxes, rng.permutation(len(boxes)), strict=True)]
+    ev = apf.evaluate(truth, found, protocol)
+    weights = np.concatenate([rng.dirichlet(np.ones(20), size=200), np.full((1, 20), 0.1), np.full((1, 20), 1 / 3)])
+    np.testing.assert_allclose(weighted(ev, weights), 1, rtol=0, atol=1e-9)
+
+
+@half_as_often
+@given(cases(), st.sampled_from([0.1, 1 / 3, 0.7]))
+def test_only_the_ratio_of_weights_counts(case: Case, factor: float) -> None:
+    ev = apf.evaluate(case.truth, case.results)
+    n = ev._pipeline.verdicts.images.height
+    np.testing.assert_allclose(weighted(ev, np.full((1, n), factor))[0], weighted(ev), rtol=0, atol=1e-8)
