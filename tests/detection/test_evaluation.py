@@ -374,3 +374,20 @@ def test_a_data_set_that_was_read_from_a_file_can_be_pickled(tmp_path: Path) -> 
     for table in TABLES:
         assert_frame_equal(getattr(again, table), getattr(dataset, table))
     assert (again.other_sections, again.json_columns) == (dataset.other_sections, dataset.json_columns)
+
+
+def test_the_table_of_images_is_the_same_each_time() -> None:
+    """To the last bit of the mean similarity, wherever Polars puts the images that it groups."""
+    heights = {image: [6.1, 7.3, 8.9, 9.7, 5.3][: 2 + image % 4] for image in range(1, 9)}
+    boxes = [(image, 20 * place, height) for image, each in heights.items() for place, height in enumerate(each)]
+    columns = {
+        "image_id": [image for image, *_ in boxes], "category_id": [1] * len(boxes), "x": [x for _, x, _ in boxes],
+        "y": [0] * len(boxes), "width": [10] * len(boxes),
+    }  # fmt: skip
+    truth = apf.Dataset(
+        images={"image_id": list(heights)}, categories={"category_id": [1]}, annotations=columns | {"height": [10] * len(boxes)}
+    )
+    found = columns | {"height": [height for *_, height in boxes], "score": [0.5] * len(boxes)}
+    evaluation = apf.evaluate(truth, found)
+    first = evaluation.per_image()
+    assert all(evaluation.per_image().equals(first) for _ in range(30))
