@@ -134,18 +134,18 @@ class Pipeline:
         scores = self.verdicts.detections["score"].to_numpy()
         return compute_arrays(self.ranking, definition, scores, range(n_limits - 1 if headlines_only else 0, n_limits))
 
-    def _ids(self, links: pl.DataFrame) -> list[pl.Series]:
-        """detection_id and annotation_id of rows that hold positions of the verdicts."""
+    def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
+        """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
         return [
-            self.inputs.detections["detection_id"].gather(self.verdicts.detections["row"].gather(links["detection"])),
-            self.inputs.annotations["annotation_id"].gather(self.verdicts.annotations["row"].gather(links["annotation"])),
+            self.inputs.detections["detection_id"].gather(of.detections["row"].gather(links["detection"])),
+            self.inputs.annotations["annotation_id"].gather(of.annotations["row"].gather(links["annotation"])),
         ]
 
     def pairs(self) -> pl.DataFrame:
-        """See `Evaluation.pairs`."""
+        """See `Evaluation.pairs`; nothing is matched."""
         pairs = self.rows.links
         pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
-        return pl.DataFrame([*self._ids(pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
+        return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 
     def assignments(self) -> pl.DataFrame:
         """See `Evaluation.assignments`."""
@@ -156,7 +156,7 @@ class Pipeline:
         row, k = np.nonzero(numbers)
         hits, everywhere = hits[row], held[row] == (1 << n) - 1
         thresholds = threshold_names(self.verdicts.thresholds)
-        return pl.DataFrame([*self._ids(hits), hits["similarity"]]).with_columns(
+        return pl.DataFrame([*self._ids(self.verdicts, hits), hits["similarity"]]).with_columns(
             area_range=range_names(self.verdicts.ranges).gather(pl.Series(k).set(pl.Series(everywhere), None)),
             iou_from=thresholds.gather(hits["first"]),
             iou_to=thresholds.gather(hits["last"] - 1),

@@ -54,6 +54,12 @@ def test_images_and_categories_match_nothing_again(matching: str, matched: list[
     assert matched
 
 
+def test_pairs_match_nothing(matched: list[int]) -> None:
+    evaluation = apf.evaluate(TRUTH, FOUND, matching="optimal")
+    assert evaluation.pairs.height == 3
+    assert matched == []
+
+
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 def test_a_subset_has_the_tables_of_its_own_evaluation() -> None:
     evaluation = apf.evaluate(TRUTH, FOUND)
