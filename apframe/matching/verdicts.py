@@ -41,7 +41,8 @@ class Verdicts:
     hits
         detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
         first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection
-        is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. By detection
+        is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. At each limit by
+        detection
     """
 
     thresholds: tuple[float, ...]

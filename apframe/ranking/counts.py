@@ -32,11 +32,11 @@ class SliceRows:
     """What one slice of the objects makes of the detections, with at most so many of each cell.
 
     `n_counted` is how many detections of each category count when none is matched (or of shape (thresholds, categories)). The
-    others have one entry per assignment
-    that changes a count: its `category` and `detection`, `n_unmatched` (how many of the category count when none is
-    matched, down to and including this detection; or an array of shape (thresholds, rows)), `is_true` (matched to an
-    annotation that is not ignored), `change` (of the number of detections that count: -1 where one counts when it is not
-    matched, and is matched to an ignored annotation; 1 where it is the other way round) and `first`, `last` (thresholds).
+    others have one entry per assignment that changes a count: its `category` and `detection`, `n_unmatched` (how many of the
+    category count when none is matched, down to and including this detection; or an array of shape (thresholds, rows)),
+    `is_true` (matched to an annotation that is not ignored), `change` (of the number of detections that count: -1 where one
+    counts when it is not matched, and is matched to an ignored annotation; 1 where it is the other way round) and `first`,
+    `last` (it holds at thresholds number first .. last - 1).
     """
 
     n_counted: np.ndarray
