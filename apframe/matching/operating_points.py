@@ -14,6 +14,7 @@ from apframe.matching.judge import MatchingRules, find_hits
 from apframe.matching.reached import count_reached
 from apframe.matching.regroup import Rows
 
+_NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
 _MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
 
 
@@ -66,21 +67,22 @@ def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
         row = np.repeat(np.arange(begin, end), copies)
         cut = level[row] + np.arange(len(row)) - np.repeat(np.cumsum(copies) - copies, copies)
         taken = pairs[order[row]]
-        known, numbers = {}, {}
-        for name in ("detection", "annotation"):
-            number = taken[name].to_numpy().astype(np.int64)
-            key, which = np.unique(cut * (int(number.max(initial=0)) + 1) + number, return_inverse=True)
-            known[name], numbers[name] = key % (int(number.max(initial=0)) + 1), which.astype(np.uint32)
-            if name == "detection":
-                cut_of = key // (int(number.max(initial=0)) + 1)
-        hits = find_hits(replace(rows, annotations=rows.annotations[known["annotation"]]), taken.with_columns(**numbers), rules)
-        at = cut_of[hits["detection"].to_numpy()]
+        # a copy of a detection or annotation is its number and the cut-off
+        (found_copy, found_which), (expected_copy, expected_which) = (
+            np.unique(cut << 32 | taken[name].to_numpy(), return_inverse=True) for name in ("detection", "annotation")
+        )
+        copied = taken.with_columns(
+            detection=pl.Series(found_which, dtype=pl.UInt32), annotation=pl.Series(expected_which, dtype=pl.UInt32)
+        )
+        annotation = (expected_copy & _NUMBER).astype(np.uint32)
+        hits = find_hits(replace(rows, annotations=rows.annotations[annotation]), copied, rules)
+        copy = found_copy[hits["detection"].to_numpy()]
         found.append(
             hits.with_columns(
-                detection=pl.Series(known["detection"], dtype=pl.UInt32).gather(hits["detection"]),
-                annotation=pl.Series(known["annotation"], dtype=pl.UInt32).gather(hits["annotation"]),
-                above=pl.Series(above[at]),
-                up_to=pl.Series(up_to[at]),
+                detection=pl.Series((copy & _NUMBER).astype(np.uint32)),
+                annotation=pl.Series(annotation).gather(hits["annotation"]),
+                above=pl.Series(above[copy >> 32]),
+                up_to=pl.Series(up_to[copy >> 32]),
             )
         )
     return pl.concat(found).sort("detection", "up_to", descending=[False, True], maintain_order=True)

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 
-MOST_RANGES = 64  # area ranges, as bits of one integer
+_MOST_BITS = 64  # of one integer
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Verdicts:
     @property
     def header(self) -> tuple[object, ...]:
         """What must be equal in verdicts that are put together."""
-        return self.thresholds, self.ranges, self.limits, self.ties, self.lists.columns, "limit" in self.hits.columns
+        return self.thresholds, self.ranges, self.limits, self.ties, self.lists.schema, self.images.schema, self.hits.columns
 
     @property
     def positives(self) -> np.ndarray:
@@ -166,23 +166,27 @@ class Verdicts:
 
 
 def concat(parts: Sequence[Verdicts]) -> Verdicts:
-    """The verdicts of disjoint images put together: the same as those of all images at once.
+    """The verdicts of disjoint images put together: those of all images at once, up to the order of a detection's hits.
 
     `row` stays as it is: where ties="input", number the rows of all parts through before.
 
     Raises
     ------
     ParameterError
-        the parts differ in thresholds, area ranges, limits or ties, or share an image
+        there are no parts; they differ in thresholds, area ranges, limits, ties or types of ids, or share an image
 
     >>> whole = example()
     >>> parts = [whole.of_images(np.array(kept)) for kept in ([False, True], [True, False])]
     >>> concat(parts).detections.equals(whole.detections), concat(parts).hits.equals(whole.hits)
     (True, True)
     """
+    if not parts:
+        raise ParameterError("there are no verdicts to put together")
     first, *others = parts
     if any(part.header != first.header for part in others):
-        raise ParameterError("verdicts with different thresholds, area ranges, max_detections or ties cannot be put together")
+        raise ParameterError(
+            "verdicts with different thresholds, area ranges, max_detections, ties or types of ids cannot be put together"
+        )
     keys = [name for name in first.lists.columns if name != "list"]
     images = pl.concat([part.images for part in parts])
     if images["image_id"].is_duplicated().any():
@@ -231,8 +235,8 @@ def as_bits(flags: Sequence[np.ndarray]) -> np.ndarray:
     >>> as_bits([np.array([True, False]), np.array([True, True])])
     array([3, 2], dtype=uint8)
     """
-    if len(flags) > MOST_RANGES:
-        raise ParameterError(f"there are {len(flags)} area ranges; at most {MOST_RANGES} can be evaluated at once")
+    if len(flags) > _MOST_BITS:
+        raise ParameterError(f"there are {len(flags)} members; a set has at most {_MOST_BITS}")
     dtype = np.min_scalar_type((1 << len(flags)) - 1)
     sets = np.zeros(len(flags[0]), dtype=dtype)
     for k, row in enumerate(flags):

@@ -19,6 +19,7 @@ from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou
 from apframe.similarity.pairs import Similarity
 
 ALL_AREAS = ("all", 0.0, 1e10)
+_MOST_AREAS = 64  # verdicts hold them as bits of one integer
 REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 CROWDS = {
@@ -204,6 +205,10 @@ class Protocol:
         names = [name for name, *_ in self.area_ranges]
         if not names or len(set(names)) < len(names):
             raise ParameterError(f"must have at least one name, and different ones, got {names}", option="area_ranges")
+        if len(names) > _MOST_AREAS:
+            raise ParameterError(
+                f"has at most {_MOST_AREAS} ranges, not {len(names)}; use `by` with bins of area", option="area_ranges"
+            )
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")

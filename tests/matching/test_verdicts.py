@@ -77,6 +77,17 @@ def test_parts_of_other_evaluations_are_refused() -> None:
     other = Verdicts(**{**vars(whole), "thresholds": (0.7,)})
     with pytest.raises(ParameterError, match="different thresholds"):
         concat([whole, other])
+    numbers = Verdicts(**{**vars(whole), "images": pl.DataFrame({"image_id": [1, 2]})})
+    with pytest.raises(ParameterError, match="types of ids"):
+        concat([whole, numbers])
+    with pytest.raises(ParameterError, match="no verdicts"):
+        concat([])
+
+
+def test_area_ranges_fit_into_bits() -> None:
+    ranges = {f"r{number}": (number, number + 10) for number in range(64)}
+    with pytest.raises(ParameterError, match="area_ranges has at most 64 ranges, not 65"):
+        apf.COCO.with_options(area_ranges=ranges)
 
 
 def test_lists_are_taken_by_category() -> None:
