@@ -200,6 +200,7 @@ def test_updates_of_an_evaluator() -> None:
     assert evaluator.compute().by("^x.*$").equals(apf.evaluate(dataset, found).by("^x.*$"))
 
 
+@pytest.mark.slow
 def test_charts() -> None:
     evaluation = apf.evaluate(*data("images"))
     plain = apf.plot_slices(evaluation.by("plain", marginals=True)).to_dict()

@@ -746,7 +746,7 @@ def assert_same(left: apf.Evaluation, right: apf.Evaluation) -> None:
     assert_frame_equal(parts[0].matches(), parts[1].matches(), check_exact=True)
 
 
-@each_protocol
+@pytest.mark.parametrize("name", [name if name == "coco" else pytest.param(name, marks=pytest.mark.slow) for name in TINY])
 def test_round_trip(name: str, tmp_path: Path) -> None:
     evaluation = tiny(name)
     evaluation.write_parquet(tmp_path / "run")
