@@ -272,7 +272,7 @@ def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
     *others, last = (f'"{each}"' if isinstance(each, str) else repr(each) for each in allowed)
     words = " or ".join(filter(None, [", ".join(others), last]))
     near = [each for each in allowed if isinstance(each, str) and isinstance(value, str)]
-    raise ParameterError(f"is {words}, not {shown(value)}", _nearest(str(value), near), option=option)
+    raise ParameterError(f"is {words}, not {shown(value)}", nearest(str(value), near), option=option)
 
 
 def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
@@ -398,10 +398,10 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
     >>> did_you_mean("scene", ["score", "weather"])
     'there are score, weather'
     """
-    return _nearest(word, known) or f"there are {', '.join(known)}"
+    return nearest(word, known) or f"there are {', '.join(known)}"
 
 
-def _nearest(word: str, known: Sequence[str]) -> str:
+def nearest(word: str, known: Sequence[str]) -> str:
     """A question for the words that are near, or that it begins; empty if there are none."""
     in_case = {name.lower(): name for name in known}
     begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []

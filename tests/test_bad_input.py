@@ -476,6 +476,7 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "area NaN": ({"area_ranges": {"tiny": (0, nan)}}, "area range 'tiny' must have"),
     "area of one number": ({"area_ranges": {"tiny": 5}}, "wrong type"),
     "unknown category": ({"categories": ["cat", "bird"]}, "no category 'bird'; there are 'cat', 'dog'"),
+    "nearly a category": ({"categories": ["cats"]}, "no category 'cats'; did you mean cat?"),
     "unknown category id": ({"categories": [7]}, "no category 7; there are 'cat', 'dog'"),
     "no categories": ({"categories": []}, "no category was named; there are 'cat', 'dog'"),
     "wrong iou_type": ({"iou_type": "segm3d"}, "COCO has no iou_type 'segm3d'; it has bbox"),

@@ -18,6 +18,7 @@ from apframe.exceptions import (
     UnitWarning,
     UnknownImageWarning,
     listed,
+    nearest,
     spelled,
     warn,
 )
@@ -213,8 +214,9 @@ def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | No
         found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
     unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
     if unknown or not found:
-        known = listed(names.fill_null(as_text).to_list(), 12)
-        raise ParameterError(f"no category {listed(unknown) or 'was named'}", f"there are {known}")
+        known = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
+        near = nearest(str(unknown[0]), names.drop_nulls().to_list()) if len(unknown) == 1 else ""
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or known)
     return pl.concat(found).unique()
 
 
