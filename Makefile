@@ -3,7 +3,7 @@ PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 12
-MORE_EXAMPLES ?= 100
+MORE_EXAMPLES ?= 60
 CASES ?= 200
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean
@@ -14,7 +14,7 @@ demo: .venv/installed
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
 	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
 
-# ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
+# ruff, mypy, doctests and all tests that are quick; about 3.5 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
@@ -22,7 +22,7 @@ test: .venv/installed-test
 	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks or thousands of cases, and the comparisons with references
-# and the properties on many more generated data sets; about 8 minutes
+# and the properties on many more generated data sets; about 7.5 minutes
 test-slow: .venv/installed-test
 	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
 	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
