@@ -65,8 +65,8 @@ def evaluate(
     split, image_sizes
         of the ground truth at a path, see `read_dataset`
     join_by_name
-        "images", "categories" or both, where the detections have not the ids of the ground truth, but names of files and of
-        categories; see `apframe.file_formats.ids.with_ids_by_name`
+        "images", "categories" or both: match these by file name or category name instead of id; see
+        `apframe.file_formats.ids.with_ids_by_name`
 
     Returns
     -------

@@ -175,11 +175,10 @@ class Pipeline:
         rules = matching_rules(self.protocol)
         if rules.policy.cutting_is_filtering:
             return sweep_thresholds(changes_of_matches(self._pooled(self.matches(threshold, area))))
-        verdicts = self.verdicts
-        if threshold is not None:
-            verdicts, threshold = replace(verdicts, thresholds=verdicts.thresholds[threshold : threshold + 1]), 0
-        rules = replace(rules, thresholds=verdicts.thresholds, limits=rules.limits[-1:])
-        return sweep_thresholds(changes_of_hits(verdicts, hits_by_score(self.rows, rules), threshold, area))
+        begin, end = (0, len(rules.thresholds)) if threshold is None else (threshold, threshold + 1)
+        rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
+        hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
+        return sweep_thresholds(changes_of_hits(self.verdicts, hits, threshold, area))
 
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""

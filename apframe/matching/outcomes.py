@@ -42,14 +42,8 @@ def expand_matches(
     [(7, 3, 'tp'), (8, None, 'fp')]
     """
     grid = every(verdicts, threshold, k)
-    hits = (
-        verdicts.hits_at(-1)
-        .lazy()
-        .with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16))
-        .explode("first")
-        .join(grid.select(*_AT, "bit"), on="first")
-        .filter((pl.col("ranges") & pl.col("bit")) != 0)
-        .select("detection", "annotation", "similarity", *_AT, is_true=(pl.col("true") & pl.col("bit")) != 0)
+    hits = expand_hits(verdicts.hits_at(-1), grid).select(
+        "detection", "annotation", "similarity", *_AT, is_true=in_range("true")
     )
     rows = verdicts.detections
     is_within = rows["place"] <= verdicts.limits[-1]
@@ -65,7 +59,6 @@ def expand_matches(
     expected = (
         pl.concat([verdicts.annotations.select("row", "counts"), known], how="horizontal").with_row_index("annotation").lazy()
     )
-    is_outside = (pl.col("inside") & pl.col("bit")) == 0
     outcomes = (
         found.join(grid, how="cross", maintain_order="left_right")
         .join(
@@ -77,14 +70,14 @@ def expand_matches(
         )
         .with_columns(
             outcome=pl.when("is_true").then(pl.lit("tp", OUTCOMES))
-            .when(pl.col("annotation").is_not_null() | is_outside).then(pl.lit("ignored", OUTCOMES))
+            .when(pl.col("annotation").is_not_null() | ~in_range("inside")).then(pl.lit("ignored", OUTCOMES))
             .otherwise(pl.lit("fp", OUTCOMES)),
             position=pl.col("detection").cast(pl.Int64),
         )
     )  # fmt: skip
     missed = (
         expected.join(grid, how="cross")
-        .filter((pl.col("counts") & pl.col("bit")) != 0)
+        .filter(in_range("counts"))
         .join(hits, on=["annotation", *_AT], how="anti")
         .sort(*_AT, "row")
         .with_columns(outcome=pl.lit("fn", OUTCOMES), position=2**31 + pl.col("row").cast(pl.Int64))
@@ -95,6 +88,22 @@ def expand_matches(
         number.alias("match_id"), "image_id", "category_id", "detection_id", "annotation_id", "iou_threshold",
         "area_range", "score", "rank", "similarity", "outcome",
     )  # fmt: skip
+
+
+def expand_hits(hits: pl.DataFrame, grid: pl.LazyFrame) -> pl.LazyFrame:
+    """The hits, a row for each threshold and area range of the grid (from `every`) where one holds; `first` is the threshold.
+
+    >>> from apframe.matching.verdicts import example
+    >>> expand_hits(example().hits, every(example())).select("detection", "iou_threshold", "area_range").collect().rows()
+    [(0, 0.5, 'all')]
+    """
+    at_each = hits.lazy().with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16)).explode("first")
+    return at_each.join(grid, on="first").filter(in_range("ranges"))
+
+
+def in_range(column: str) -> pl.Expr:
+    """Whether the set in a column has the area range of the row, whose `bit` is that of `every`."""
+    return (pl.col(column) & pl.col("bit")) != 0
 
 
 def threshold_names(thresholds: tuple[float, ...]) -> pl.Series:

@@ -39,7 +39,7 @@ def compute_cells(ranking: Ranking, k: int, limits: Sequence[int], ap_at: Sequen
             ap = _average_precisions(ranking, k, rows)
         elif m in ap_at:
             # a category that has no cell beyond the limit is the same as without the limit
-            limited, whole = ranking.deepest() > ranking.limits[m], cells[n_limits - 1].ap
+            limited, whole = ranking.deepest > ranking.limits[m], cells[n_limits - 1].ap
             assert whole is not None
             ap = whole.copy()
             if limited.any():

@@ -30,6 +30,8 @@ class Ranking:
         of the detections: the list and the other columns of `Verdicts.detections`
     starts
         the position of each list's first detection, and the number of all detections at the end
+    deepest
+        the largest place of each list: a limit of that many detections, or more, does not change the list
     hits
         columns of `Verdicts.hits`, a dict for each limit
     recalls
@@ -51,6 +53,7 @@ class Ranking:
     place: np.ndarray
     inside: np.ndarray
     starts: np.ndarray
+    deepest: np.ndarray
     hits: Sequence[dict[str, np.ndarray]]
     recalls: pl.DataFrame
     recall_starts: np.ndarray
@@ -79,14 +82,6 @@ class Ranking:
         """Where the recalls of the counts stand in `recalls`."""
         return self.recall_starts[:, k][counts.category] + counts.k
 
-    def deepest(self) -> np.ndarray:
-        """The largest place of each list: a limit of that many detections, or more, leaves it as it is."""
-        deepest = np.zeros(len(self.starts) - 1, dtype=np.int64)
-        filled = np.flatnonzero(np.diff(self.starts))
-        if len(filled):
-            deepest[filled] = np.maximum.reduceat(self.place, self.starts[filled])
-        return deepest
-
 
 def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
     """Make verdicts ready to be ranked by a definition.
@@ -102,7 +97,12 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
     n_positives = np.repeat(distinct, distinct + 1)
     recalls = pl.DataFrame({"k": np.arange(len(n_positives)) - np.repeat(start, distinct + 1), "n_positives": n_positives})
     added = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before holds k - 1
-    number = verdicts.detections["list"].to_numpy()
+    number, place = (verdicts.detections[name].to_numpy() for name in ("list", "place"))
+    starts = np.searchsorted(number, np.arange(verdicts.lists.height + 1, dtype=number.dtype))
+    filled = np.flatnonzero(np.diff(starts))
+    deepest = np.zeros(len(starts) - 1, dtype=np.int64)
+    if len(filled):
+        deepest[filled] = np.maximum.reduceat(place, starts[filled])
     return Ranking(
         definition=definition,
         addend=addend,
@@ -110,9 +110,10 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
         n_thresholds=len(verdicts.thresholds),
         positives=positives,
         number=number,
-        place=verdicts.detections["place"].to_numpy(),
+        place=place,
         inside=verdicts.detections["inside"].to_numpy(),
-        starts=np.searchsorted(number, np.arange(verdicts.lists.height + 1, dtype=number.dtype)),
+        starts=starts,
+        deepest=deepest,
         hits=[{column.name: column.to_numpy() for column in verdicts.hits_at(m)} for m in range(len(verdicts.limits))],
         recalls=recalls,
         recall_starts=start[which].reshape(positives.shape).astype(np.int32),

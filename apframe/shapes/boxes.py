@@ -11,7 +11,7 @@ BOX = ("x", "y", "width", "height")
 
 
 def box_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The boxes themselves, and their areas; `table` plays no part.
+    """The boxes themselves and their areas; `table` is not used.
 
     >>> box_extents("detections", pl.DataFrame({"x": [1.0], "y": [0.0], "width": [2.0], "height": [4.0]})).row(0)
     (1.0, 0.0, 2.0, 4.0, 8.0)

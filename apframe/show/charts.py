@@ -158,7 +158,7 @@ def _named_curves(
         raise InputError("there is nothing to draw", f"{why}", table="curve")
     if points[[*keys, "rank"]].is_duplicated().any():
         raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not tell the curves apart, as ranks repeat",
+            f"{', '.join(keys) or 'nothing'} does not tell the curves apart: the same rank appears more than once",
             "name all keys, or filter",
             option="by",
         )

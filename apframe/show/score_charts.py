@@ -201,7 +201,7 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
     if points.select("curve", x).is_duplicated().any():
         raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not tell the lines apart, as thresholds repeat",
+            f"{', '.join(keys) or 'nothing'} does not tell the lines apart: the same threshold appears more than once",
             "name all keys, or filter",
             option="by",
         )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.matching.outcomes import every
+from apframe.matching.outcomes import every, expand_hits, in_range
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.curves import GROUP
 from apframe.ranking.definitions import recall_of
@@ -81,27 +81,23 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int | Non
     verdicts
         of the detections
     hits
-        from `hits_by_score`, by the same numbers
+        from `hits_by_score`, by the same numbers of detections and thresholds
     threshold, k
         only this threshold, or this area range, by number
     """
     grid = every(verdicts, threshold, k)
     at = ["first", "bit"]
     found = verdicts.detections.lazy().with_row_index("detection").select("detection", "list", "score", "inside", "place")
-    inside = ((pl.col("inside") & pl.col("bit")) != 0).cast(pl.Int64)
+    inside = in_range("inside").cast(pl.Int64)
     alone = (
         found.filter(pl.col("place") <= verdicts.limits[-1])
         .join(grid.select(at), how="cross")
         .select("list", *at, "score", tp=pl.lit(0, pl.Int64), fp=inside)
     )
     matched = (
-        hits.lazy()
-        .with_columns(first=pl.int_ranges("first", "last", dtype=pl.UInt16))
-        .explode("first")
-        .join(grid.select(at), on="first")
-        .filter((pl.col("ranges") & pl.col("bit")) != 0)
+        expand_hits(hits, grid.select(at))
         .join(found.select("detection", "list", "inside"), on="detection")
-        .with_columns(tp=((pl.col("true") & pl.col("bit")) != 0).cast(pl.Int64), fp=-inside)
+        .with_columns(tp=in_range("true").cast(pl.Int64), fp=-inside)
     )
     begins, ends = (
         matched.select("list", *at, score=bound, tp=sign * pl.col("tp"), fp=sign * pl.col("fp"))
@@ -113,7 +109,7 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int | Non
         verdicts.annotations.lazy()
         .select("list", "counts")
         .join(grid.select(at), how="cross")
-        .filter((pl.col("counts") & pl.col("bit")) != 0)
+        .filter(in_range("counts"))
         .group_by("list", *at)
         .agg(n_positives=pl.len().cast(pl.Int64))
     )
