@@ -96,9 +96,7 @@ def _run(arguments: Sequence[str] | None) -> int:
     except _TyperError as error:
         verb = error.ctx.command_path if getattr(error, "ctx", None) else "apframe"
         return _fail(f"{' '.join(error.format_message().split()).rstrip('.')} (see `{verb} --help`)", 2)
-    except QueryError as error:
-        return _fail(str(error), 2)
-    except ParameterError as error:
+    except (QueryError, ParameterError) as error:
         return _fail(str(error), 2)
     except ApframeError as error:
         return _fail(str(error), 1)

@@ -30,7 +30,7 @@ from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.protocols.published import PUBLISHED, as_protocol
 from apframe.show.console import summary_lines
-from apframe.store.parquet import DETECTION, refuse_foreign
+from apframe.store.parquet import DETECTION
 
 
 def evaluate_files(
@@ -95,9 +95,7 @@ def evaluate_files(
         return
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
-    labelled = given_labels(out, name, tag)
-    if out is not None:
-        refuse_foreign(out, DETECTION)
+    labelled = given_labels(out, DETECTION, name, tag)
     with progress() as say:
         say("reading")
         evaluation = apf.evaluate(

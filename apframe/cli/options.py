@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from apframe.exceptions import ParameterError
 from apframe.paths import is_utf8
-from apframe.store.parquet import labels
+from apframe.store.parquet import labels, refuse_foreign
 
 # those of paths: the library says what is wrong with one
 path_argument, path_option = partial(typer.Argument, readable=False), partial(typer.Option, readable=False)
@@ -93,8 +93,8 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
         raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None
 
 
-def given_labels(out: Path | None, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
-    """What `write_parquet` takes of --name and --tag; an error if nothing is written."""
+def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
+    """What `write_parquet` takes of --name and --tag; an error if nothing is written, or --out holds another kind of thing."""
     if out is None and (name is not None or tags):
         raise ParameterError("--name and --tag are for what is stored: say where with --out")
     values: dict[str, Any] = {}
@@ -103,7 +103,10 @@ def given_labels(out: Path | None, name: str | None, tags: Sequence[str] | None)
         if not (key and equals) or key in values:
             raise ParameterError(f"--tag takes NAME=VALUE, each NAME once, not {tag!r}")
         values[key] = _value(text)
-    return labels(name, values)
+    labelled = labels(name, values)
+    if out is not None:
+        refuse_foreign(out, kind)
+    return labelled
 
 
 def _value(text: str) -> str | float | bool:

@@ -14,7 +14,7 @@ from apframe.cli.output import print_lines, progress, show_table
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
 from apframe.show.runs import run_lines
-from apframe.store.parquet import RETRIEVAL, refuse_foreign
+from apframe.store.parquet import RETRIEVAL
 
 
 def evaluate_rankings(
@@ -58,9 +58,7 @@ def evaluate_rankings(
     if by and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
     wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
-    labelled = given_labels(out, name, tag)
-    if out is not None:
-        refuse_foreign(out, RETRIEVAL)
+    labelled = given_labels(out, RETRIEVAL, name, tag)
     with progress() as say:
         say("reading and ranking")
         evaluation = apf.evaluate_run(

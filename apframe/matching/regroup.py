@@ -63,11 +63,8 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     for table, each, code, name, bits in zip(
         (rows.detections, rows.annotations), members, codes, ("detection", "annotation"), ("inside", "counts"), strict=True
     ):
-        gathered = table[each.at].with_columns(
-            pl.Series("list", code, dtype=pl.UInt32),
-            pl.when(pl.Series(each.inside)).then(pl.col(bits)).otherwise(pl.lit(0, table.schema[bits])),
-        )
-        tables.append(gathered)
+        gathered = table[each.at].with_columns(pl.Series("list", code, dtype=pl.UInt32))
+        tables.append(count_only(gathered, bits, pl.Series(each.inside)))
         group = pl.Series("group", numbers[code] // n_lists, dtype=pl.UInt32)
         places = pl.LazyFrame({name: pl.Series(each.at, dtype=pl.UInt32), "group": group}).with_row_index(f"new_{name}")
         links = links.with_columns(pl.col(name).cast(pl.UInt32)).join(
@@ -77,6 +74,15 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     met = links.select(*columns, *rows.links.columns[2:]).collect()
     of = pl.DataFrame({"group": numbers // n_lists, "category": numbers % n_lists})
     return Rows(tables[0], tables[1], met, of)
+
+
+def count_only(table: pl.DataFrame, bits: str, flags: pl.Series) -> pl.DataFrame:
+    """The table, where rows without the flag count in no area range; `bits` is the column that says where rows count.
+
+    >>> count_only(pl.DataFrame({"inside": [3, 3]}), "inside", pl.Series([True, False]))["inside"].to_list()
+    [3, 0]
+    """
+    return table.with_columns(pl.when(flags).then(pl.col(bits)).otherwise(pl.lit(0, table.schema[bits])))
 
 
 @dataclass(frozen=True)

@@ -15,7 +15,7 @@ from apframe.detection.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
 from apframe.matching.order import place_within
-from apframe.matching.regroup import Rows, regroup
+from apframe.matching.regroup import Rows, count_only, regroup
 from apframe.matching.verdicts import Verdicts
 from apframe.protocols.summary import Headline, headlines
 from apframe.ranking.metrics import Cells, compute_cells
@@ -217,8 +217,7 @@ def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
     for name, bits in (("detections", "inside"), ("annotations", "counts")):
         table = getattr(rows, name)
         if name in objects.within:
-            flags = objects.within[name].gather(table["row"])
-            table = table.with_columns(pl.when(flags).then(pl.col(bits)).otherwise(pl.lit(0, table.schema[bits])))
+            table = count_only(table, bits, objects.within[name].gather(table["row"]))
         tables[name] = table
     return replace(rows, **tables)
 
