@@ -12,7 +12,7 @@ from apframe.detection import stored, tables
 from apframe.detection.diagnose.overlaps import why_nothing_matches
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
-from apframe.detection.slices.keys import Masks, refuse_nothing
+from apframe.detection.slices.conditions import Masks, refuse_nothing
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import NothingMatchesWarning, counted, warn
 from apframe.protocols.protocol import Protocol

@@ -8,14 +8,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.prepare.counting import ignored_annotations
-from apframe.detection.slices.keys import conjunction, make_keys
+from apframe.detection.slices.conditions import conjunction
+from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, warn
 from apframe.protocols.summary import headlines
 from apframe.schema import RESULTS, SUPPORT
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
-    from apframe.detection.slices.keys import Condition, Key, SliceKey
+    from apframe.detection.slices.conditions import Condition
+    from apframe.detection.slices.keys import Key, SliceKey
 
 
 def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
@@ -35,9 +37,11 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
     Parameters
     ----------
     keys
-        names of columns ("name" is that of the categories), "images.weather" where several tables have one;
-        `apframe.bins` and `apframe.quantiles` for numbers; or a dict from names to conditions (see `where`; several in a
-        list), for slices that overlap
+        names of columns ("name" is that of the categories), "images.weather" where several tables have one. Of a column of
+        lists, such as tags, each item is a slice; slices then overlap, and rows with an empty list are in the slice null.
+        `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
+        `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
+        in a list), for slices that overlap. A list of keys is the same as these one by one
     level
         "summary": means over the categories of the slice. "category": a row for each category
     marginals
@@ -90,13 +94,14 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     Parameters
     ----------
     conditions
-        expressions, each over columns of one table (`pl.col("annotations.occlusion")` where several have one), or lists of
-        image ids; all must hold. Null is outside.
+        SQL text, as in "weather = 'fog' AND occlusion < .5", expressions such as `pl.col("weather") == "fog"`, or lists of
+        image ids; all must hold. Null is outside. An expression, and each part of the text between its outermost ANDs, is about
+        columns of one table ("annotations.occlusion" where several have one); an OR across tables is an error.
 
     Raises
     ------
     ParameterError
-        unknown, ambiguous or mixed columns; no expression; nothing left
+        unknown, ambiguous or mixed columns; no condition, or SQL that cannot be read; nothing left
 
     >>> from apframe import Dataset, evaluate
     >>> truth = Dataset(
@@ -104,7 +109,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     ...     annotations={
     ...         "image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]})
     >>> found = {"image_id": [2], "category_id": [1], "score": [0.9], "x": [0], "y": [0], "width": [9], "height": [9]}
-    >>> evaluate(truth, found).where(pl.col("weather") == "fog").summary["value"][0]
+    >>> evaluate(truth, found).where("weather = 'fog'").summary["value"][0]
     0.0
     """
     part = self._subset(conjunction(conditions, self._inputs.tables()))

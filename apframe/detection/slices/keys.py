@@ -14,15 +14,18 @@ from typing import Any
 
 import polars as pl
 
-from apframe.columns import exact
-from apframe.exceptions import ParameterError, did_you_mean, first_line, listed
-from apframe.schema import OUTSIDE
+from apframe.detection.slices.conditions import (
+    Condition,
+    Masks,
+    Tables,
+    conjunction,
+    find_owners,
+    refuse_ambiguous,
+    refuse_nothing,
+)
+from apframe.exceptions import ParameterError, listed, nearest
 
-Tables = Mapping[str, pl.DataFrame]
-Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
 SEVERAL = "several"  # the table of named slices that are about more than one
-_OBJECTS = ["annotations", "detections"]  # one column in both is one key
-_REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
 
 
 @dataclass(frozen=True)
@@ -35,8 +38,16 @@ class Bins:
     of_quantiles: bool = False
 
 
-Condition = pl.Expr | Sequence[int | str] | pl.Series  # of a subset: an expression over columns of one table, or image ids
-SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]]  # of slices: a column, bins of one, named conditions
+SliceKey = str | Bins | Mapping[str, Condition | Sequence[pl.Expr]] | Sequence[str | Bins]
+"""Of slices: a column, bins of one, values of columns or named conditions in a dict, several columns in a list."""
+
+
+@dataclass(frozen=True)
+class _Only:
+    """A key of some values of a column."""
+
+    column: str
+    values: Any
 
 
 @dataclass(frozen=True)
@@ -115,24 +126,19 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
 
 
 def _make_key(place: int, key: Any, tables: Tables) -> Key:
-    """The key of a column, or of bins of it."""
-    word = key.column if isinstance(key, Bins) else key
+    """The key of a column, of bins of it, or of some of its values."""
+    word = key.column if isinstance(key, (Bins, _Only)) else key
     if not isinstance(word, str):
-        hints = {pl.Expr: '; name a condition: by({"small": condition})', list: "; give keys one by one"}
+        hint = '; name a condition: by({"small": condition})' if isinstance(word, pl.Expr) else ""
         raise ParameterError(
-            "a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions"
-            f"{hints.get(type(word), '')}; got {word}",
-            option="by",
+            f"a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions{hint}; got {word}", option="by"
         )
-    column, owners = _owners(word, tables)
-    _refuse_ambiguous(word, column, owners)
+    column, owners = find_owners(word, tables)
+    refuse_ambiguous(word, column, owners)
     found = {table: tables[table][column].alias("value") for table in owners}
-    if isinstance(key, Bins):
-        values, codes = _binned(key, found)
-    else:
-        values, codes = _distinct(word, found)
-    members = {table: code.to_frame("code").with_row_index("row") for table, code in codes.items()}
-    return Key(place, column, owners[0], values, members)
+    values, members = _binned(key, found) if isinstance(key, Bins) else _distinct(word, found)
+    made = Key(place, column, owners[0], values, members)
+    return _restricted(made, key) if isinstance(key, _Only) else made
 
 
 def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
@@ -141,7 +147,8 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     Parameters
     ----------
     keys
-        names of columns, `Bins`, and at most one dict from names to conditions (several expressions in a list must all hold)
+        names of columns, `Bins`, dicts from columns to some of their values, and at most one dict from names to conditions
+        (several expressions in a list must all hold); keys in a list are as many keys
     tables
         the four, or some of them, as they are evaluated
 
@@ -152,19 +159,36 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     >>> low.members["images"].rows()
     [(1, 0)]
     """
-    if sum(isinstance(key, Mapping) for key in keys) > 1:
+    singly = [each for key in keys for each in _one_by_one(key, tables)]
+    if sum(isinstance(key, Mapping) for key in singly) > 1:
         raise ParameterError("give all named slices in one dict", option="by")
     return [
         _named_slices(place, key, tables) if isinstance(key, Mapping) else _make_key(place, key, tables)
-        for place, key in enumerate(keys)
+        for place, key in enumerate(singly)
     ]
 
 
-def refuse_nothing(what: str, masks: Masks) -> None:
-    """An error where no image or no category is inside."""
-    for table, thing in (("images", "image"), ("categories", "category")):
-        if table in masks and not masks[table][table].any():
-            raise ParameterError(f"{what}: no {thing} meets the conditions")
+def _one_by_one(key: Any, tables: Tables) -> list[Any]:
+    """The keys in a list, and those in a dict of values of columns."""
+    if isinstance(key, (list, tuple)):
+        return [each for inner in key for each in _one_by_one(inner, tables)]
+    if not isinstance(key, Mapping):
+        return [key]
+    of_values = [name for name, given in key.items() if _are_values(name, given, tables)]
+    if of_values and len(of_values) < len(key):
+        (first, *_), other = of_values, next(name for name in key if name not in of_values)
+        raise ParameterError(
+            f"{first!r} is a column, {other!r} a named slice", "give values of columns and conditions in two dicts", option="by"
+        )
+    return [_Only(name, key[name]) for name in of_values] or [key]
+
+
+def _are_values(name: Any, given: Any, tables: Tables) -> bool:
+    """Whether an entry of a dict says which values of a column are wanted, and is no named condition."""
+    table, _, column = str(name).partition(".")
+    is_column = any(name in frame.columns for frame in tables.values()) or (table in tables and column in tables[table].columns)
+    items = given if isinstance(given, (list, tuple)) else [given]
+    return is_column and not any(isinstance(each, pl.Expr) for each in items)
 
 
 def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
@@ -189,68 +213,57 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     return Key(place, "slice", table, values, members, masks)
 
 
-def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str, pl.Series]]:
-    """Which rows meet all conditions, for each of the four tables that they are about: by table, then by owner.
-
-    A condition is an expression over columns of one table, or a list of image ids. Null is outside. The masks of the objects
-    stand under "annotations", for the annotations and, where these carry all columns, the detections.
-
-    >>> tables = {"images": pl.DataFrame({"image_id": [1, 2], "weather": ["fog", None]})}
-    >>> conjunction([pl.col("weather") == "fog"], tables)["images"]["images"].to_list()
-    [True, False]
-    """
-    found: dict[str, dict[str, pl.Series]] = {}
-    for condition in conditions:
-        masks = _evaluated(condition, tables) if isinstance(condition, pl.Expr) else _listed_images(condition, tables["images"])
-        of_table = found.setdefault(next(iter(masks)), {})
-        for owner, mask in masks.items():
-            of_table[owner] = mask & of_table[owner] if owner in of_table else mask
-    return found
-
-
-def _owners(word: str, tables: Tables) -> tuple[str, list[str]]:
-    """The column that a word names, and the tables that have it; an error with the near names where none has."""
-    columns = {
-        table: [name for name in frame.columns if name != OUTSIDE and _REFERENCES.get(name, table) == table]
-        for table, frame in tables.items()
+def _restricted(key: Key, only: _Only) -> Key:
+    """The key with these of its values alone, in their order; rows of other values are in no slice."""
+    given = only.values
+    items = list(given) if isinstance(given, Iterable) and not isinstance(given, (str, bytes)) else [given]
+    known = key.values.to_list()
+    unknown = [value for value in items if value not in known]
+    if unknown or not items:
+        near = nearest(str(unknown[0]), [value for value in known if isinstance(value, str)]) if unknown else ""
+        problem = f"{only.column} has no value {listed(unknown)}" if unknown else f"no values of {only.column} are given"
+        raise ParameterError(problem, near or f"there are {listed(known, 12)}", option="by")
+    wanted = list(dict.fromkeys(known.index(value) for value in items))
+    codes = pl.DataFrame({"code": wanted, "new": range(len(wanted))}, schema={"code": pl.Int32, "new": pl.Int32})
+    members = {
+        table: rows.join(codes, on="code", maintain_order="left").select("row", code="new")
+        for table, rows in key.members.items()
     }
-    owners = [table for table, names in columns.items() if word in names]
-    if owners:
-        return word, owners
-    table, _, column = word.partition(".")
-    if column in columns.get(table, ()):
-        return column, [table]
-    known = columns.get(table) if column else None
-    where = table if known else ", ".join(tables)
-    names = known or list(dict.fromkeys(name for names in columns.values() for name in names))
-    raise ParameterError(f"{where}: no column {column if known else word!r}", did_you_mean(column if known else word, names))
+    return replace(key, values=key.values.gather(wanted), members=members)
 
 
-def _refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
-    if len(owners) > 1 and owners != _OBJECTS:
-        qualified = " or ".join(f'"{table}.{column}"' for table in owners)
-        raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}", f"say {qualified}")
-
-
-def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
-    """The values of a column, sorted, null last, and the place of each row's value among them."""
-    nested = next((column for column in found.values() if column.dtype.is_nested()), None)
+def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
+    """The values of a column, sorted, null last, and which of them each row has: those that its list holds, else its own."""
+    rows = {table: _items(column) for table, column in found.items()}
+    columns = [frame["value"] for frame in rows.values()]
+    nested = next((column for column in columns if column.dtype.is_nested()), None)
     if nested is not None:
         raise ParameterError(f"{word!r} holds {nested.dtype}, of which no slices can be made", option="by")
-    if len({_kind(column.dtype) for column in found.values()} - {"null"}) > 1:
-        dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in found.items())
+    if len({_kind(column.dtype) for column in columns} - {"null"}) > 1:
+        dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in zip(found, columns, strict=True))
         raise ParameterError(f"{word!r} is {dtypes}", "cast one of them", option="by")
-    columns = list(found.values())
     if len({column.dtype for column in columns}) > 1 and _kind(columns[0].dtype) == "text":
         columns = [column.cast(pl.String) for column in columns]
     together = pl.concat([column.to_frame("value") for column in columns], how="vertical_relaxed")
     values = together["value"].unique().sort(nulls_last=True)
     places = values.to_frame().with_row_index("code").with_columns(pl.col("code").cast(pl.Int32))
     options: dict[str, Any] = {"on": "value", "how": "left", "nulls_equal": True, "maintain_order": "left"}
-    codes = {
-        table: column.cast(values.dtype).to_frame("value").join(places, **options)["code"] for table, column in found.items()
+    members = {
+        table: frame.cast({"value": values.dtype}).join(places, **options).select("row", "code")
+        for table, frame in rows.items()
     }
-    return values, codes
+    return values, members
+
+
+def _items(column: pl.Series) -> pl.DataFrame:
+    """`row` and `value`: a row for each different item of its list, null for an empty one; else one for each value."""
+    rows = column.to_frame("value").with_row_index("row")
+    if isinstance(column.dtype, pl.Array):
+        rows = rows.with_columns(pl.col("value").arr.to_list())
+    if not isinstance(rows["value"].dtype, pl.List) or rows["value"].dtype.inner.is_nested():
+        return rows
+    items = pl.col("value").list.drop_nulls().list.unique(maintain_order=True)
+    return rows.with_columns(items).explode("value", empty_as_null=True, keep_nulls=True)
 
 
 def _kind(dtype: pl.DataType) -> str:
@@ -260,7 +273,7 @@ def _kind(dtype: pl.DataType) -> str:
     return {pl.Null: "null", pl.String: "text", pl.Categorical: "text"}.get(dtype.base_type(), str(dtype))
 
 
-def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.Series]]:
+def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
     """The labels of the intervals, null last, and the interval of each row's number."""
     for table, column in found.items():
         if not column.dtype.is_numeric():
@@ -289,7 +302,8 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
         ).to_series()  # fmt: skip
         codes[table] = place
     has_null = any((code == n).any() for code in codes.values())
-    return pl.Series([*labels, None] if has_null else labels, dtype=pl.Enum(labels)), codes
+    members = {table: code.to_frame("code").with_row_index("row") for table, code in codes.items()}
+    return pl.Series([*labels, None] if has_null else labels, dtype=pl.Enum(labels)), members
 
 
 def _labels(edges: Sequence[float], digits: str) -> tuple[str, ...]:
@@ -305,57 +319,3 @@ def _quantile_edges(key: Bins, numbers: pl.Series) -> tuple[float, ...]:
     if len(edges) < 2:
         raise ParameterError(f"quantiles of {key.column}: all its values are {edges[0]:g}")
     return tuple(edges)
-
-
-def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
-    """The rows that meet an expression, in the tables that have all its columns."""
-    words = condition.meta.root_names()
-    if not words:
-        is_pattern = condition.meta.has_multiple_outputs()
-        hint = '; Polars reads "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
-        raise ParameterError(
-            'a condition names the columns that it is about, as in pl.col("weather") == "fog"', f"got {condition}{hint}"
-        )
-    deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
-    owners_of = {word: _owners(word, tables) for word in deciding}
-    owners = [table for table in tables if all(table in owners for _, owners in owners_of.values())]
-    if not owners:
-        shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
-        raise ParameterError(
-            f"a condition is about one table, this one is about several: {shown}",
-            "give one condition for each, they are combined with and (there is no or across tables)",
-        )
-    word, (column, _) = next(iter(owners_of.items()))
-    _refuse_ambiguous(word, column, owners)
-    masks = {}
-    for table in owners:
-        ids = [word for word in words if word not in deciding and word in tables[table].columns]
-        frame = tables[table].select(*ids, *(exact(column).alias(word) for word, (column, _) in owners_of.items()))
-        try:
-            mask = frame.with_columns(condition.alias("\0inside"))["\0inside"]
-        except pl.exceptions.PolarsError as error:
-            raise ParameterError(f"the condition {condition} cannot be computed on {table}: {first_line(error)}") from None
-        if mask.dtype != pl.Boolean:
-            raise ParameterError(f"a condition is true or false, {condition} is {mask.dtype}")
-        masks[table] = mask.fill_null(False)
-    return masks
-
-
-def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
-    known = images["image_id"]
-    if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
-        raise ParameterError(f"a condition is a Polars expression or a list of image ids, not {ids!r}")
-    ids = ids if isinstance(ids, pl.Series) else list(ids)
-    if (isinstance(ids, pl.Series) and ids.dtype == pl.Boolean) or any(isinstance(value, (bool, pl.Expr)) for value in ids):
-        raise ParameterError(
-            "a list holds image ids, not true and false, nor expressions",
-            'give expressions one by one, as pl.col("weather") == "fog"',
-        )
-    try:
-        wanted = pl.Series(ids, dtype=known.dtype, strict=True)
-    except (TypeError, pl.exceptions.PolarsError):
-        raise ParameterError(f"a list of image ids holds ids such as {known.first()!r}, got {ids!r}") from None
-    unknown = wanted.filter(~wanted.is_in(known.implode())).unique(maintain_order=True).to_list()
-    if unknown:
-        raise ParameterError(f"there are no images {listed(unknown)}")
-    return {"images": known.is_in(wanted.implode())}

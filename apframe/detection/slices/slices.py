@@ -13,7 +13,8 @@ from itertools import combinations, product
 import numpy as np
 import polars as pl
 
-from apframe.detection.slices.keys import SEVERAL, Key, Masks
+from apframe.detection.slices.conditions import Masks
+from apframe.detection.slices.keys import SEVERAL, Key
 from apframe.exceptions import ParameterError
 
 ROLLED_UP = -1  # the code of a key of which a group takes all values

@@ -12,7 +12,7 @@ import apframe as apf
 from apframe.exceptions import ParameterError
 
 IMAGES = {
-    "image_id": [1, 2], "weather": ["rain", "sun"], "camera": [1, 2], "AP": [1, 2], "n_images": [1, 2], "tags": [["a"], []],
+    "image_id": [1, 2], "weather": ["rain", "sun"], "camera": [1, 2], "AP": [1, 2], "n_images": [1, 2], "places": [[["a"]], []],
     "rolled_up": [1, 2],
 }  # fmt: skip
 CATEGORIES = {"category_id": [1], "name": ["cat"], "supercategory": ["animal"]}
@@ -57,7 +57,14 @@ BAD_KEYS: dict[str, tuple[list[Any], list[str]]] = {
     "two dicts": ([{"a": [1]}, {"b": [2]}], ["one dict"]),
     "name of a metric": (["AP"], ["'AP'", "rename"]),
     "name of the support": (["images.n_images"], ["'n_images'", "rename"]),
-    "lists": (["tags"], ["'tags'", "List"]),
+    "lists of lists": (["places"], ["'places'", "List"]),
+    "value that there is not": ([{"weather": ["rainy"]}], ["weather has no value 'rainy'", "did you mean rain?"]),
+    "value of another type": ([{"weather": 3}], ["weather has no value 3", "there are 'rain', 'sun'"]),
+    "no value": ([{"weather": []}], ["no values of weather", "'rain', 'sun'"]),
+    "values and a condition in one dict": (
+        [{"weather": ["rain"], "close": "occlusion < .5"}],
+        ["'weather' is a column", "'close' a named slice", "two dicts"],
+    ),
     "types that differ": (["wear"], ["'wear'", "String", "cast"]),
     "a number": ([3], ["3"]),
     "an expression": ([pl.col("weather") == "rain"], ["weather"]),
@@ -152,7 +159,14 @@ BAD_CONDITIONS: dict[str, tuple[Any, list[str]]] = {
     "unknown images": ([1, 77, 88], ["77", "88"]),
     "no ids at all": ([], ["image"]),
     "ids of another type": (["a"], ["'a'"]),
-    "text": ("weather == 'rain'", ["weather == 'rain'"]),
+    "SQL about several tables": (
+        "weather = 'rain' OR occlusion < .5", ["several", "images", "annotations", "AND", "each side"]),
+    "SQL with an unknown column": ("wether = 'rain'", ["'wether'", "did you mean weather?"]),
+    "SQL with a text in double quotes": ('weather = "rain"', ["no column 'rain'", "single quotes: 'rain'"]),
+    "half of SQL": ("weather =", ["'weather ='", "SQL"]),
+    "SQL without a column": ("1 = 1", ["column"]),
+    "a query": ("SELECT weather FROM images", ["SQL"]),
+    "no text": ("", ["SQL"]),
     "a number": (1, ["1"]),
     "None": (None, ["None"]),
 }  # fmt: skip
@@ -175,7 +189,7 @@ def test_named_slice_without_images_is_named() -> None:
 @pytest.mark.parametrize("mask", [[True, False, True], pl.Series([True, False, True])], ids=["list", "Series"])
 def test_mask_is_not_taken_for_image_ids(mask: Any) -> None:
     refused(lambda: evaluated().where(mask), "true and false", "pl.col")
-    refused(lambda: evaluated().by({"x": mask}), "true and false", "pl.col")
+    refused(lambda: evaluated().by({"mask": mask}), "true and false", "pl.col")
 
 
 @pytest.mark.parametrize("score", ["0.5", float("nan")])

@@ -160,6 +160,60 @@ def test_max_detections_applies_before_slicing_but_after_removal(key: str, n_det
     assert evaluation.where(is_red).summary["value"][0] == row["AP"]
 
 
+# ---- values of columns, and lists
+
+
+def test_chosen_values_alone_in_their_order(evaluation: apf.Evaluation) -> None:
+    assert_slices(evaluation.by({"weather": ["sun", "rain"]}), ["weather"], {"sun": (1, 1, 3, 4, 2), "rain": (0.5, 1, 2, 2, 2)})
+    assert_frame_equal(evaluation.by({"weather": "rain"}), evaluation.by("weather")[:1])
+    assert evaluation.by({"weather": [None, "sun"]})["weather"].to_list() == [None, "sun"]
+
+
+def test_chosen_values_of_the_objects_are_those_slices_of_all(evaluation: apf.Evaluation) -> None:
+    for key in ("colour", "annotations.colour", "detections.colour", "source", "supercategory"):
+        table = evaluation.by(key)
+        chosen = table[1, 0]
+        assert_frame_equal(evaluation.by({key: [chosen]}), table.filter(pl.first() == chosen), check_row_order=False)
+
+
+def test_values_of_several_columns_and_keys_in_a_list(evaluation: apf.Evaluation) -> None:
+    both = evaluation.by("weather", "colour")
+    assert_frame_equal(evaluation.by(["weather", "colour"]), both)
+    chosen = both.filter(pl.col("weather") == "sun", pl.col("colour").is_in(["blue", "red"]))
+    assert_frame_equal(evaluation.by({"weather": ["sun"], "colour": ["blue", "red"]}), chosen)
+    assert_frame_equal(evaluation.by({"weather": ["sun"]}, {"colour": ["blue", "red"]}), chosen)
+    assert_frame_equal(evaluation.curves(by=["weather", "hour"]), evaluation.curves(by=("weather", "hour")))
+    assert evaluation.curves(by=["weather", "hour"])["weather"].unique().sort().to_list() == ["rain", "sun"]
+
+
+LISTS: dict[str, list[list[str | None] | None]] = {
+    "images": [["wet", "dark"], ["wet", "wet"], []],
+    "categories": [["soft"], ["soft", "loud"], None],
+    "annotations": [["a", "b"], ["a"], None, ["b"], [], ["a"], ["a"]],
+    "detections": [["a", "b"], ["b"], [], ["a"], None, ["b", None], ["a"]],
+}
+
+
+@pytest.mark.parametrize("tables", [["images"], ["categories"], ["annotations"], ["annotations", "detections"], ["detections"]])
+@pytest.mark.parametrize("dtype", [pl.List(pl.String), pl.List(pl.Categorical)])
+def test_each_item_of_a_list_is_a_slice(tables: list[str], dtype: Any) -> None:
+    given = {"images": IMAGES, "categories": CATEGORIES, "annotations": ANNOTATIONS, "detections": DETECTIONS}
+    frames = {name: pl.DataFrame(columns) for name, columns in given.items()}
+    for name in tables:
+        frames[name] = frames[name].with_columns(pl.Series("tags", LISTS[name], dtype=dtype))
+    found = frames.pop("detections")
+    ev = apf.evaluate(apf.Dataset(**frames), found)
+    table = ev.by("tags")
+    items = sorted({item for name in tables for row in LISTS[name] for item in row or [] if item})
+    assert table["tags"].to_list() == [*items, None]
+    is_none = pl.col("tags").list.drop_nulls().list.len().fill_null(0) == 0
+    conditions = {item: pl.col("tags").cast(pl.List(pl.String)).list.contains(item) for item in items} | {"none": is_none}
+    assert_frame_equal(table.drop("tags"), ev.by(conditions).drop("slice"))
+    assert_frame_equal(ev.by({"tags": items[:1]}).drop("tags"), table[:1].drop("tags"))
+    rolled = ev.by("tags", "hour", marginals=True).filter(pl.col("rolled_up") == "tags, hour")
+    assert_frame_equal(rolled.drop("tags", "hour", "rolled_up"), ev.by())
+
+
 # ---- bins
 
 
