@@ -155,6 +155,10 @@ class UnknownValueWarning(ApframeWarning):
     """A column has values that a protocol does not know, and none of some that it has numbers of, which are null."""
 
 
+class UnmatchedAttributesWarning(ApframeWarning):
+    """Some rows of a table of attributes are about nothing in the data set, or some of its images or annotations have none."""
+
+
 class UnitWarning(ApframeWarning):
     """Numbers look as if they were of another unit than the one they are taken in."""
 

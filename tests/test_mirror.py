@@ -52,7 +52,7 @@ TESTED_IN = {
     "shapes/runs",
     "store/test_parquet.py": "detection/stored file_formats/stored_sets",
     "store/test_sql.py": "store/results",
-    "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/sources schema/types",
+    "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/types",
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }

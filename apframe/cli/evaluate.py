@@ -13,6 +13,7 @@ import apframe as apf
 from apframe.cli.options import (
     DtFormat,
     GtFormat,
+    ImageAttributes,
     ImageSizes,
     JoinByName,
     RunName,
@@ -45,6 +46,7 @@ def evaluate_files(
     split: Split = None,
     image_sizes: ImageSizes = None,
     join_by_name: JoinByName = None,
+    image_attributes: ImageAttributes = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
     ] = "coco",
@@ -73,6 +75,10 @@ def evaluate_files(
         typer.Option(
             metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
         ),
+    ] = None,
+    where: Annotated[
+        str | None,
+        typer.Option(metavar="\"weather = 'fog'\"", help="only this part of the data: SQL conditions, with AND between them"),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
     drop_unknown_images: Annotated[
@@ -109,7 +115,10 @@ def evaluate_files(
             split=split,
             image_sizes=image_sizes,
             join_by_name=words(join_by_name),
+            image_attributes=image_attributes,
         )
+        if where is not None:
+            evaluation = evaluation.where(where)
         say("matching and ranking")
         slices = evaluation.by(*words(by)) if by else None
         summary = evaluation.summary

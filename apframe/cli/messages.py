@@ -24,8 +24,8 @@ def say(what: str, message: str) -> None:
 _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "by", "categories", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching", "max_detections",
-        "measures", "missing", "name", "no_relevant", "queries", "split", "trec_eval", "unjudged",
+        "by", "categories", "image_attributes", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching",
+        "max_detections", "measures", "missing", "name", "no_relevant", "queries", "split", "trec_eval", "unjudged",
     )
 }  # fmt: skip
 

@@ -34,6 +34,12 @@ ImageSizes = Annotated[
     Path | None,
     path_option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
 ]
+ImageAttributes = Annotated[
+    Path | None,
+    path_option(
+        metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and further columns of the images, for --by"
+    ),
+]
 JoinByName = Annotated[
     list[str] | None,
     typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),

@@ -38,6 +38,7 @@ def evaluate(
     split: str | None = None,
     image_sizes: Any = None,
     join_by_name: str | Sequence[str] = (),
+    image_attributes: Any = None,
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
@@ -67,6 +68,9 @@ def evaluate(
     join_by_name
         "images", "categories" or both: match these by file name or category name instead of id; see
         `apframe.file_formats.ids.with_ids_by_name`
+    image_attributes
+        further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
+        JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`
 
     Returns
     -------
@@ -85,6 +89,8 @@ def evaluate(
         detections of categories that the ground truth does not have were dropped
     UnknownImageWarning
         all detections were dropped as of unknown images
+    UnmatchedAttributesWarning
+        rows of `image_attributes` match no image, or images have no row
     NoAnnotationsWarning
         there is nothing to find
     NothingMatchesWarning
@@ -104,14 +110,14 @@ def evaluate(
         protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
         unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
-        join_by_name=join_by_name,
+        join_by_name=join_by_name, image_attributes=image_attributes,
     )  # fmt: skip
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
         other_threads.submit(import_module, "apframe.detection.pipeline")
         found = reading.raw_results(detections, read.result)
-        dataset = read.result()
+        dataset = choice.with_attributes(read.result())
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)

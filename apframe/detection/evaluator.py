@@ -81,7 +81,7 @@ class Evaluator:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
         needs = self.protocol.similarity.needs
-        dataset = self._reading.dataset(truth, masks="mask" in needs)
+        dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
         self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
         of_all_images = replace(self.protocol, detected_images_only=False)
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)

@@ -12,6 +12,7 @@ from apframe.exceptions import one_of
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
+from apframe.schema import Dataset
 from apframe.similarity.pairs import Similarity
 
 
@@ -28,16 +29,36 @@ class Options(ReadingOptions, total=False):
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None
     matching: str | None
     unknown_images: str
+    image_attributes: Any
 
 
 @dataclass(frozen=True)
 class Choice:
-    """What an evaluation goes by: its protocol, the categories that were asked for (None: all), and how its data are read."""
+    """What an evaluation goes by.
+
+    Attributes
+    ----------
+    protocol
+        the rules
+    categories
+        those that were asked for; None: all
+    drop_unknown_images
+        leave out detections of images that the ground truth does not have
+    image_attributes
+        further columns of the images; None: none
+    reading
+        how the data are read
+    """
 
     protocol: Protocol
     categories: Sequence[int | str] | None
     drop_unknown_images: bool
+    image_attributes: Any
     reading: Reading
+
+    def with_attributes(self, dataset: Dataset) -> Dataset:
+        """The ground truth with the further columns of its images."""
+        return dataset if self.image_attributes is None else dataset.with_images(self.image_attributes)
 
 
 def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
@@ -50,5 +71,6 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
     categories = others.pop("categories", None)
     unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
+    image_attributes = others.pop("image_attributes", None)
     variant = as_protocol(protocol).variant(others.pop("iou_type", None))
-    return Choice(variant.with_options(**others), categories, unknown_images == "drop", reading)
+    return Choice(variant.with_options(**others), categories, unknown_images == "drop", image_attributes, reading)

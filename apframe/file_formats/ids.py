@@ -2,44 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Collection
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, ParameterError, RowError, listed
 from apframe.file_formats.format import ANY, INDEX, NAME, NUMBER, Format
-from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, is_known, unknown_ids, with_id_types
-
-Form = Callable[[pl.Expr], pl.Expr]
-
-_STEM = r"\.[^./\\]*$"
-
-
-def stems(files: pl.Expr) -> pl.Expr:
-    r"""The names of files without folders and without ending.
-
-    >>> pl.DataFrame({"a": ["train\\1.jpg", "x/000007.b.png", "9"]}).select(stems(pl.col("a")))["a"].to_list()
-    ['1', '000007.b', '9']
-    """
-    return bare(files).str.replace(_STEM, "")
-
-
-def bare(files: pl.Expr) -> pl.Expr:
-    """The names of files without folders."""
-    return files.str.replace(r"^.*[/\\]", "")
-
-
-def _as_is(files: pl.Expr) -> pl.Expr:
-    return files
-
-
-# By what the names of images in results, and those in their data set, may be equal, in this order. Each may lack its ending,
-# and a dot need not begin one: `frame_jpg.rf.8d3` is the name of frame_jpg.rf.8d3.jpg.
-_FORMS: tuple[tuple[tuple[Form, Form], ...], ...] = (
-    ((_as_is, _as_is),),
-    ((bare, bare),),
-    ((bare, bare), (bare, stems), (stems, bare), (stems, stems)),
-)
+from apframe.schema import ID, KEYS, NAMES, Dataset, as_id, called, is_known, places_of, stems, unknown_ids, with_id_types
 
 
 def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
@@ -189,13 +158,9 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
 def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.DataFrame) -> pl.Series:
     """The ids of what is named."""
     key = KEYS[table]
-    called = owner.select(pl.coalesce(NAMES[table], pl.col(key).cast(pl.String))).to_series()
     asked = names.drop_nulls().unique(maintain_order=True)
-    for forms in _FORMS if table == "images" else _FORMS[:1]:
-        places = _places(asked, called, forms)
-        is_there = places.list.len() > 0
-        if is_there.all():
-            break
+    places = places_of(asked, called(table, owner), table)
+    is_there = places.list.len() > 0
     if not is_there.all():
         shown = detections.with_columns(names.alias(key))
         known = is_known(names, asked.filter(is_there))
@@ -206,13 +171,3 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
         ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
         raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "results cannot be joined by it")
     return _replaced(names, asked, owner[key].gather(places.list.first()))
-
-
-def _places(asked: pl.Series, called: pl.Series, forms: Sequence[tuple[Form, Form]]) -> pl.Series:
-    """The rows in which names stand, a list for each that is asked for: those of the first pair of forms that are equal."""
-    found = asked.alias("asked").to_frame()
-    for number, (of_asked, of_called) in enumerate(forms):
-        rows = called.alias("called").to_frame().with_row_index(str(number))
-        rows = rows.group_by(form=of_called(pl.col("called"))).agg(str(number))
-        found = found.with_columns(form=of_asked(pl.col("asked"))).join(rows, on="form", how="left", maintain_order="left")
-    return found.select(pl.coalesce(map(str, range(len(forms)))).fill_null([])).to_series()

@@ -11,10 +11,9 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError, UnitWarning, import_optional, listed, reason, spelled, warn
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import write_text
-from apframe.file_formats.ids import bare, stems
 from apframe.paths import is_file
 from apframe.rows import refuse_rows
-from apframe.schema import ID, SIZE, Dataset, is_known, to_polars
+from apframe.schema import ID, SIZE, Dataset, bare, is_known, stems, to_polars
 
 IMAGE_SIZES = "image_sizes.csv"
 """Beside the files that the formats have of their own: `image_id`, `file_name`, `image_width`, `image_height`."""

@@ -10,6 +10,10 @@ from apframe.schema.ids import different_id_types as different_id_types
 from apframe.schema.ids import is_known as is_known
 from apframe.schema.ids import unknown_ids as unknown_ids
 from apframe.schema.ids import with_id_types as with_id_types
+from apframe.schema.names import bare as bare
+from apframe.schema.names import called as called
+from apframe.schema.names import places_of as places_of
+from apframe.schema.names import stems as stems
 from apframe.schema.sources import from_arrow_stream as from_arrow_stream
 from apframe.schema.sources import kind_of as kind_of
 from apframe.schema.sources import to_polars as to_polars

@@ -12,6 +12,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import counted
+from apframe.schema.attributes import with_attributes
 from apframe.schema.canonical import canonical
 from apframe.schema.ids import check_references, with_id_types, with_known_lists
 from apframe.schema.tables import GROUND_TRUTH, KEYS, noun
@@ -45,8 +46,8 @@ class Dataset:
     Parameters
     ----------
     images, categories, annotations
-        anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, the path of a Parquet
-        file), with the columns of `apframe.schema.TABLES`; further columns are attributes
+        anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, the path of a Parquet, CSV or
+        JSON file), with the columns of `apframe.schema.TABLES`; further columns are attributes
 
     Raises
     ------
@@ -144,6 +145,56 @@ class Dataset:
         """The same data set with some of its images and annotations, which need no check."""
         core = {**self._core, "images": images, "annotations": annotations}
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
+
+    def with_images(self, attributes: Any, on: str | None = None) -> Dataset:
+        """The data set with further columns of its images, such as weather or tags, from a table of their own.
+
+        Parameters
+        ----------
+        attributes
+            anything that holds columns, or the path of a Parquet, CSV or JSON file: `image_id` or `file_name`, and the
+            attributes. Names of files match with or without folders and ending. Columns of lists are for several values, of
+            which each is a slice in `Evaluation.by`
+        on
+            which of the two columns to join by, where both are there: `image_id` by default
+
+        Raises
+        ------
+        ColumnError
+            there is neither column, or nothing beside it
+        DuplicateIdError
+            several rows are about one image
+        UnknownIdError
+            not one row is about an image
+        RowError
+            a name that several images have; a column that the images already have, with other values: where they have none,
+            they get those of the table
+
+        Warns
+        -----
+        UnmatchedAttributesWarning
+            rows that are about no image are left out, and images without a row get null; both are counted
+
+        >>> truth = Dataset({"image_id": [7], "file_name": ["val/a.jpg"]}, {"category_id": [1]}, {})
+        >>> truth.with_images({"file_name": ["a.jpg"], "weather": ["fog"]}).images.select("image_id", "weather").rows()
+        [(7, 'fog')]
+        """
+        images = canonical("images", with_attributes("images", self.images, attributes, on))
+        images = with_known_lists("images", images, self.categories["category_id"])
+        return self._with(_core={**self._core, "images": images})
+
+    def with_annotations(self, attributes: Any) -> Dataset:
+        """The data set with further columns of its annotations, such as occlusion, joined by `annotation_id`.
+
+        Parameters, errors and warnings are those of `with_images`.
+
+        >>> box = {"x": [0], "y": [0], "width": [9], "height": [9]}
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {"image_id": [7], "category_id": [1], **box})
+        >>> truth.with_annotations({"annotation_id": [1], "occlusion": [0.5]}).annotations["occlusion"].to_list()
+        [0.5]
+        """
+        annotations = with_attributes("annotations", self.annotations, attributes, None)
+        return self.part(self.images, canonical("annotations", annotations))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with what has not been read yet, for its readers stay with their file."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -9,11 +10,17 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, FormatError, first_line, reason
-from apframe.paths import read_parquet
+from apframe.paths import opened, read_parquet
+from apframe.rows import KEY_OF
+
+_IDS = {*KEY_OF.values(), "file_name", "name"}
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:
-    """Polars, pyarrow, pandas, DuckDB, a dict of columns, or the path of a Parquet file, as a Polars frame.
+    """Polars, pyarrow, pandas, DuckDB, a dict of columns, or the path of a Parquet, CSV or JSON file, as a Polars frame.
+
+    CSV has a header, and commas, semicolons or tabs. JSON is a list of objects, or one object in each line. Ids and names of
+    files in CSV are texts, unless all of a column are whole numbers as people write them (not 007).
 
     >>> to_polars({"a": [1]}, "images").shape
     (1, 1)
@@ -23,10 +30,12 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     if isinstance(source, pl.LazyFrame):
         return source.collect()
     if isinstance(source, (str, Path)):
+        kind, read = _KINDS.get(Path(source).suffix.lower(), ("Parquet", read_parquet))
         try:
-            return read_parquet(source)
+            return read(Path(source))
         except (OSError, pl.exceptions.PolarsError) as error:
-            raise FormatError(f"cannot read {source} as Parquet: {reason(error)}", table=table) from error
+            remedy = "" if Path(source).suffix in (".parquet", *_KINDS) else f"other endings: {', '.join(_KINDS)}"
+            raise FormatError(f"cannot read {source} as {kind}: {reason(error)}", remedy, table=table) from error
     if isinstance(source, dict) or hasattr(source, "__arrow_c_stream__"):
         try:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)
@@ -34,9 +43,43 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
             raise ColumnError(f"the columns cannot be read: {first_line(error)}", table=table) from error
     raise ColumnError(
         f"{kind_of(source)} holds no columns",
-        "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns or the path of a Parquet file",
+        "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns, or a Parquet, CSV or JSON file",
         table=table,
     )
+
+
+def _read_csv(path: Path) -> pl.DataFrame:
+    with opened(path) as file:
+        content = file.read()
+    header = content.partition(b"\n")[0].decode(errors="replace")
+    separator = max(",;\t", key=header.count)
+    columns = pl.read_csv(content, separator=separator, n_rows=0, infer_schema=False).columns
+    texts = {name: pl.String for name in columns if name in _IDS}
+    frame = pl.read_csv(content, separator=separator, schema_overrides=texts)
+    return frame.with_columns(_as_numbers(frame[name]) for name in _IDS if name in frame.columns)
+
+
+def _as_numbers(ids: pl.Series) -> pl.Series:
+    numbers = ids.cast(pl.Int64, strict=False)
+    return numbers if (numbers.cast(pl.String) == ids).fill_null(False).all() else ids
+
+
+def _read_json(path: Path) -> pl.DataFrame:
+    with opened(path) as file:
+        return pl.read_json(file.read())
+
+
+def _read_json_lines(path: Path) -> pl.DataFrame:
+    with opened(path) as file:
+        return pl.read_ndjson(file)
+
+
+_KINDS: dict[str, tuple[str, Callable[[Path], pl.DataFrame]]] = {
+    ".csv": ("CSV", _read_csv),
+    ".json": ("JSON", _read_json),
+    ".jsonl": ("JSON lines", _read_json_lines),
+    ".ndjson": ("JSON lines", _read_json_lines),
+}
 
 
 def kind_of(value: Any) -> str:

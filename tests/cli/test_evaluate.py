@@ -213,3 +213,25 @@ def test_slices_with_all_detections(run: Command) -> None:
     assert (code, err) == (0, "")
     heading = next(line for line in out.splitlines() if "weather" in line)
     assert [name.strip() for name in heading.strip("│").split("┆")][:7] == ["weather", "AP", "AP50", "APs", "APm", "APl", "AR"]
+
+
+def test_where(run: Command) -> None:
+    code, out, err = run.evaluate_tiny("crowdpose", "--where", "weather = 'fog' AND area > 0")
+    part = tiny("crowdpose").where("weather = 'fog'", "area > 0")
+    assert (code, err, out) == (0, "", f"{part}\n")
+    code, out, err = run.evaluate_tiny("crowdpose", "--where", 'weather = "fog"')
+    assert (code, out) == (2, "")
+    assert "no column 'fog'" in err and "single quotes: 'fog'" in err
+
+
+def test_image_attributes(run: Command) -> None:
+    path = run.folder / "attributes.csv"
+    path.write_text("image_id,scene\n1,tunnel\n9,bridge\n")
+    arguments = ("--image-attributes", str(path), "--by", "scene", "--json")
+    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, *arguments)
+    assert code == 0
+    assert next(row["scene"] for row in json.loads(out)) == "tunnel"
+    assert err.startswith("warning: image attributes: 1 of 2 rows match no image and are left out (9)")
+    path.write_text("scene\ntunnel\n")
+    code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, *arguments)
+    assert (code, err) == (1, "error: image attributes: no column image_id or file_name to join by; there are scene\n")

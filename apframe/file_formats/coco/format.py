@@ -51,10 +51,11 @@ class CocoTruth:
 def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
     """Read COCO ground truth: a JSON file, plain or gzip, or the same already in memory as a dict.
 
-    Fields that COCO does not know become attribute columns of their table. Those of a file's annotations are read when the
-    table is first looked at; evaluating needs the known fields only. `segmentation` becomes the column `mask`, as JSON
-    text; with `masks` it is read at once, else when masks are first compared or the table is looked at. A field with the name
-    of another canonical column (an annotation's own `width`) is kept as `width_attribute`. Text in the place of a number is
+    Fields that COCO does not know become attribute columns of their table; lists of texts, such as tags, stay lists. Those of
+    a file's annotations are read when the table is first looked at; evaluating needs the known fields only.
+    `segmentation` becomes the column `mask`, as JSON text; with `masks` it is read at once, else when masks are first compared
+    or the table is looked at. A field with the name of another canonical column (an annotation's own `width`) is kept as
+    `width_attribute`. Text in the place of a number is
     an error; true and false are 1 and 0, but no ids.
 
     Raises

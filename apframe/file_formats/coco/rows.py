@@ -94,6 +94,8 @@ def _columns(
             columns[name] = pl.Series(values, dtype=(pl.Float64 if float in types else pl.Int64) if types else pl.Null)
         elif kind is None and types in ({bool}, {str}):
             columns[name] = pl.Series(values)
+        elif kind is None and types == {list} and _are_texts(values):
+            columns[name] = pl.Series(values, dtype=pl.List(pl.String))
         else:
             separators = (",", ":") if kind == "json" else None  # without spaces, as DuckDB has it
             texts = [None if v is None else json.dumps(v, default=_plain, separators=separators) for v in values]
@@ -101,6 +103,10 @@ def _columns(
             if kind is None:
                 as_json.add(name)
     return columns, as_json
+
+
+def _are_texts(lists: list[list[Any] | None]) -> bool:
+    return {type(item) for each in lists if each for item in each} == {str}
 
 
 def refuse_long_names(table: str, names: Iterable[str]) -> None:
