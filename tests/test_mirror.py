@@ -23,6 +23,7 @@ TESTED_IN = {
     "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading",
     "file_formats/test_coco.py": "file_formats/coco/format file_formats/coco/rows file_formats/coco/scan",
     "file_formats/test_cvat.py": "file_formats/cvat/format file_formats/cvat/row_runs file_formats/cvat/shapes",
+    "file_formats/test_hugging_face.py": "file_formats/nested_rows",
     "file_formats/test_ids.py": "file_formats/names",
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",

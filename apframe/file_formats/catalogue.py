@@ -19,11 +19,13 @@ from apframe.file_formats.dota import Dota
 from apframe.file_formats.edges import with_boxes_around_corners
 from apframe.file_formats.files import read_head, reading, reading_from, remove_left_behind, replacing, settled_kind
 from apframe.file_formats.format import Format
+from apframe.file_formats.hugging_face import HuggingFace
 from apframe.file_formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.file_formats.kitti import Kitti
 from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.losses import losses, tables_of
 from apframe.file_formats.lvis import Lvis
+from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.voc import Voc
@@ -35,7 +37,7 @@ from apframe.shapes.catalogue import OTHERS
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
-    Arrow(),
+    Arrow(), HuggingFace(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 
@@ -70,7 +72,8 @@ def read_dataset(
     Parameters
     ----------
     source
-        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is
+        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is, rows of images with
+        lists of objects in anything that holds columns (see `HuggingFace`)
     format
         the name of its format, see `formats`; by default it is told from the path
     split
@@ -95,7 +98,13 @@ def read_dataset(
     """
     if not isinstance(source, (str, Path)):
         refuse_options(format=format, split=split, image_sizes=image_sizes)
-        return source if isinstance(source, Dataset) else read_coco(source, masks=masks)
+        if isinstance(source, Dataset):
+            return source
+        if holds_columns(source):
+            frame, features = frame_of_rows("images", source)
+            if has_objects(frame.schema):
+                return Dataset(**tables_of_rows(frame, features))
+        return read_coco(source, masks=masks)
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
         return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
@@ -150,7 +159,11 @@ def read_raw_results(
         if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
         _refuse_outputs(source)
-        found = read_result_columns(source) if isinstance(source, list) else source
+        if holds_columns(source):
+            found, features = frame_of_rows("detections", source)
+            found = results_of_rows(found, features) if has_objects(found.schema) else found
+        else:
+            found = read_result_columns(source) if isinstance(source, list) else source
     if not join_by_name:
         return found
     known = dataset()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -13,10 +14,12 @@ from apframe.exceptions import FormatError, first_line, listed, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading, write_text
 from apframe.file_formats.format import ANY, Format
+from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
 
+_IPC_FILE = b"ARROW1"
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 
 
@@ -44,8 +47,10 @@ class _Tables(Format):
         return any(self._files(path, table) for table in GROUND_TRUTH)
 
     def is_results(self, path: Path) -> bool:
-        """A file with such an ending, or a folder where one is called detections."""
-        return bool(self._files(path, "detections")) if is_folder(path) else path.suffix in self.endings
+        """A file with such an ending and a row for each object, or a folder where one is called detections."""
+        if is_folder(path):
+            return bool(self._files(path, "detections"))
+        return path.suffix in self.endings and not has_objects(columns_of(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`."""
@@ -143,18 +148,43 @@ class Arrow(_Tables):
     endings = (".arrow", ".feather", ".ipc")
 
     def _take(self, file: BinaryIO) -> pl.DataFrame:
-        import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
-
-        content = file.read()
-        try:
-            table = (pa.ipc.open_file if content.startswith(b"ARROW1") else pa.ipc.open_stream)(content).read_all()
-            table.validate(full=True)
-        except (pa.ArrowException, ValueError) as error:
-            raise pl.exceptions.ComputeError(first_line(error)) from error
-        return from_arrow_stream(table)
+        return from_arrow_stream(read_ipc(file))
 
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         frame.write_ipc(literal(path), compression="zstd")
+
+
+def read_ipc(file: BinaryIO) -> Any:
+    """The Arrow table in an open file or stream of Arrow IPC; `ComputeError` where it is damaged."""
+    import pyarrow as pa  # takes a while to import, but checks what it reads: damaged files make Polars panic or abort
+
+    content = file.read()
+    try:
+        table = (pa.ipc.open_file if content.startswith(_IPC_FILE) else pa.ipc.open_stream)(content).read_all()
+        table.validate(full=True)
+    except (pa.ArrowException, ValueError) as error:
+        raise pl.exceptions.ComputeError(first_line(error)) from error
+    return table
+
+
+def columns_of(path: Path) -> Mapping[str, Any]:
+    """The columns and dtypes of a Parquet or Arrow file, without reading it; none where it cannot be read.
+
+    >>> columns_of(Path("nowhere.parquet"))
+    {}
+    """
+    try:
+        with reading(path) as file:
+            if path.suffix in Parquet.endings:
+                return pl.read_parquet_schema(file)
+            import pyarrow as pa
+
+            is_file_of_it = file.read(6) == _IPC_FILE
+            file.seek(0)
+            schema = (pa.ipc.open_file if is_file_of_it else pa.ipc.open_stream)(file).schema
+            return from_arrow_stream(schema.empty_table()).schema
+    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+        return {}  # whoever reads it says what is wrong
 
 
 def _beside(path: Path) -> dict[str, Any]:

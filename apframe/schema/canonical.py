@@ -94,7 +94,7 @@ def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
 def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """COCO's `bbox`, a column of lists [x, y, width, height], as four columns."""
     is_list = frame["bbox"].dtype == pl.List
-    if not (is_list or frame["bbox"].dtype == pl.Array(pl.Float64, 4)):
+    if not (is_list or (isinstance(frame["bbox"].dtype, pl.Array) and frame["bbox"].dtype.shape == (4,))):
         raise ColumnError(f"lists of four numbers expected, got {frame['bbox'].dtype}", table=table, column="bbox")
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
     refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")

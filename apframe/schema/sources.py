@@ -26,7 +26,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
     (1, 1)
     """
     if isinstance(source, pl.DataFrame):
-        return source
+        return _with_numbers(source) if pl.Object in source.dtypes else source
     if isinstance(source, pl.LazyFrame):
         return source.collect()
     if isinstance(source, (str, Path)):
@@ -93,15 +93,31 @@ def kind_of(value: Any) -> str:
 
 
 def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
-    """A dict of columns as a frame; Polars takes one array of two dimensions, but not a list of them, such as bitmaps."""
-    return pl.DataFrame(
-        {
-            name: [each.tolist() if hasattr(each, "tolist") else each for each in values]
-            if isinstance(values, list)
-            else values
-            for name, values in columns.items()
-        }
-    )
+    """A dict of columns as a frame, also where whole numbers and fractions are mixed, or bitmaps are a list of arrays."""
+    plain = {
+        name: [each.tolist() if hasattr(each, "tolist") else each for each in values] if isinstance(values, list) else values
+        for name, values in columns.items()
+    }
+    try:
+        return pl.DataFrame(plain)
+    except TypeError:  # Polars takes the type of the first number for that of all
+        mixed = [name for name, values in plain.items() if _kinds(values) == {int, float}]
+        if not mixed:
+            raise
+        return pl.DataFrame(plain | {name: pl.Series(plain[name], strict=False) for name in mixed})
+
+
+def _kinds(values: Any) -> set[type]:
+    """The types of all that is in a list, and in the lists in it."""
+    if not isinstance(values, (list, tuple)):
+        return set() if values is None else {type(values)}
+    return set().union(*map(_kinds, values))
+
+
+def _with_numbers(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame, its columns of Python objects that are all numbers as numbers."""
+    objects = [values for values in frame if values.dtype == pl.Object and _kinds(values.to_list()) <= {int, float}]
+    return frame.with_columns(pl.Series(values.name, values.to_list(), strict=False) for values in objects)
 
 
 def from_arrow_stream(source: Any) -> pl.DataFrame:

@@ -28,9 +28,10 @@ SHAPES = {
     "yolo": ("box", "polygon", "keypoints"), "open_images": ("box",), "cvat": ("box", "polygon", "mask", "angle"),
     "label_studio": ("box", "polygon", "mask", "keypoints", "angle"), "kitti": ("box",), "dota": ("corners", "box"),
     "activitynet": ("interval",), "boxes": ("box",), "parquet": _ANY, "arrow": _ANY,
+    "hugging_face": ("box", "mask"),
 }  # fmt: skip
 """The shapes of objects whose files are mutated, by format."""
-_ENDINGS = {"parquet": ".parquet", "arrow": ".arrow", "cvat": ".xml", "open_images": ".csv"}
+_ENDINGS = {"parquet": ".parquet", "hugging_face": ".parquet", "arrow": ".arrow", "cvat": ".xml", "open_images": ".csv"}
 IOU_TYPES = {"mask": "segm", "runs": "segm", "polygon": "segm", "keypoints": "keypoints"}
 
 

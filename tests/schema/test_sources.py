@@ -1,4 +1,4 @@
-"""Tables from files: CSV as spreadsheets and scripts write it, JSON, JSON lines."""
+"""Tables from files: CSV as spreadsheets and scripts write it, JSON, JSON lines; columns with numbers of mixed types."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError
+from apframe.exceptions import ColumnError, FormatError
 from apframe.schema.sources import to_polars
 
 FILES: dict[str, tuple[str, dict[str, list[Any]]]] = {
@@ -56,3 +56,23 @@ def test_a_data_set_of_three_files(tmp_path: Path) -> None:
     (tmp_path / "annotations.csv").write_text("image_id,category_id,x,y,width,height\n7,cat,0,0,9,9\n")
     truth = apf.Dataset(*(tmp_path / f"{name}.csv" for name in ("images", "categories", "annotations")))
     assert truth.annotations.select("image_id", "category_id", pl.col("area")).rows() == [(7, "cat", 81.0)]
+
+
+MIXED: dict[str, tuple[Any, list[Any]]] = {
+    "a fraction first": ({"x": [50.5, 0]}, [50.5, 0.0]),
+    "a fraction later": ({"x": [0, 50.5, None]}, [0.0, 50.5, None]),
+    "lists": ({"x": [[1, 2], [3, 4.5], None]}, [[1.0, 2.0], [3.0, 4.5], None]),
+    "Python objects": (pl.DataFrame({"x": pl.Series([1, 2.5, None], dtype=pl.Object)}), [1.0, 2.5, None]),
+}
+
+
+@pytest.mark.parametrize(("source", "expected"), MIXED.values(), ids=MIXED)
+def test_whole_numbers_and_fractions_are_mixed(source: Any, expected: list[Any]) -> None:
+    values = to_polars(source, "annotations")["x"]
+    assert values.to_list() == expected
+    assert values.dtype in (pl.Float64, pl.List(pl.Float64))
+
+
+def test_numbers_and_texts_are_not() -> None:
+    with pytest.raises(ColumnError, match=r"^annotations: the columns cannot be read: unexpected value .*String"):
+        to_polars({"x": [1, "a"]}, "annotations")
