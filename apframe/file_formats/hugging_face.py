@@ -181,11 +181,11 @@ def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, 
     import pyarrow as pa
     import pyarrow.parquet as pq
 
-    table = rows.to_arrow()
+    arrow = rows.to_arrow()
     # `datasets` takes the names of classes only where the types are its own, with offsets of 32 bits
-    schema = pa.schema([(field.name, _with_short_offsets(field.type)) for field in table.schema])
+    schema = pa.schema([(field.name, _with_short_offsets(field.type)) for field in arrow.schema])
     with Path(path).open("xb") as file:
-        pq.write_table(table.cast(schema).replace_schema_metadata(metadata), file, compression="zstd")
+        pq.write_table(arrow.cast(schema).replace_schema_metadata(metadata), file, compression="zstd")
 
 
 def _with_short_offsets(dtype: Any) -> Any:
