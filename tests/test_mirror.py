@@ -43,7 +43,8 @@ TESTED_IN = {
     "protocols/test_protocol_values.py": "detection/prepare/counting protocols/protocol protocols/published protocols/summary "
     "protocols/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
-    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/headlines pycocotools/params",
+    "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
+    "pycocotools/one_cell pycocotools/params",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",

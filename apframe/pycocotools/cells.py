@@ -120,8 +120,10 @@ def make_similarities(layout: Layout) -> dict[tuple[Any, Any], Any]:
     return similarities
 
 
-def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | None]:
+def make_cells(layout: Layout, thresholds: Sequence[int], areas: Sequence[Any], limit: int) -> list[Cell | None]:
     """`evalImgs`: by category, area range and image; None where there is neither a detection nor an annotation.
+
+    `thresholds` are numbers of the protocol's, in the order of the cells' rows.
 
     As in the reference, an id of 0 in `dtMatches` and `gtMatches` is no match, see `loses_matches`.
     """
@@ -131,6 +133,7 @@ def make_cells(layout: Layout, areas: Sequence[Any], limit: int) -> list[Cell | 
     numbers = layout.cells.tolist()
     for a in range(len(areas)):
         columns, annotation_ids = _judge(layout, held, a)
+        columns |= {name: columns[name][thresholds] for name in ("dtMatches", "gtMatches", "dtIgnore")}
         bounds = zip(numbers, pairwise(layout.detection_bounds), pairwise(layout.annotation_bounds), strict=True)
         for number, detected, annotated in bounds:
             category, image = divmod(number, n_images)
@@ -231,11 +234,13 @@ def _ids(ids: pl.Series, places: np.ndarray) -> np.ndarray:
     return known[places]
 
 
-def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protocol: Protocol) -> dict[str, np.ndarray]:
+def rank_cells(
+    cells: Sequence[Cell | None], shape: tuple[int, int, int], thresholds: Sequence[float], protocol: Protocol
+) -> dict[str, np.ndarray]:
     """`precision`, `recall` and `scores` of cells, whoever put them together.
 
     The cells are those of `make_cells`, by category, area range and image, of which `shape` has the numbers; only their matches
-    and flags are read, not what they are called.
+    and flags are read, not what they are called. Their rows are the thresholds, in any order.
 
     Raises
     ------
@@ -254,7 +259,7 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     numbers = [number for number, cell in enumerate(in_areas[0]) if cell is not None] if in_areas else []
     category_of = np.array(numbers, dtype=np.int64) // max(n_images, 1)
     try:
-        judged = [_together([of_area[number] for number in numbers], protocol) for of_area in in_areas]
+        judged = [_together([of_area[number] for number in numbers], len(thresholds)) for of_area in in_areas]
         state, outside = (np.stack([part[name] for part in judged]) for name in ("state", "outside"))
     except (TypeError, KeyError, IndexError, ValueError) as error:
         raise ParameterError(f"evalImgs: cells that do not fit together, or other iouThrs than params ({error})") from error
@@ -266,7 +271,7 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     definition = protocol.definition
     assert isinstance(definition, Levels)
     verdicts = Verdicts(
-        thresholds=protocol.iou_thresholds,
+        thresholds=tuple(thresholds),
         ranges=tuple(name for name, *_ in protocol.area_ranges),
         limits=protocol.limits,
         ties=protocol.ties,
@@ -289,9 +294,9 @@ def rank_cells(cells: Sequence[Cell | None], shape: tuple[int, int, int], protoc
     return compute_arrays(ranking, definition, scores[order], range(len(protocol.limits)))
 
 
-def _together(cells: Sequence[Any], protocol: Protocol) -> dict[str, np.ndarray]:
+def _together(cells: Sequence[Any], n_thresholds: int) -> dict[str, np.ndarray]:
     """The detections of an area range: 0 not matched, 1 true, 2 matched and ignored, by threshold; and who is outside it."""
-    empty = np.zeros((len(protocol.iou_thresholds), 0))
+    empty = np.zeros((n_thresholds, 0))
     matched = np.concatenate([empty, *(np.asarray(cell["dtMatches"]) != 0 for cell in cells)], axis=1).astype(bool)
     ignored = np.concatenate([empty, *(np.asarray(cell["dtIgnore"]) for cell in cells)], axis=1).astype(bool)
     # nearly always all are ignored that are not matched; where some are not, as with an annotation of id 0, those that are have

@@ -4,7 +4,6 @@
 from __future__ import annotations
 
 import copy
-import pickle
 import time
 from collections import defaultdict
 from dataclasses import replace
@@ -18,11 +17,14 @@ import polars as pl
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
 from apframe.protocols import coco as protocols
+from apframe.protocols.protocol import Protocol
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of
+from apframe.pycocotools.dictionaries import are_few_and_sound, group_annotations, group_results
 from apframe.pycocotools.headlines import headlines, mean, words
-from apframe.pycocotools.params import Params, categories_of, protocol_of, refuse_changes
+from apframe.pycocotools.one_cell import compare_keypoints, compare_shapes, judge_cell
+from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
 
@@ -37,14 +39,16 @@ class COCOeval:
 
     Numbers are pycocotools' to the last bit, with annotations of id 0 too, whose matches it counts as false positives.
 
-    `evalImgs`, `ious` and `eval` are made when they are first looked at. From then on, and where they are assigned, they are
-    the data: `accumulate` ranks `evalImgs`, and `summarize` takes means of `eval`. Methods of a subclass are called, and those
-    that are assigned, but for those that `evaluate` refuses, because no table passes through them.
+    `evalImgs`, `ious`, `eval`, `_gts` and `_dts` are made when they are first looked at. From then on, and where they are
+    assigned, they are the data: `evaluateImg` goes by `_gts`, `_dts` and `ious`, `accumulate` ranks `evalImgs`, and `summarize`
+    takes means of `eval`. Methods of a subclass are called, and those that are assigned.
+
+    Rows are evaluated as tables. They are judged cell by cell, which takes as long as with pycocotools, if methods other than
+    those of this class prepare or compare them, if `_gts`, `_dts` or `ious` were edited, or if they are few.
 
     Other than in pycocotools: data that cannot be right is refused where pycocotools goes on, and gives numbers (a score that
-    is NaN, negative sizes, ids that are not unique); and so are thresholds of 0 or that do not increase, keypoints with
-    `useCats` 0, changed `_gts` and `_dts`, and `accumulate` by other images, categories, thresholds or areas than were
-    evaluated.
+    is NaN, negative sizes, ids that are not unique); and so are thresholds of 0, keypoints with `useCats` 0, and `accumulate`
+    by other images, categories, thresholds or areas than were evaluated.
 
     Parameters
     ----------
@@ -67,6 +71,8 @@ class COCOeval:
     [0.7, 1.0, 1.0]
     """
 
+    _few = 2000  # up to so many rows, cells take less time one by one than as tables
+
     def __init__(self, cocoGt: COCO | None = None, cocoDt: COCO | None = None, iouType: str = "segm") -> None:
         if not iouType:
             print("iouType not specified. use default iouType segm")
@@ -77,9 +83,8 @@ class COCOeval:
         self.eval, self.ious = {}, {}
         self._paramsEval: Any = {}
         self._evaluation: Pipeline | None = None
-        self._shown: dict[str, dict[Any, bytes]] = {}  # _gts and _dts as they were made
         self._prepared = self.params  # as they were when the tables were taken
-        self._accumulated: tuple[Pipeline, dict[str, Any], list[int]] | None = None  # what `eval` is made of
+        self._accumulated: tuple[Pipeline, dict[str, Any], Order] | None = None  # what `eval` is made of
         if cocoGt is not None:
             self.params.imgIds = sorted(cocoGt.getImgIds())
             self.params.catIds = sorted(cocoGt.getCatIds())
@@ -89,8 +94,8 @@ class COCOeval:
         """pycocotools' arrays of what was accumulated."""
         if self._accumulated is None:
             return {}
-        evaluation, about, chosen = self._accumulated
-        return _eval(evaluation.arrays(), about, chosen)
+        evaluation, about, order = self._accumulated
+        return _eval(evaluation.arrays(), about, order)
 
     @cached_property
     def evalImgs(self) -> Any:
@@ -100,15 +105,17 @@ class COCOeval:
     @cached_property
     def ious(self) -> Any:
         """The similarities by image and category."""
-        return dict(self._similarities)
+        return {key: copy.copy(values) for key, values in self._similarities.items()} if self._evaluation else {}
 
     @cached_property
     def _gts(self) -> Any:
-        return self._grouped("_gts", self.cocoGt)
+        """The annotations by image and category."""
+        return group_annotations(self.cocoGt, self._prepared)
 
     @cached_property
     def _dts(self) -> Any:
-        return self._grouped("_dts", self.cocoDt)
+        """The results by image and category."""
+        return group_results(self.cocoDt, self._prepared)
 
     @cached_property
     def _layout(self) -> Layout:
@@ -131,28 +138,21 @@ class COCOeval:
         return [{key: n for n, key in enumerate(keys)} for keys in (p.imgIds, categories_of(p), map(tuple, p.areaRng))]
 
     def _made_cells(self) -> list[Cell | None]:
-        return make_cells(self._layout, self._prepared.areaRng, max(self._prepared.maxDets))
+        p, evaluation = self._prepared, self._layout.pipeline
+        return make_cells(self._layout, order_of(p, evaluation.protocol)[0], p.areaRng, max(p.maxDets))
 
-    def _grouped(self, name: str, coco: Any) -> Any:
-        """Annotations or results as dictionaries by image and category, those of ground truth with the flag `ignore`."""
-        groups, p = defaultdict(list), self._prepared
-        ids = coco.getAnnIds(imgIds=p.imgIds, catIds=p.catIds if p.useCats else ()) if coco.imgToAnns else ()
-        for row in coco.loadAnns(ids):
-            if name == "_gts":
-                without = p.iouType == "keypoints" and row["num_keypoints"] == 0
-                row["ignore"] = int(bool(row.get("iscrowd")) or without)
-            groups[row["image_id"], row["category_id"]].append(row)
-        self._shown[name] = {key: pickle.dumps(rows) for key, rows in groups.items()}
-        return groups
+    @property
+    def _are_tables_the_data(self) -> bool:
+        """Whether nobody has looked at the dictionaries of the cells, which may have been edited since."""
+        return self._evaluation is not None and not {"_gts", "_dts"} & self.__dict__.keys()
 
-    def _refuse_changed_rows(self, imgId: Any, catId: Any) -> None:
-        """An error where the dictionaries of a cell were changed after they had been evaluated."""
-        p = self._prepared
-        for name in ("_gts", "_dts"):
-            groups, shown = self.__dict__.get(name), self._shown.get(name, {})
-            keys = [(imgId, category_id) for category_id in ([catId] if p.useCats else p.catIds)]
-            if groups is not None and any(pickle.dumps(groups.get(key, [])) != shown.get(key, _NO_ROWS) for key in keys):
-                raise ParameterError(f"{name} were changed, which are not read", "change the annotations before _prepare()")
+    def _of_cell(self, image_id: Any, category_id: Any) -> tuple[list[Row], list[Row]]:
+        """Annotations and results; where categories are pooled, of all those evaluated."""
+        if self.params.useCats:
+            return self._gts.get((image_id, category_id), []), self._dts.get((image_id, category_id), [])
+        keys = [(image_id, each) for each in self.params.catIds]
+        expected, found = ([row for key in keys for row in groups.get(key, ())] for groups in (self._gts, self._dts))
+        return expected, found
 
     def _is_changed(self, name: str) -> bool:
         """Whether a method is not that of this module: of a subclass, assigned to the object, or patched into the class."""
@@ -168,24 +168,19 @@ class COCOeval:
         p = self.params
         if self.cocoGt is None or self.cocoDt is None:
             raise ParameterError("COCOeval needs cocoGt and cocoDt before it can evaluate")
-        image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
-        if not p.useCats and len(set(category_ids)) < len(category_ids):
+        if not p.useCats and len(set(p.catIds)) < len(p.catIds):
             raise ParameterError("params.catIds must be different where useCats is 0: annotations would count twice")
         if not p.useCats and p.iouType == "keypoints":
             raise ParameterError(
                 "useCats = 0 with keypoints, where pycocotools compares nothing", "pool them with apframe.evaluate"
             )
-        hidden = sorted(set(self.cocoGt.getCatIds()) - set(category_ids))
-        truth = truth_tables(self.cocoGt, image_ids, category_ids, p.iouType)
-        found = found_tables(self.cocoDt, image_ids, hidden, p.iouType)
-        if not p.useCats and category_ids != sorted(category_ids):
-            truth, found = pooled_in_order(truth, found, category_ids)
-        are_checked = isinstance(tables_of(self.cocoDt), pl.DataFrame)
-        self._evaluation = take(truth, found, protocol_of(p), are_checked=are_checked)
-        self._prepared = copy.deepcopy(p)
         for name in _MADE:
             self.__dict__.pop(name, None)
-        self.eval, self._accumulated, self._shown = {}, None, {}
+        self.eval, self._accumulated, self._evaluation = {}, None, None
+        self._prepared = copy.deepcopy(p)
+        protocol = protocol_of(p)
+        if not (any(map(self._is_changed, _PREPARING)) or are_few_and_sound(self.cocoGt, self.cocoDt, p, self._few)):
+            self._evaluation = _taken(self.cocoGt, self.cocoDt, p, protocol)
 
     def evaluate(self) -> None:
         """Evaluate by `params`; matches are computed when they are first needed.
@@ -195,14 +190,8 @@ class COCOeval:
         InputError
             data that cannot be evaluated, with the rows named
         ParameterError
-            parameters that cannot be honoured; another `_prepare`, `computeIoU` or `computeOks` than those of this class
+            parameters that cannot be honoured
         """
-        for name in ("_prepare", "computeIoU", "computeOks"):
-            if self._is_changed(name):
-                raise ParameterError(
-                    f"{type(self).__name__} has a {name} of its own, which tables do not pass through",
-                    "give apframe.evaluate a similarity=, or change the annotations before",
-                )
         tic = time.time()
         print("Running per image evaluation...")
         p = self.params
@@ -215,54 +204,52 @@ class COCOeval:
             p.catIds = list(np.unique(p.catIds))
         p.maxDets = sorted(p.maxDets)
         self._prepare()
-        self._paramsEval = copy.copy(self._prepared)
-        if self._is_changed("evaluateImg"):
-            self.evalImgs = [
-                self.evaluateImg(image_id, category_id, area, p.maxDets[-1])
-                for category_id in categories_of(p)
-                for area in p.areaRng
-                for image_id in p.imgIds
-            ]
+        category_ids = list(categories_of(p))
+        if self._evaluation is None:
+            compute = self.computeOks if p.iouType == "keypoints" else self.computeIoU
+            self.ious = {(image_id, category_id): compute(image_id, category_id) for image_id in p.imgIds
+                         for category_id in category_ids}  # fmt: skip
+        if self._evaluation is None or self._is_changed("evaluateImg"):
+            self.evalImgs = [self.evaluateImg(image_id, category_id, area, p.maxDets[-1]) for category_id in category_ids
+                             for area in p.areaRng for image_id in p.imgIds]  # fmt: skip
+        self._paramsEval = copy.deepcopy(p)
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
-        """The similarities of an image and category: detections, best score first, × annotations; [] without either.
-
-        Raises
-        ------
-        ParameterError
-            `_gts` or `_dts` were changed
-        """
-        self._refuse_changed_rows(imgId, catId)
-        return self._similarities.get((imgId, catId if self._prepared.useCats else -1), [])
+        """The similarities of an image and category: detections, best score first, × annotations; [] without either."""
+        if self._are_tables_the_data:
+            return copy.copy(self._similarities.get((imgId, catId if self._prepared.useCats else -1), []))
+        return compare_shapes(*self._of_cell(imgId, catId), self.params)
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
         """The same of keypoints."""
-        return self.computeIoU(imgId, catId)
+        if self._are_tables_the_data:
+            return self.computeIoU(imgId, catId)
+        return compare_keypoints(*self._of_cell(imgId, catId), self.params)
 
     def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: int) -> Cell | None:
-        """One of the cells of `evalImgs`; the area range and the number of detections are those of `params`.
-
-        Raises
-        ------
-        ParameterError
-            they are others; `ious` were assigned that `computeIoU` did not give; `_gts` or `_dts` were changed
-        """
-        self._refuse_changed_rows(imgId, catId)
-        p = self._prepared
-        category_id = catId if p.useCats else -1
-        assigned = (self.__dict__.get("ious") or {}).get((imgId, catId), ())
-        if len(assigned) and assigned is not self._similarities.get((imgId, category_id)):
-            raise ParameterError("ious were assigned, which are not read", "give apframe.evaluate a similarity= of your own")
-        images, categories, areas = self._places
-        if tuple(aRng) not in areas or maxDet != max(p.maxDets):
-            raise ParameterError(
-                "evaluateImg: aRng is one of params.areaRng, maxDet the largest of params.maxDets", "set them there"
-            )
-        if imgId not in images or category_id not in categories:
+        """One of the cells of `evalImgs`; None without detections and annotations."""
+        if self._are_tables_the_data and self._is_of_tables(imgId, catId, aRng, maxDet):
+            images, categories, areas = self._places
+            category_id = catId if self._prepared.useCats else -1
+            if imgId not in images or category_id not in categories:
+                return None
+            cell = self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
+            return cell and {name: copy.copy(value) for name, value in cell.items()}
+        expected, found = self._of_cell(imgId, catId)
+        if not expected and not found:
             return None
-        cell = self._cells[(categories[category_id] * len(areas) + areas[tuple(aRng)]) * len(images) + images[imgId]]
-        return cell and {name: copy.copy(value) for name, value in cell.items()}
+        about = {"image_id": imgId, "category_id": catId, "aRng": aRng, "maxDet": maxDet}
+        return about | judge_cell(expected, found, self.ious[imgId, catId], self.params.iouThrs, aRng, maxDet)
+
+    def _is_of_tables(self, image_id: Any, category_id: Any, area: Any, limit: int) -> bool:
+        """Whether a cell is among those of the tables, and its `ious`, if there are any, are those of the tables too."""
+        if tuple(area) not in self._places[2] or limit != max(self._prepared.maxDets):
+            return False
+        if not (assigned := self.__dict__.get("ious")):
+            return True
+        own = self._similarities.get((image_id, category_id if self._prepared.useCats else -1), ())
+        return np.array_equal(assigned.get((image_id, category_id), own), own)
 
     def accumulate(self, p: Params | None = None) -> None:
         """Rank what was evaluated; `eval` is computed when it is first looked at.
@@ -278,24 +265,25 @@ class COCOeval:
         tic = time.time()
         by_cells = self._evaluation is not None and loses_matches(self._evaluation)
         given = self.evalImgs if by_cells else self.__dict__.get("evalImgs")
-        if not self._paramsEval or (self._evaluation is None and not given):
+        if not self._paramsEval or (self._evaluation is None and given is None):
             raise ParameterError("Please run evaluate() first")
         p = self.params if p is None else p
         p.catIds = p.catIds if p.useCats == 1 else [-1]
         refuse_changes(p, self._paramsEval)
         protocol, evaluation = protocol_of(p), self._evaluation
         about = {"params": p, "date": datetime.now().strftime("%Y-%m-%d %H:%M:%S")}
-        chosen = [protocol.limits.index(limit) for limit in p.maxDets]
         self.__dict__.pop("eval", None)
         if given is not None:
             shape = len(p.catIds), len(p.areaRng), len(p.imgIds)
-            self.eval, self._accumulated = _eval(rank_cells(list(given), shape, protocol), about, chosen), None
+            in_order = list(range(len(p.iouThrs))), order_of(p, protocol)[1]
+            arrays = rank_cells(list(given), shape, list(p.iouThrs), protocol)
+            self.eval, self._accumulated = _eval(arrays, about, in_order), None
         else:
             assert evaluation is not None
             if protocol != evaluation.protocol:
                 inputs = evaluation.inputs
                 evaluation = take(inputs.dataset, inputs.detections, protocol, are_checked=True)
-            self._accumulated = evaluation, about, chosen
+            self._accumulated = evaluation, about, order_of(p, protocol)
         print(f"DONE (t={time.time() - tic:0.2f}s).")
 
     def summarize(self) -> None:
@@ -328,7 +316,8 @@ class COCOeval:
             for protocol in (protocol_of(self.params), evaluation.protocol)
         )
         as_published = wanted == done == published and labels == names
-        if not (as_published and list(self.params.maxDets) == list(published.limits)):
+        in_order = {"maxDets": published.limits, "iouThrs": published.iou_thresholds}
+        if not (as_published and all(list(getattr(self.params, name)) == list(each) for name, each in in_order.items())):
             return self.eval
         return evaluation.arrays(headlines_only=True)
 
@@ -337,11 +326,23 @@ class COCOeval:
         return ""
 
 
-def _eval(arrays: dict[str, np.ndarray], about: dict[str, Any], chosen: list[int]) -> dict[str, Any]:
-    """The dictionary `eval`, its `maxDets` in the order of the params."""
-    values = {name: np.ascontiguousarray(array[..., chosen]) for name, array in arrays.items()}
+def _taken(truth: COCO, results: COCO, p: Params, protocol: Protocol) -> Pipeline:
+    """What is evaluated, as tables."""
+    image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
+    hidden = sorted(set(truth.getCatIds()) - set(category_ids))
+    expected = truth_tables(truth, image_ids, category_ids, p.iouType)
+    found = found_tables(results, image_ids, hidden, p.iouType)
+    if not p.useCats and category_ids != sorted(category_ids):
+        expected, found = pooled_in_order(expected, found, category_ids)
+    return take(expected, found, protocol, are_checked=isinstance(tables_of(results), pl.DataFrame))
+
+
+def _eval(arrays: dict[str, np.ndarray], about: dict[str, Any], order: Order) -> dict[str, Any]:
+    """The dictionary `eval`, its thresholds and limits in this order."""
+    thresholds, limits = order
+    values = {name: np.ascontiguousarray(array[thresholds][..., limits]) for name, array in arrays.items()}
     return {**about, "counts": list(values["precision"].shape), **values}
 
 
-_NO_ROWS = pickle.dumps([])
 _METHODS = {name: vars(COCOeval)[name] for name in ("_prepare", "computeIoU", "computeOks", "evaluateImg")}
+_PREPARING = ("_prepare", "computeIoU", "computeOks")  # where they are not those of this class, tables do not pass through them

@@ -73,7 +73,7 @@ def protocol_of(p: Params) -> Protocol:
         areas = tuple((str(number), *each) for number, each in enumerate(bounds))  # their labels need not be different
     return replace(
         published,
-        iou_thresholds=p.iouThrs,
+        iou_thresholds=tuple(np.unique(p.iouThrs).tolist()),
         definition=published.with_options(recall_levels=p.recThrs).definition,
         area_ranges=areas,
         max_detections=tuple(set(p.maxDets)),
@@ -81,6 +81,21 @@ def protocol_of(p: Params) -> Protocol:
         similarity=_similarity(p, published),
         variants=(),
     )
+
+
+Order = tuple[list[int], list[int]]  # numbers of thresholds, and of limits
+
+
+def order_of(p: Params, protocol: Protocol) -> Order:
+    """Where the protocol of the parameters has their thresholds and limits, which may be in any order.
+
+    >>> p = Params("bbox")
+    >>> p.iouThrs, p.maxDets = [0.75, 0.5], [1, 100, 10]
+    >>> order_of(p, protocol_of(p))
+    ([1, 0], [0, 2, 1])
+    """
+    thresholds = np.searchsorted(protocol.iou_thresholds, p.iouThrs).tolist()
+    return thresholds, [protocol.limits.index(limit) for limit in p.maxDets]
 
 
 def _similarity(p: Params, published: Protocol) -> Similarity:

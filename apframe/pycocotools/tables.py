@@ -25,7 +25,7 @@ def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[An
     truth = tables_of(coco)
     if not isinstance(truth, Dataset):
         chosen, names = set(category_ids), (*_OF_ANNOTATIONS, *SHAPES[iou_type])
-        rows = [row for row in _indexed(coco, image_ids) if row["category_id"] in chosen]
+        rows = [row for row in indexed(coco, image_ids) if row["category_id"] in chosen]
         images, sizes = [coco.imgs.get(key, {"id": key}) for key in image_ids], ("id", "width", "height")
         return _read(
             lambda picked: read_coco({**picked, "categories": [{"id": key} for key in category_ids]}),
@@ -57,7 +57,7 @@ def found_tables(coco: COCO, image_ids: Sequence[Any], hidden: Sequence[Any], io
     if isinstance(found, pl.DataFrame):
         frame = found
     else:
-        rows = found if isinstance(found, list) else _indexed(coco, image_ids)
+        rows = found if isinstance(found, list) else indexed(coco, image_ids)
         frame = _read(lambda picked: read_result_columns(picked["results"]), {"results": _pick(rows, names)})
         own = {"detection_id": [row["id"] for row in rows], "area": [row.get("area") for row in rows]}
         # areas are taken at their word where there is a shape beside the box, if only an empty one
@@ -81,7 +81,7 @@ def pooled_in_order(truth: Dataset, found: pl.DataFrame, category_ids: Sequence[
     return Dataset(truth.images, categories, annotations), detections
 
 
-def _indexed(coco: COCO, image_ids: Sequence[Any]) -> list[Row]:
+def indexed(coco: COCO, image_ids: Sequence[Any]) -> list[Row]:
     """The annotations of images by the methods of the object, which may be those of a class of its own."""
     return coco.loadAnns(coco.getAnnIds(imgIds=image_ids)) if image_ids else []
 

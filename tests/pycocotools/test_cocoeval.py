@@ -18,6 +18,7 @@ from apframe.pycocotools import COCO, COCOeval, Params, mask
 from tests.parity.strategies import Case, cases
 from tests.protocols.generated import Row, Truth, boxes, half_as_often, masks, people, sets, with_boxes
 from tests.pycocotools.both import (
+    CELLS,
     OURS,
     REFERENCE,
     as_coco,
@@ -51,8 +52,11 @@ def made(iou_type: str, seed: int = 3, n_images: int = 8) -> tuple[Truth, list[R
     return MAKERS[iou_type](np.random.default_rng(seed), n_images)
 
 
-def both(*given: Any, **options: Any) -> tuple[Any, Any]:
-    return evaluated(OURS, *given, **options), evaluated(REFERENCE, *given, **options)
+def both(*given: Any, ours: tuple[Any, Any] = OURS, **options: Any) -> tuple[Any, Any]:
+    return evaluated(ours, *given, **options), evaluated(REFERENCE, *given, **options)
+
+
+as_tables_and_by_cells = pytest.mark.parametrize("kinds", [OURS, CELLS], ids=["as tables", "cell by cell"])
 
 
 @pytest.mark.parametrize("results", [pytest.param("model_a.json", marks=pytest.mark.slow), "model_b.json"])
@@ -68,18 +72,20 @@ def test_real_data_equals_reference(iou_type: str) -> None:
     assert_same(*both(REAL / "instances.json", str(REAL / f"detections_{iou_type}.json"), iou_type))
 
 
-@given(cases())
-def test_generated_boxes_equal_reference(case: Case) -> None:
-    ours, reference = both(completed(case), case.results)
+@as_tables_and_by_cells
+@given(case=cases())
+def test_generated_boxes_equal_reference(case: Case, kinds: Any) -> None:
+    ours, reference = both(completed(case), case.results, ours=kinds)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
 
+@as_tables_and_by_cells
 @half_as_often
-@given(iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
-def test_boxes_masks_and_keypoints_equal_reference(data: tuple[str, tuple[Truth, list[Row]]]) -> None:
+@given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
+def test_boxes_masks_and_keypoints_equal_reference(data: tuple[str, tuple[Truth, list[Row]]], kinds: Any) -> None:
     iou_type, (truth, results) = data
-    ours, reference = both(truth, results, iou_type)
+    ours, reference = both(truth, results, iou_type, ours=kinds)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
 
@@ -183,6 +189,8 @@ PARAMETERS: dict[str, Any] = {
     "catIds": {"catIds": [3, 1]},
     "an unknown category": {"catIds": [1, 9]},
     "iouThrs": {"iouThrs": np.array([0.3, 0.5, 0.75, 1.0])},
+    "iouThrs in another order": {"iouThrs": np.array([0.75, 0.5, 0.9, 0.1])},
+    "iouThrs twice": {"iouThrs": np.array([0.5, 0.75, 0.5])},
     "recThrs": {"recThrs": np.linspace(0, 1, 11)},
     "maxDets": {"maxDets": [3, 100, 1]},
     "maxDets without 100": {"maxDets": [1, 2, 5]},
@@ -201,8 +209,9 @@ PARAMETERS: dict[str, Any] = {
 @pytest.mark.parametrize("changes", PARAMETERS.values(), ids=PARAMETERS.keys())
 @pytest.mark.parametrize("from_files", [False, True], ids=["dicts", "files"])
 @pytest.mark.parametrize("from_cells", [False, True], ids=["tables", "cells"])
+@as_tables_and_by_cells
 def test_parameters_have_their_effect_as_in_reference(
-    changes: dict[str, Any], from_files: bool, from_cells: bool, tmp_path: Path
+    changes: dict[str, Any], from_files: bool, from_cells: bool, kinds: Any, tmp_path: Path
 ) -> None:
     def change(params: Any) -> None:
         for name, value in changes.items():
@@ -213,7 +222,7 @@ def test_parameters_have_their_effect_as_in_reference(
 
     data = made("bbox")
     given = in_files(tmp_path, *data) if from_files else data
-    ours, reference = both(*given, change=change, after=touch)
+    ours, reference = both(*given, change=change, after=touch, ours=kinds)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
     assert ours.params.catIds == reference.params.catIds
@@ -223,11 +232,12 @@ def test_parameters_have_their_effect_as_in_reference(
     assert all(same_arrays) == is_label, "the parameter changed nothing, or too much"
 
 
-def test_sigmas_have_their_effect_as_in_reference() -> None:
+@as_tables_and_by_cells
+def test_sigmas_have_their_effect_as_in_reference(kinds: Any) -> None:
     def change(params: Any) -> None:
         params.kpt_oks_sigmas = np.linspace(0.01, 0.2, 17)
 
-    ours, reference = both(*made("keypoints"), "keypoints", change=change)
+    ours, reference = both(*made("keypoints"), "keypoints", change=change, ours=kinds)
     assert_same(ours, reference)
     assert_same_cells(ours, reference)
     assert not np.array_equal(ours.eval["precision"], evaluated(OURS, *made("keypoints"), "keypoints").eval["precision"])
@@ -273,7 +283,7 @@ def test_other_parameters_must_be_evaluated_anew(name: str, value: Any) -> None:
     ("changes", "message"),
     [
         ({"iouThrs": [0.0, 0.5]}, "iou_thresholds must lie in"),
-        ({"iouThrs": [0.75, 0.5]}, "increase"),
+        ({"iouThrs": []}, "iou_thresholds must lie in"),
         ({"recThrs": [1.0, 0.5]}, "recall_levels must lie in .* and increase"),
         ({"areaRng": [[5, 1]]}, "low <= high"),
         ({"maxDets": [0]}, "max_detections must be 1 or more"),
@@ -378,8 +388,9 @@ def evaluated_stats(data: Any) -> list[float]:
 
 
 @pytest.mark.parametrize("iou_type", list(MAKERS))
-def test_single_cells_equal_reference(iou_type: str) -> None:
-    ours, reference = both(*made(iou_type), iou_type)
+@as_tables_and_by_cells
+def test_single_cells_equal_reference(iou_type: str, kinds: Any) -> None:
+    ours, reference = both(*made(iou_type), iou_type, ours=kinds)
     p = reference.params
     compute = "computeOks" if iou_type == "keypoints" else "computeIoU"
     for image_id in p.imgIds:
@@ -394,37 +405,122 @@ def test_single_cells_equal_reference(iou_type: str) -> None:
     assert ours.evaluateImg(99, 1, p.areaRng[0], p.maxDets[-1]) is None
 
 
-def test_single_cells_of_other_parameters_are_refused() -> None:
-    ours = evaluated(OURS, *made("bbox"))
-    for area, limit in (([1, 2], 100), ([0, 1e10], 7)):
-        with pytest.raises(ParameterError, match="aRng is one of params"):
-            ours.evaluateImg(1, 1, area, limit)
-    key = next(key for key, ious in ours.ious.items() if len(ious))
-    ours.ious[key] = ours.ious[key] * 0
-    with pytest.raises(ParameterError, match="ious were assigned"):
-        ours.evaluateImg(*key, ours.params.areaRng[0], 100)
+def assert_same_single_cells(ours: Any, reference: Any, areas: Any, limit: int) -> None:
+    for key in reference.ious:
+        for area in areas:
+            mine, theirs = (each.evaluateImg(*key, area, limit) for each in (ours, reference))
+            assert (mine is None) == (theirs is None)
+            for name in theirs or ():
+                np.testing.assert_array_equal(mine[name], theirs[name], err_msg=name)
 
 
-@pytest.mark.parametrize("where", ["subclass", "object", "class"])
-@pytest.mark.parametrize("name", ["_prepare", "computeIoU", "computeOks"])
-def test_methods_that_compare_on_their_own_are_refused(name: str, where: str, monkeypatch: pytest.MonkeyPatch) -> None:
-    original = getattr(COCOeval, name)
+@as_tables_and_by_cells
+def test_single_cells_of_other_areas_and_limits_equal_reference(kinds: Any) -> None:
+    assert_same_single_cells(*both(*made("bbox"), ours=kinds), areas=[[900, 3000], [0, 1e10]], limit=2)
 
-    def own(self: Any, *given: Any) -> Any:
-        return original(self, *given)
 
-    def assign(coco_eval: Any) -> None:
-        setattr(coco_eval, name, lambda *given: own(coco_eval, *given))
+@as_tables_and_by_cells
+@pytest.mark.parametrize("in_place", [False, True])
+def test_single_cells_go_by_the_ious_that_were_edited(kinds: Any, in_place: bool) -> None:
+    made_cells = both(*made("bbox"), ours=kinds)
+    for coco_eval in made_cells:
+        for key, values in coco_eval.ious.items():
+            if not in_place:
+                coco_eval.ious[key] = values if len(values) == 0 else values * 0.9
+            elif len(values):
+                values *= 0.9
+    assert_same_single_cells(*made_cells, areas=made_cells[0].params.areaRng, limit=100)
 
-    kind = type("Mine", (COCOeval,), {name: own}) if where == "subclass" else COCOeval
+
+def halved(base: Any) -> Any:
+    class Halved(base):
+        def computeIoU(self, imgId: Any, catId: Any) -> Any:  # noqa: N802, N803
+            ious = super().computeIoU(imgId, catId)
+            return ious if len(ious) == 0 else ious / 2
+
+        def computeOks(self, imgId: Any, catId: Any) -> Any:  # noqa: N802, N803
+            ious = super().computeOks(imgId, catId)
+            return ious if len(ious) == 0 else ious / 2
+
+    return Halved
+
+
+def without_small_ones(base: Any) -> Any:
+    class WithoutSmallOnes(base):
+        def _prepare(self) -> None:
+            super()._prepare()
+            for groups in (self._gts, self._dts):
+                for key, rows in groups.items():
+                    groups[key] = [row for row in rows if row["area"] > 1500]
+            for rows in self._gts.values():
+                for row in rows[::2]:
+                    row["ignore"] = 1
+
+    return WithoutSmallOnes
+
+
+def centred(base: Any) -> Any:
+    """Prepares and compares all on its own, by the distance of the boxes' corners."""
+
+    class Centred(base):
+        def _prepare(self) -> None:
+            self._gts, self._dts = {}, {}
+            for groups, coco in ((self._gts, self.cocoGt), (self._dts, self.cocoDt)):
+                for row in coco.loadAnns(coco.getAnnIds(imgIds=self.params.imgIds)):
+                    groups.setdefault((row["image_id"], row["category_id"]), []).append(row | {"ignore": row["iscrowd"]})
+
+        def computeIoU(self, imgId: Any, catId: Any) -> Any:  # noqa: N802, N803
+            expected, found = (groups.get((imgId, catId), []) for groups in (self._gts, self._dts))
+            found = sorted(found, key=lambda row: -row["score"])
+            gaps = [[abs(a["bbox"][0] - b["bbox"][0]) + abs(a["bbox"][1] - b["bbox"][1]) for a in expected] for b in found]
+            return 1 / (1 + np.array(gaps) / 20) if expected and found else []
+
+        def evaluateImg(self, imgId: Any, catId: Any, aRng: Any, maxDet: Any) -> Any:  # noqa: N802, N803
+            found = [self._gts.get((imgId, catId)), self._dts.get((imgId, catId))]
+            self._gts, self._dts = ({(imgId, catId): rows or []} | groups for groups, rows in
+                                    zip((self._gts, self._dts), found, strict=True))  # fmt: skip
+            return super().evaluateImg(imgId, catId, aRng, maxDet)
+
+    return Centred
+
+
+@pytest.mark.parametrize("own", [halved, without_small_ones])
+@half_as_often
+@given(data=iou_types.flatmap(lambda name: st.tuples(st.just(name), sets(MAKERS[name]))))
+def test_subclasses_that_prepare_or_compare_on_their_own_equal_reference(own: Any, data: Any) -> None:
+    iou_type, (truth, results) = data
+    ours, reference = (evaluated((kinds[0], own(kinds[1])), truth, results, iou_type) for kinds in (OURS, REFERENCE))
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@half_as_often
+@given(cases())
+def test_subclasses_that_prepare_and_compare_on_their_own_equal_reference(case: Case) -> None:
+    given = completed(case), case.results
+    ours, reference = (evaluated((kinds[0], centred(kinds[1])), *given) for kinds in (OURS, REFERENCE))
+    assert_same(ours, reference)
+    assert_same_cells(ours, reference)
+
+
+@pytest.mark.parametrize("own", [halved, without_small_ones, centred])
+def test_methods_of_subclasses_have_their_effect(own: Any) -> None:
+    data = made("bbox")
+    assert not np.array_equal(evaluated((COCO, own(COCOeval)), *data).eval["recall"], evaluated(OURS, *data).eval["recall"])
+
+
+@pytest.mark.parametrize("where", ["object", "class"])
+def test_methods_that_were_assigned_are_called(where: str, monkeypatch: pytest.MonkeyPatch) -> None:
     coco_eval = evaluated(OURS, *made("bbox"))
-    coco_eval = kind(coco_eval.cocoGt, coco_eval.cocoDt, "bbox")
+    nothing = lambda *_: []  # noqa: E731
     if where == "object":
-        assign(coco_eval)
-    if where == "class":
-        monkeypatch.setattr(COCOeval, name, own)
-    with pytest.raises(ParameterError, match=f"{kind.__name__} has a {name} of its own"), printed():
+        coco_eval.computeIoU = nothing
+    else:
+        monkeypatch.setattr(COCOeval, "computeIoU", nothing)
+    with printed():
         coco_eval.evaluate()
+        coco_eval.accumulate()
+    assert coco_eval.eval["recall"].max() == 0
 
 
 @pytest.mark.parametrize("where", ["object", "class"])
@@ -453,18 +549,18 @@ def _assign(coco_eval: Any, key: Any) -> None:
     coco_eval._dts = dict(coco_eval._dts) | {key: []}
 
 
+@as_tables_and_by_cells
 @pytest.mark.parametrize("change", [_filter, _move, _assign])
-def test_dictionaries_that_were_changed_after_they_were_evaluated_are_refused(change: Any) -> None:
-    coco_eval = evaluated(OURS, *made("bbox"))
-    key = next(key for key, ious in coco_eval.ious.items() if len(ious))
-    area = coco_eval.params.areaRng[0]
-    _ = coco_eval._gts, coco_eval._dts
-    assert coco_eval.evaluateImg(*key, area, 100) is not None
-    assert len(coco_eval.computeIoU(*key))
-    change(coco_eval, key)
-    for step in (lambda: coco_eval.evaluateImg(*key, area, 100), lambda: coco_eval.computeIoU(*key)):
-        with pytest.raises(ParameterError, match=r"_(gts|dts) were changed"):
-            step()
+def test_dictionaries_that_were_edited_are_what_is_judged(change: Any, kinds: Any) -> None:
+    edited = both(*made("bbox"), ours=kinds)
+    key = next(key for key, ious in edited[1].ious.items() if len(ious))
+    before = edited[0].computeIoU(*key)
+    for coco_eval in edited:
+        change(coco_eval, key)
+        coco_eval.ious = {each: coco_eval.computeIoU(*each) for each in edited[1].ious}
+    assert not np.array_equal(edited[0].computeIoU(*key), before)
+    np.testing.assert_array_equal(edited[0].computeIoU(*key), edited[1].computeIoU(*key))
+    assert_same_single_cells(*edited, areas=edited[0].params.areaRng, limit=100)
 
 
 def test_cells_share_nothing() -> None:

@@ -61,6 +61,7 @@ SAME = {
     "coco.COCO().imgs": "test_coco.py::test_dictionaries_are_those_of_reference",
     "cocoeval.COCOeval().cocoDt": "test_training.py::test_batches_of_two_processes_merged_equal_reference",
     "cocoeval.COCOeval().cocoGt": "test_cocoeval.py::test_annotations_that_were_changed_are_evaluated_again",
+    "cocoeval.COCOeval().ious": "test_cocoeval.py::test_single_cells_go_by_the_ious_that_were_edited",
     "cocoeval.COCOeval().eval": "test_cocoeval.py::test_arrays_that_were_changed_are_what_is_summarized",
     "cocoeval.COCOeval().evalImgs": "test_cocoeval.py::test_cells_that_were_changed_are_what_is_accumulated",
     "cocoeval.COCOeval().params": "test_cocoeval.py::test_parameters_have_their_effect_as_in_reference",
@@ -90,19 +91,15 @@ DIFFERENT = {
         "test_cocoeval.py::test_nothing_found_gives_zeros",
     ),
     "cocoeval.COCOeval.evaluate": (
-        "data that cannot be right is refused, and so are other methods to compare: no table passes through them",
-        "test_cocoeval.py::test_methods_that_compare_on_their_own_are_refused",
+        "data that cannot be right is refused",
+        "test_cocoeval.py::test_parameters_that_cannot_be_honoured_are_refused",
     ),
     "cocoeval.COCOeval.accumulate": (
         "other images, categories, thresholds or areas than were evaluated are refused, part of them too",
         "test_cocoeval.py::test_other_parameters_must_be_evaluated_anew",
     ),
-    "cocoeval.COCOeval().ious": (
-        "read, but values that are assigned are refused by evaluateImg: similarities come from tables",
-        "test_cocoeval.py::test_single_cells_of_other_parameters_are_refused",
-    ),
     "cocoeval.Params().iouThrs": (
-        "thresholds increase, and are more than 0; others are refused",
+        "thresholds are more than 0, and at most 1; others are refused",
         "test_cocoeval.py::test_parameters_that_cannot_be_honoured_are_refused",
     ),
 }

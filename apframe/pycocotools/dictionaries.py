@@ -1,0 +1,84 @@
+"""Annotations and results as dictionaries by cell, and whether they are few and sound enough to be judged as they are."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.pycocotools.coco import tables_of
+from apframe.pycocotools.params import Params
+from apframe.pycocotools.source import Row
+from apframe.pycocotools.tables import indexed
+
+Groups = defaultdict[tuple[Any, Any], list[Row]]
+_MOST_IMAGES = 64
+
+
+def group_annotations(coco: Any, p: Params) -> Groups:
+    """Annotations by image and category, with the flag `ignore`; masks as run lengths, as pycocotools leaves them."""
+    groups = _group(coco, p)
+    for rows in groups.values():
+        for row in rows:
+            without = p.iouType == "keypoints" and row["num_keypoints"] == 0
+            row["ignore"] = int(bool(row.get("iscrowd")) or without)
+    return groups
+
+
+def group_results(coco: Any, p: Params) -> Groups:
+    """Results by image and category; masks as run lengths, as pycocotools leaves them."""
+    return _group(coco, p)
+
+
+def _group(coco: Any, p: Params) -> Groups:
+    groups, categories = Groups(list), set(np.asarray(p.catIds).tolist())
+    for row in rows_of(coco, p.imgIds):
+        if not p.useCats or row["category_id"] in categories:
+            if p.iouType == "segm":
+                row["segmentation"] = coco.annToRLE(row)
+            groups[row["image_id"], row["category_id"]].append(row)
+    return groups
+
+
+def rows_of(coco: Any, image_ids: Any) -> list[Row]:
+    """The annotations or results on some images, without an index of results that nobody has looked at."""
+    ids, found = np.asarray(image_ids).tolist(), tables_of(coco)
+    if isinstance(found, list):
+        chosen = set(ids)
+        return [row for row in found if row["image_id"] in chosen]
+    return indexed(coco, ids)
+
+
+def are_few_and_sound(truth: Any, results: Any, p: Params, most: int) -> bool:
+    """Whether there are at most so many rows, on few images, and nothing in them needs a word of warning or an error.
+
+    Tables say what is wrong with other rows. Boxes and keypoints only: masks are compared sooner all at once.
+    """
+    if p.iouType == "segm" or len(p.imgIds) > _MOST_IMAGES or isinstance(tables_of(results), pl.DataFrame):
+        return False
+    found, expected = rows_of(results, p.imgIds), rows_of(truth, p.imgIds)
+    if len(found) + len(expected) > most:
+        return False
+    try:
+        return _are_sound(found, ("score",), truth, p) and _are_sound(expected, ("iscrowd",), truth, p)
+    except (KeyError, TypeError, ValueError):
+        return False
+
+
+def _are_sound(rows: list[Row], fields: tuple[str, ...], truth: Any, p: Params) -> bool:
+    if not rows:
+        return True
+    if p.iouType == "keypoints":
+        fields = (*fields, *(() if "score" in fields else ("num_keypoints",)))
+        points = np.array([row["keypoints"] for row in rows], dtype=float)
+        if points.shape != (len(rows), 3 * len(p.kpt_oks_sigmas)) or not np.isfinite(points).all():
+            return False
+    numbers = np.array([[*row["bbox"], row["area"], *(row[name] for name in fields)] for row in rows], dtype=float)
+    ids = {row["id"] for row in rows if type(row["id"]) is int}
+    return (
+        bool(np.isfinite(numbers).all() and (numbers[:, 2:5] >= 0).all())
+        and len(ids) == len(rows)
+        and {row["category_id"] for row in rows} <= set(truth.getCatIds())
+    )

@@ -1,0 +1,152 @@
+"""One cell, an image and a category, judged on dictionaries row by row, as pycocotools goes about it.
+
+Tables are for many rows. This is for what does not pass through them (methods of subclasses, dictionaries and similarities
+that were edited) and for so few rows that making tables takes longer.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from apframe.pycocotools import mask
+from apframe.pycocotools.params import Params
+from apframe.pycocotools.source import Row
+
+Cell = dict[str, Any]
+_NEARLY_1 = 1 - 1e-10  # no threshold is above it, so that equal shapes match at 1
+
+
+def by_score(found: Sequence[Row], limit: int) -> list[Row]:
+    """At most `limit` results, the highest score first; equal scores in the order given.
+
+    >>> by_score([{"score": 0.1}, {"score": 0.9}], 1)
+    [{'score': 0.9}]
+    """
+    return sorted(found, key=lambda row: -row["score"])[:limit]
+
+
+def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
+    """IoU of boxes or masks: results, best score first, × annotations; [] without either.
+
+    Source: `COCOeval.computeIoU` of pycocotools, `bbIou` of the COCO mask API.
+
+    >>> cat = {"bbox": [0, 0, 4, 2], "iscrowd": 0}
+    >>> compare_shapes([cat], [{"bbox": [0, 0, 3, 2], "score": 0.9}], Params("bbox")).tolist()
+    [[0.75]]
+    """
+    if not expected or not found:
+        return []
+    found = by_score(found, p.maxDets[-1])
+    if p.iouType == "segm":
+        masks, others = ([row["segmentation"] for row in rows] for rows in (found, expected))
+        return mask.iou(masks, others, [int(row["iscrowd"]) for row in expected])
+    x, y, width, height = np.array([row["bbox"] for row in found], dtype=float).T[:, :, None]
+    boxes = np.array([row["bbox"] for row in expected], dtype=float).T
+    is_crowd = np.array([bool(row["iscrowd"]) for row in expected])
+    shared = [
+        np.minimum(length + start, boxes[2 + side] + boxes[side]) - np.maximum(start, boxes[side])
+        for side, (start, length) in enumerate(((x, width), (y, height)))
+    ]
+    intersection = np.where((shared[0] > 0) & (shared[1] > 0), shared[0] * shared[1], 0.0)
+    area = width * height
+    union = np.where(is_crowd, area, area + boxes[2] * boxes[3] - intersection)
+    return np.divide(intersection, union, out=np.zeros(intersection.shape), where=intersection > 0)
+
+
+def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
+    """Object keypoint similarity, in the same form; see `apframe.OKS` for the rule.
+
+    Source: `COCOeval.computeOks` of pycocotools; the order of the operations is kept, so that the last bit agrees.
+
+    >>> person = {"keypoints": [5, 5, 2] * 17, "bbox": [0, 0, 9, 9], "area": 81}
+    >>> compare_keypoints([person], [{"keypoints": [5, 5, 1] * 17, "score": 0.9}], Params("keypoints")).tolist()
+    [[1.0]]
+    """
+    if not expected or not found:
+        return []
+    points = np.array([row["keypoints"] for row in by_score(found, p.maxDets[-1])], dtype=float)
+    variances = (np.asarray(p.kpt_oks_sigmas) * 2) ** 2
+    similarity = np.zeros((len(points), len(expected)))
+    for number, row in enumerate(expected):
+        own = np.array(row["keypoints"], dtype=float)
+        is_seen, gaps = own[2::3] > 0, []
+        for side in (0, 1):
+            of_results, start, length = points[:, side::3], row["bbox"][side], row["bbox"][2 + side]
+            low, high = start - length, start + length * 2
+            outside = np.maximum(0, low - of_results) + np.maximum(0, of_results - high)
+            gaps.append(of_results - own[side::3] if is_seen.any() else outside)
+        error = (gaps[0] ** 2 + gaps[1] ** 2) / variances / (row["area"] + np.spacing(1)) / 2
+        for place, each in enumerate(error):
+            each = each[is_seen] if is_seen.any() else each
+            similarity[place, number] = np.sum(np.exp(-each)) / len(each)
+    return similarity
+
+
+def judge_cell(
+    expected: Sequence[Row], found: Sequence[Row], ious: Any, thresholds: Sequence[float], area: Sequence[float], limit: int
+) -> Cell:
+    """What became of the results and annotations of a cell in an area range, at most `limit` results.
+
+    Results choose in the order of their scores: each takes the most similar annotation that is free, of equally similar ones
+    the last, and one that is ignored only if there is no other. Crowds stay free.
+
+    Source: `COCOeval.evaluateImg` of pycocotools, which takes an id of 0 for no match; so does this.
+
+    Returns
+    -------
+    The fields of pycocotools' `evalImgs` but image, category, area range and limit; annotations that are ignored come last.
+
+    >>> row = {"id": 1, "area": 9, "ignore": 0, "iscrowd": 0}
+    >>> cell = judge_cell([row], [row | {"id": 2, "score": 0.9}], np.array([[0.6]]), [0.5, 0.75], [0, 1e10], 100)
+    >>> cell["dtMatches"].tolist(), cell["gtMatches"].tolist()
+    ([[1.0], [0.0]], [[2.0], [0.0]])
+    """
+    low, high = area
+    flags = [1 if row["ignore"] or row["area"] < low or row["area"] > high else 0 for row in expected]
+    order = sorted(range(len(expected)), key=flags.__getitem__)
+    expected, is_ignored = [expected[n] for n in order], [flags[n] for n in order]
+    found = by_score(found, limit)
+    found_ids, expected_ids = [row["id"] for row in found], [row["id"] for row in expected]
+    matched, matched_by = np.zeros((len(thresholds), len(found))), np.zeros((len(thresholds), len(expected)))
+    is_outside = [bool(row["area"] < low or row["area"] > high) for row in found]
+    ignored = np.empty(matched.shape, dtype=bool)
+    ignored[:] = is_outside
+    if len(ious):
+        in_order = np.asarray(ious)[:, order]
+        rows, highest, is_crowd = in_order.tolist(), in_order.max(), [bool(row["iscrowd"]) for row in expected]
+        for t, threshold in enumerate(thresholds):
+            least = min(threshold, _NEARLY_1)
+            for d, g in _choose(rows, found_ids, is_crowd, is_ignored, least) if highest >= least else ():
+                matched[t, d], matched_by[t, g] = expected_ids[g], found_ids[d]
+                ignored[t, d] = is_ignored[g] or (is_outside[d] and not expected_ids[g])
+    return {
+        "dtIds": found_ids,
+        "gtIds": expected_ids,
+        "dtMatches": matched,
+        "gtMatches": matched_by,
+        "dtScores": [row["score"] for row in found],
+        "gtIgnore": np.array(is_ignored),
+        "dtIgnore": ignored,
+    }
+
+
+def _choose(
+    rows: list[list[float]], found_ids: list[Any], is_crowd: list[bool], is_ignored: list[int], threshold: float
+) -> list[tuple[int, int]]:
+    """Who takes whom at a threshold: places of results and annotations; the ignored annotations are the last ones."""
+    is_taken, chosen = [False] * len(is_crowd), []
+    for d, (row, found_id) in enumerate(zip(rows, found_ids, strict=False)):
+        best, most = -1, threshold
+        for g, similarity in enumerate(row):
+            if similarity < most or (is_taken[g] and not is_crowd[g]):
+                continue
+            if best >= 0 and is_ignored[g] and not is_ignored[best]:
+                break
+            best, most = g, similarity
+        if best >= 0:
+            is_taken[best] = found_id > 0
+            chosen.append((d, best))
+    return chosen
