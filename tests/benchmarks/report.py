@@ -139,7 +139,7 @@ def judge(bar: Bar, cells: Cells) -> str:
     """The bar, met or MISSED, and the number that was reached."""
 
     def value(cell: Cell) -> float:
-        return cell.peak if bar.quantity == "peak memory" else cell.wall
+        return {"peak memory": cell.peak, "CPU time": cell.cpu}.get(bar.quantity, cell.wall)
 
     others = {
         tool: value(cell)

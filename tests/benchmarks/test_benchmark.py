@@ -85,6 +85,11 @@ def test_one_failed_run_fails_its_cell() -> None:
         (Bar("warm", "450k", 2.0, base_job="process"), 0.4, "not measured** warm, 450k: time ≤ 2.0 × that of process"),
         (Bar("warm", "450k", 0.5, quantity="seconds"), 0.4, "met** warm, 450k: ≤ 0.5 s; reached 0.4 s"),
         (Bar("warm", "450k", 0.4, below=True, quantity="seconds"), 0.4, "MISSED** warm, 450k: < 0.4 s; reached 0.4 s"),
+        (
+            Bar("warm", "450k", 0.7, quantity="CPU time"),
+            0.2,
+            "met** warm, 450k: CPU time ≤ 0.7 × the best peer's; reached 0.5 (vernier)",
+        ),
         (Bar("warm", "5m", 1.0), 0.6, "not measured** warm, 5m: time ≤ 1.0 × the best peer's"),
     ],
 )

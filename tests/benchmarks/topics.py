@@ -1,10 +1,10 @@
-"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces and reading."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces, batches and reading."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from . import interfaces_worker, reading_worker, retrieval_worker, slices_worker, voc_worker, worker
+from . import interfaces_worker, per_batch_worker, reading_worker, retrieval_worker, slices_worker, voc_worker, worker
 from .report import OURS, Bar, Job, Set, Topic
 
 METRICS = slices_worker.METRICS
@@ -247,6 +247,24 @@ INTERFACES = Topic(
     tolerance=1e-12,
 )
 
+BATCHES = Topic(
+    name="batches",
+    worker=per_batch_worker.__file__,
+    tools=per_batch_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "450k")},
+    jobs={
+        f"{n} images": Job(
+            f"the first 300 images by the loop of DETR's evaluator, {n} at a time, in a warm process", ".json", True
+        )
+        for n in (2, 8, 32)
+    },
+    bars=(Bar("2 images", "450k", 0.7, quantity="CPU time"), Bar("8 images", "450k", 0.7, quantity="CPU time")),
+    reference="pycocotools",
+    numbers=len(METRICS),
+    numbers_are="the twelve numbers",
+    tolerance=0,
+)
+
 READING = Topic(
     name="reading",
     worker=reading_worker.__file__,
@@ -271,4 +289,4 @@ READING = Topic(
     tolerance=0,
 )
 
-TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, READING)}
+TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, BATCHES, READING)}
