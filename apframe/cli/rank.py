@@ -47,8 +47,9 @@ def evaluate_rankings(
 ) -> None:
     """Evaluate search runs against relevance judgements: the mean of every measure, a column for each run.
 
-    Measures are AP P R F RR nDCG Success Judged ERR, with @k or without, and Rprec Bpref infAP GMAP AP11 IPrec@.1 SetP SetR
-    SetF SetAP RBP INP; parameters stand in brackets: AP(rel=2)@10, RBP(p=.9).
+    Measures are AP P R F RR nDCG Success Judged ERR RBP Hits, with @k or without, Rprec Bpref GMBpref infAP GMAP AP11 IPrec@.1
+    SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet, and BPM@k SDCG@k INSQ INST NERR8@k NERR9@k NERR10 NERR11; parameters
+    stand in brackets: AP(rel=2)@10, nDCG(gain=exp). trec_eval's names work too: map, P.5,10, ndcg_cut.10, official.
     """
     refuse_both(as_json, as_csv)
     if per_query + compare + bool(by) > 1:

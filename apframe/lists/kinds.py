@@ -2,7 +2,8 @@
 
 A function makes an aggregate over the hits of a list: `points.group_by("group").agg(...)`, with the columns that
 `apframe.lists.measures.find_hits` says, of the first k ranks only. A list without hits has no rows there; every measure is 0
-for it. R is the number of relevant documents that there are, retrieved or not.
+for it. R is the number of relevant documents that there are, retrieved or not. The measures of `apframe.lists.user_models`
+are aggregates over all ranks instead, and counts are expressions over the queries themselves.
 """
 
 from __future__ import annotations
@@ -18,9 +19,12 @@ from apframe.lists import relevance
 from apframe.ranking.definitions import PRECISION, Trec9ElevenPoint, Trec10ElevenPoint, as_definition
 
 Level = Literal["relevant", "graded", "judged"]
+Cutoff = Literal["rank", "required rank", "recall"]
+Average = Literal["mean", "geometric mean", "sum"]
 _RANK, _POSITIVES, _GRADE = pl.col("rank"), pl.col("n_positives"), pl.col("relevance")
 _ELEVEN_POINTS = {9: Trec9ElevenPoint(), 10: Trec10ElevenPoint()}
 _EPSILON = 1e-5  # of infAP, as trec_eval has it
+CONDENSED = ("judged_only", False)
 
 
 @dataclass(frozen=True)
@@ -59,27 +63,33 @@ class Kind:
         which documents are hits: "relevant" (relevance at least the measure's `rel`), "graded" (above 0) or "judged" (0 or
         more)
     cutoff
-        what follows @: "rank" may, "recall" must, None nothing
+        what follows @: a rank, which may be left out or is required, or a recall, which is; None: nothing
     parameters
-        names and defaults; `rel` is always there where hits are "relevant"
+        names and defaults; `rel` is always there where hits are "relevant", `judged_only` for measures of a ranking
+    of
+        what it is an aggregate of: "hits", all "ranks" (relevance 0 where there is no hit), or none: a value of the "query"
     ideal
         divide by the same aggregate over the best order of all judged documents
-    geometric
-        the summary is the geometric mean, of values no less than 1e-5, instead of the arithmetic
+    average
+        how the values of queries become one number; the geometric mean is of values no less than 1e-5
     """
 
     name: str
     of_hits: Callable[[Asked], pl.Expr]
     hits: Level
-    cutoff: Literal["rank", "recall"] | None
+    cutoff: Cutoff | None
     parameters: tuple[tuple[str, Any], ...]
+    of: Literal["hits", "ranks", "query"]
     ideal: bool
-    geometric: bool
+    average: Average
 
     @property
     def defaults(self) -> dict[str, Any]:
         """All parameters with their defaults."""
-        return dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {})
+        has_ranks = self.of != "query" and self.hits != "judged"
+        return (
+            dict(self.parameters) | ({"rel": 1} if self.hits == "relevant" else {}) | (dict([CONDENSED]) if has_ranks else {})
+        )
 
     @property
     def meaning(self) -> str:
@@ -91,13 +101,13 @@ KINDS: dict[str, Kind] = {}
 
 
 def measure(
-    name: str, *, hits: Level = "relevant", cutoff: Literal["rank", "recall"] | None = None, ideal: bool = False,
-    geometric: bool = False, **parameters: Any,
+    name: str, *, hits: Level = "relevant", cutoff: Cutoff | None = None, of: Literal["hits", "ranks", "query"] = "hits",
+    ideal: bool = False, average: Average = "mean", **parameters: Any,
 ) -> Callable[[Callable[[Asked], pl.Expr]], Callable[[Asked], pl.Expr]]:  # fmt: skip
     """Make a function a measure of this name; the other arguments are those of `Kind`, further ones its parameters."""
 
     def register(of_hits: Callable[[Asked], pl.Expr]) -> Callable[[Asked], pl.Expr]:
-        KINDS[name] = Kind(name, of_hits, hits, cutoff, tuple(parameters.items()), ideal, geometric)
+        KINDS[name] = Kind(name, of_hits, hits, cutoff, tuple(parameters.items()), of, ideal, average)
         return of_hits
 
     return register
@@ -133,10 +143,13 @@ def reciprocal_rank(_: Asked) -> pl.Expr:
     return relevance.reciprocal_rank()
 
 
-@measure("nDCG", hits="graded", cutoff="rank", ideal=True)
-def normalized_gain(_: Asked) -> pl.Expr:
-    """Sum of grade / log2(rank + 1), over that of the best order of all judged documents."""
-    return relevance.dcg()
+@measure("nDCG", hits="graded", cutoff="rank", ideal=True, gain="linear")
+def normalized_gain(asked: Asked) -> pl.Expr:
+    """Sum of gain / log2(rank + 1), over that of the best order of all judged documents.
+
+    The gain is the grade, as in trec_eval, or with gain=exp 2^grade - 1; Burges et al. 2005.
+    """
+    return relevance.dcg(asked.parameters["gain"])
 
 
 @measure("Success", cutoff="rank")
@@ -151,12 +164,15 @@ def judged(_: Asked) -> pl.Expr:
     return relevance.precision(None)
 
 
-@measure("ERR", hits="graded", cutoff="rank")
-def expected_reciprocal_rank(_: Asked) -> pl.Expr:
+@measure("ERR", hits="graded", cutoff="rank", max_grade=None)
+def expected_reciprocal_rank(asked: Asked) -> pl.Expr:
     """Expected reciprocal rank: the sum of 1 / rank · S_i · product over the hits above of (1 - S_j), where the chance to stop
     is S = (2^grade - 1) / 2^max_grade; Chapelle et al. 2009.
+
+    max_grade is by default the highest grade of all judgements; higher grades count as max_grade.
     """
-    stops = (2**_GRADE - 1) / 2 ** pl.col("max_grade")
+    highest = max_grade(asked)
+    stops = (2 ** pl.min_horizontal(_GRADE, highest) - 1) / 2**highest
     goes_on = (1 - stops).cum_prod().shift(1).fill_null(1.0)
     return (stops * goes_on / _RANK).sum()
 
@@ -177,6 +193,12 @@ def binary_preference(_: Asked) -> pl.Expr:
     return pl.when(worst > 0).then(1 - above / worst.clip(1)).otherwise(1.0).sum() / _POSITIVES.first()
 
 
+@measure("GMBpref", average="geometric mean")
+def geometric_binary_preference(asked: Asked) -> pl.Expr:
+    """Bpref; the summary is the geometric mean, of values no less than 1e-5; trec_eval gm_bpref."""
+    return binary_preference(asked)
+
+
 @measure("infAP")
 def inferred_ap(_: Asked) -> pl.Expr:
     """AP as if the documents of the pool that were not judged were relevant as often as the judged ones above a hit.
@@ -192,7 +214,7 @@ def inferred_ap(_: Asked) -> pl.Expr:
     return ((1 + above * inferred) / _RANK).sum() / _POSITIVES.first()
 
 
-@measure("GMAP", geometric=True)
+@measure("GMAP", average="geometric mean")
 def geometric_ap(_: Asked) -> pl.Expr:
     """AP; the summary is the geometric mean, of values no less than 1e-5."""
     return as_definition("step").of_points()
@@ -211,9 +233,13 @@ def interpolated_precision(asked: Asked) -> pl.Expr:
     return PRECISION.filter(pl.col("tp") >= given).max().fill_null(0.0)
 
 
-@measure("SetP")
-def set_precision(_: Asked) -> pl.Expr:
-    """Precision of the whole list."""
+@measure("SetP", relative=False)
+def set_precision(asked: Asked) -> pl.Expr:
+    """Precision of the whole list; with relative=True over the best that a list of its length can have, as trec_eval
+    set_relative_P: relevant documents retrieved, over R or the length of the list, if that is smaller.
+    """
+    if asked.parameters["relative"]:
+        return pl.len() / pl.min_horizontal(_POSITIVES.first(), pl.col("n_ranked").first())
     return relevance.precision(None)
 
 
@@ -223,10 +249,10 @@ def set_recall(_: Asked) -> pl.Expr:
     return relevance.recall()
 
 
-@measure("SetF", beta=1)
+@measure("SetF", beta=1, x=1)
 def set_f_beta(asked: Asked) -> pl.Expr:
-    """F-beta of the whole list."""
-    return relevance.f_beta(None, asked.parameters["beta"])
+    """(1 + w) P R / (w P + R) of the whole list; the weight w is beta² · x, where x is the parameter of trec_eval set_F."""
+    return relevance.f_beta(None, asked.parameters["beta"] * asked.parameters["x"] ** 0.5)
 
 
 @measure("SetAP")
@@ -235,7 +261,7 @@ def set_ap(_: Asked) -> pl.Expr:
     return as_definition("set").of_points()
 
 
-@measure("RBP", p=0.8)
+@measure("RBP", cutoff="rank", p=0.8)
 def rank_biased_precision(asked: Asked) -> pl.Expr:
     """(1 - p) sum of p^(rank - 1); Moffat and Zobel 2008. Written in lower case, rbp, p is trec_eval's .9."""
     p = asked.parameters["p"]
@@ -246,3 +272,39 @@ def rank_biased_precision(asked: Asked) -> pl.Expr:
 def inverse_negative_penalty(_: Asked) -> pl.Expr:
     """R over the rank of the last relevant document, 0 unless all are found; its mean is mINP, Ye et al. 2021."""
     return pl.when(pl.len() == _POSITIVES.first()).then(_POSITIVES.first() / _RANK.max()).otherwise(0.0)
+
+
+@measure("Hits", cutoff="rank")
+def hits(_: Asked) -> pl.Expr:
+    """How many relevant documents there are among the first k; ranx hits."""
+    return pl.len()
+
+
+@measure("NumQ", hits="judged", of="query", average="sum")
+def number_of_queries(_: Asked) -> pl.Expr:
+    """1; the summary is the number of queries, trec_eval num_q."""
+    return pl.repeat(1.0, pl.len())
+
+
+@measure("NumRel", of="query", average="sum")
+def number_of_relevant(_: Asked) -> pl.Expr:
+    """R; the summary is the sum, trec_eval num_rel."""
+    return _POSITIVES
+
+
+@measure("NumRet", hits="judged", of="query", average="sum", judged_only=False)
+def number_retrieved(_: Asked) -> pl.Expr:
+    """The length of the list; the summary is the sum, trec_eval num_ret."""
+    return pl.col("n_ranked")
+
+
+@measure("NumRelRet", average="sum")
+def number_of_relevant_retrieved(_: Asked) -> pl.Expr:
+    """Relevant documents in the list; the summary is the sum, trec_eval num_rel_ret."""
+    return pl.len()
+
+
+def max_grade(asked: Asked) -> pl.Expr:
+    """The grade that is the best: as asked for, or by default the highest of all judgements."""
+    given = asked.parameters["max_grade"]
+    return pl.col("max_grade") if given is None else pl.lit(float(given))

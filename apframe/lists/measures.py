@@ -3,17 +3,18 @@
 from __future__ import annotations
 
 import math
-import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, same_name
+from apframe.exceptions import ParameterError, did_you_mean, one_of
 from apframe.lists import relevance
 from apframe.lists.kinds import KINDS, Asked, Kind, Level
+from apframe.lists.measure_names import parsed, split
 from apframe.lists.ranked_lists import rank_items
+from apframe.lists.user_models import DEPTH
 from apframe.ranking.definitions import as_definition
 
 USUAL = ("AP", "nDCG@10", "P@10", "R@100", "RR")
@@ -66,6 +67,8 @@ class Measure:
                 object.__setattr__(self, "cutoff", float(cutoff))
             else:
                 raise ParameterError(f"{self.name} is taken at a recall from 0 to 1, as in {self.name}@.1; got {cutoff}")
+        elif cutoff is None and kind.cutoff == "required rank":
+            raise ParameterError(f"{self.name} needs a cut-off, such as {self.name}@10")
         elif cutoff is not None and kind.cutoff is None:
             raise ParameterError(f"{self.name} has no cut-off, got @{cutoff:g}")
         elif cutoff is not None and (not math.isfinite(cutoff) or cutoff != int(cutoff) or cutoff < 1):
@@ -81,7 +84,7 @@ class Measure:
     @property
     def k(self) -> int | None:
         """The rank at which the list is cut."""
-        return int(self.cutoff) if self.cutoff is not None and self.kind.cutoff == "rank" else None
+        return int(self.cutoff) if self.cutoff is not None and self.kind.cutoff != "recall" else None
 
     @property
     def rel(self) -> float:
@@ -101,8 +104,9 @@ class Measure:
 def as_measure(measure: str | Measure) -> Measure:
     """The measure of a name, in any case: "nDCG@10", "AP(rel=2)@10", "IPrec@.1"; a measure is returned as it is.
 
-    The names that trec_eval prints are understood too: "map", "ndcg_cut_10", "P_5". Case matters for one name alone: exact
-    lower-case "rbp" is trec_eval 10's measure, whose p is .9, while "RBP" in any other case has the p of its paper, .8.
+    The names of trec_eval ("map", "ndcg_cut_10", "P.5", "set_F.2"), ranx ("hit_rate@10", "rbp.95") and ir_measures
+    ("nDCG(dcg='exp-log2')@10") are understood too. Case matters for one name alone: exact lower-case "rbp" is trec_eval 10's
+    measure, whose p is .9, while "RBP" in any other case has the p of its paper, .8.
 
     Raises
     ------
@@ -111,48 +115,27 @@ def as_measure(measure: str | Measure) -> Measure:
 
     >>> as_measure("ndcg@10")
     Measure(name='nDCG', cutoff=10, parameters=())
-    >>> [str(as_measure(name)) for name in ("map_cut_5", "P_10", "iprec_at_recall_0.10", "11pt_avg")]
-    ['AP@5', 'P@10', 'IPrec@0.1', 'AP11']
+    >>> [str(as_measure(name)) for name in ("map_cut_5", "P.10", "iprec_at_recall_0.10", "11pt_avg", "set_F.2")]
+    ['AP@5', 'P@10', 'IPrec@0.1', 'AP11', 'SetF(x=2)']
     >>> [str(as_measure(name)) for name in ("rbp", "RBP", "rbp(p=0.5)")]
     ['RBP(p=0.9)', 'RBP', 'RBP(p=0.5)']
     """
-    if isinstance(measure, Measure):
-        return measure
-    # as trec_eval writes it: ndcg_cut_10, iprec_at_recall_0.10
-    spelled = re.sub(r"^(\s*[a-zA-Z_]+?)(?:_cut)?_(\d[.\d]*)\s*$", r"\1@\2", str(measure))
-    parts = re.fullmatch(r"\s*(\w+?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", spelled)
-    if parts is None:
-        raise ParameterError(f'{measure!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
-    name, given, cutoff = parts.groups()
-    names = {known: known for known in KINDS} | _ALIASES
-    parameters = []
-    for item in filter(None, (given or "").split(",")):
-        key, equals, value = (part.strip() for part in item.partition("="))
-        if not equals:
-            raise ParameterError(f"{measure!r}: parameters are given as name=value, got {item.strip()!r}")
-        parameters.append((key, _value(value)))
-    if name == "rbp" and "p" not in dict(parameters):
-        parameters.append(("p", _TREC_EVAL_RBP))
-    try:
-        at = None if cutoff is None else float(cutoff)
-    except ValueError:
-        raise ParameterError(f"{measure!r}: the cut-off after @ is a number, got {cutoff!r}") from None
-    return Measure(names.get(same_name(name, names) or "", name), at, tuple(parameters))
+    return measure if isinstance(measure, Measure) else Measure(*parsed(str(measure), KINDS))
 
 
 def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Measure, ...]:
     """Measures from names, each once; a string may hold several with blanks or commas between them.
 
-    >>> [str(measure) for measure in as_measures("ap, ndcg@10 AP(rel=2, definition=normalized(5))@5")]
-    ['AP', 'nDCG@10', 'AP(definition=normalized(5), rel=2)@5']
+    "official" stands for the measures that trec_eval prints by default, "ndcg_cut.10,20" for two cut-offs.
+
+    >>> [str(measure) for measure in as_measures("ap, ndcg_cut.10,20 AP(rel=2, definition=normalized(5))@5")]
+    ['AP', 'nDCG@10', 'nDCG@20', 'AP(definition=normalized(5), rel=2)@5']
     """
-    several = [measures] if isinstance(measures, Measure) else measures
+    several = [measures] if isinstance(measures, (str, Measure)) else measures
     if not isinstance(several, Iterable):
         raise ParameterError(f"names are expected, as in 'AP nDCG@10', not {measures!r}", option="measures")
-    # blanks and commas part names, but not inside brackets, which may be nested once: what follows must be balanced
-    between = r"[\s,]+(?=(?:[^()]|\((?:[^()]|\([^()]*\))*\))*$)"
-    names = re.split(between, several.strip(" ,\n\t")) if isinstance(several, str) else several
-    chosen = tuple(dict.fromkeys(as_measure(name) for name in names if name))
+    names = (name for each in several for name in ([each] if isinstance(each, Measure) else split(str(each))))
+    chosen = tuple(dict.fromkeys(map(as_measure, names)))
     if not chosen:
         raise ParameterError("name at least one, such as AP", option="measures")
     return chosen
@@ -162,7 +145,7 @@ def measures() -> pl.DataFrame:
     """All retrieval measures: name, cutoff (what may follow @), parameters with their defaults, meaning.
 
     >>> measures().filter(pl.col("name") == "RBP")["parameters"].item()
-    'p=0.8, rel=1'
+    'p=0.8, rel=1, judged_only=False'
     """
     rows = []
     for kind in KINDS.values():
@@ -171,13 +154,8 @@ def measures() -> pl.DataFrame:
     return pl.DataFrame(rows, schema=dict.fromkeys(["name", "cutoff", "parameters", "meaning"], pl.String), orient="row")
 
 
-def _value(text: str) -> Any:
-    for kind in (int, float):
-        try:
-            return kind(text)
-        except ValueError:
-            continue
-    return text.strip("\"'")
+_FLAGS = ("judged_only", "relative")
+_POSITIVE = ("beta", "x", "T", "max_grade")
 
 
 def _check_parameter(measure: str, name: str, value: Any) -> None:
@@ -185,21 +163,23 @@ def _check_parameter(measure: str, name: str, value: Any) -> None:
         as_definition(value)
     elif name == "over" and value not in relevance.OVER:
         raise ParameterError(f"{measure}: over is one of {', '.join(relevance.OVER)}; got {value!r}")
-    elif name != "over" and (not isinstance(value, (int, float)) or not math.isfinite(value)):
+    elif name == "gain":
+        one_of(f"{measure}: gain", value, relevance.GAINS)
+    elif name in _FLAGS and not isinstance(value, bool):
+        raise ParameterError(f"{measure}: {name} is True or False, got {value!r}")
+    elif name not in ("over", *_FLAGS):
+        _check_number(measure, name, value)
+
+
+def _check_number(measure: str, name: str, value: Any) -> None:
+    if name == "max_grade" and value is None:
+        return
+    if not isinstance(value, (int, float)) or not math.isfinite(value):
         raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
-    elif name == "p" and not 0 < value < 1:
+    if name == "p" and not 0 < value < 1:
         raise ParameterError(f"{measure}: p lies between 0 and 1, got {value}")
-    elif name == "beta" and not value > 0:
-        raise ParameterError(f"{measure}: beta is more than 0, got {value}")
-
-
-_TREC_EVAL_RBP = 0.9  # the p of trec_eval 10's rbp
-# how others write them: trec_eval, ranx, re-identification
-_ALIASES = {
-    "map": "AP", "gm_map": "GMAP", "11pt_avg": "AP11", "iprec_at_recall": "IPrec", "recip_rank": "RR", "mrr": "RR",
-    "precision": "P", "recall": "R", "set_p": "SetP", "set_recall": "SetR", "set_f": "SetF", "set_map": "SetAP",
-    "cmc": "Success", "hit": "Success", "hits": "Success", "hit_rate": "Success", "minp": "INP",
-}  # fmt: skip
+    if name in _POSITIVE and not value > 0:
+        raise ParameterError(f"{measure}: {name} is more than 0, got {value}")
 
 
 def measure_queries(
@@ -231,9 +211,14 @@ def _plan(judged: pl.LazyFrame, queries: pl.LazyFrame, measure: Measure, version
     kind = measure.kind
     asked = Asked(measure.k, float(measure.cutoff or 0), kind.defaults | dict(measure.parameters), version)
     aggregate = kind.of_hits(asked).cast(pl.Float64)
+    if measure.get("judged_only"):
+        judged, queries = condensed(judged, queries)
     points, totals = find_hits(judged, queries, kind.hits, measure.rel)
+    if kind.of == "query":
+        return totals.select(value=aggregate)
+    points = every_rank(points, totals, min(measure.k or DEPTH, DEPTH)) if kind.of == "ranks" else cut(points, measure)
     value = pl.col("value").fill_null(0.0)
-    found = cut(points, measure).group_by("group").agg(value=aggregate)
+    found = points.group_by("group").agg(value=aggregate)
     plan = totals.join(found, on="group", how="left", maintain_order="left")
     if kind.ideal:
         best = _first(best_order(judged), measure.k).group_by("group").agg(best=aggregate)
@@ -272,6 +257,30 @@ def best_order(judged: pl.LazyFrame) -> pl.LazyFrame:
     """The documents with a grade above 0, ranked by it: the list that no other has a larger DCG than."""
     relevance = pl.col("relevance")
     return rank_items(judged.select("group", relevance, score=relevance).filter(relevance > 0))
+
+
+def every_rank(points: pl.LazyFrame, totals: pl.LazyFrame, depth: int) -> pl.LazyFrame:
+    """group, max_grade, rank and relevance of the ranks from 1 to `depth`: 0 where there is no hit.
+
+    Only queries with a hit among them are there: every measure is 0 for the others.
+    """
+    hits = points.filter(pl.col("rank") <= depth).select("group", "rank", "relevance")
+    ranks = totals.join(hits, on="group", how="semi").select("group", "max_grade", rank=pl.int_ranges(1, depth + 1))
+    return (
+        ranks.explode("rank")
+        .join(hits, on=["group", "rank"], how="left", maintain_order="left")
+        .with_columns(pl.col("relevance").fill_null(0.0))
+    )
+
+
+def condensed(judged: pl.LazyFrame, queries: pl.LazyFrame) -> tuple[pl.LazyFrame, pl.LazyFrame]:
+    """Ranks among the judged documents alone, and the lengths of these lists: as trec_eval -J; documents of the pool go too."""
+    kept = judged.filter(pl.col("relevance") >= 0)
+    place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
+    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
+    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
+    shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
+    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
 
 
 def cut(points: pl.LazyFrame, measure: Measure) -> pl.LazyFrame:

@@ -14,6 +14,7 @@ from apframe.exceptions import ParameterError, one_of
 _RANK, _POSITIVES, _RANKED = pl.col("rank"), pl.col("n_positives"), pl.col("n_ranked")
 _HITS = pl.col("new_tp").sum()  # not the number of points: equal scores may be one
 OVER = ("n_positives", "min", "hits")
+GAINS = ("linear", "exp")
 
 
 def divisor(over: str, k: int | None) -> pl.Expr:
@@ -62,6 +63,7 @@ def success() -> pl.Expr:
     return (pl.len() > 0).cast(pl.Float64)
 
 
-def dcg() -> pl.Expr:
-    """The sum of grade / log2(rank + 1)."""
-    return (pl.col("relevance") / (_RANK + 1).log(2)).sum()
+def dcg(gain: str = "linear") -> pl.Expr:
+    """The sum of gain / log2(rank + 1), where the gain is the grade ("linear") or 2^grade - 1 ("exp")."""
+    grade = pl.col("relevance")
+    return ((2**grade - 1 if one_of("gain", gain, GAINS) == "exp" else grade) / (_RANK + 1).log(2)).sum()

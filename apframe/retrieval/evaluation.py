@@ -162,7 +162,11 @@ class RunEvaluation(WritableResult):
 
     @property
     def summary(self) -> pl.DataFrame:
-        """measure, value (the mean over queries; for GMAP the geometric mean) and n_queries, the number averaged."""
+        """measure, value and n_queries, how many queries have a value.
+
+        The value is the mean over queries; for GMAP and GMBpref the geometric mean, for the counts NumQ, NumRel, NumRet and
+        NumRelRet the sum.
+        """
         return self._means(self.per_query, [])
 
     def by(self, *columns: str) -> pl.DataFrame:
@@ -194,16 +198,17 @@ class RunEvaluation(WritableResult):
         """The means of `per_query`, with further columns, for each value of these."""
         keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
-        geometric = pl.col("measure").is_in([str(measure) for measure in self.measures if measure.kind.geometric])
+        means = {"mean": pl.col("value").mean(), "geometric mean": logs.mean().exp(), "sum": pl.col("value").sum()}
+        average = pl.col("measure").first().replace_strict({str(each): each.kind.average for each in self.measures})
         return table.group_by(keys, maintain_order=True).agg(
-            pl.when(geometric.first()).then(logs.mean().exp()).otherwise(pl.col("value").mean()).alias("value"),
+            pl.coalesce(pl.when(average == name).then(mean) for name, mean in means.items()).alias("value"),
             n_queries=pl.col("value").count(),
         )
 
     def compare(
         self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
     ) -> pl.DataFrame:
-        """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, which is no plain mean, is left out.
+        """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, GMBpref and counts are left out.
 
         Each pair, or with `baseline` that run and each other one, is compared on the queries that both have.
         """
@@ -217,16 +222,20 @@ class RunEvaluation(WritableResult):
         return compare_runs(self._with_plain_means(), baseline=baseline, **options)
 
     def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
-        """The mean of every measure but GMAP with its bootstrap interval over the queries: see `apframe.bootstrap_mean`."""
+        """The mean of every measure but GMAP, GMBpref and counts, with its bootstrap interval over the queries: see
+        `apframe.bootstrap_mean`.
+        """
         from apframe.compare.comparison import bootstrap_mean
 
         return bootstrap_mean(self._with_plain_means(), n_resamples=n_resamples, confidence=confidence, seed=seed)
 
     def _with_plain_means(self) -> pl.DataFrame:
-        """`per_query` without the measures that have another mean: their intervals would be those of another number."""
-        plain = [str(measure) for measure in self.measures if not measure.kind.geometric]
+        """`per_query` without the measures whose summary is not a plain mean: their intervals would be of another number."""
+        plain = [str(measure) for measure in self.measures if measure.kind.average == "mean"]
         if not plain:
-            raise ParameterError("GMAP is no plain mean, so that it has no interval here and no test", "measure AP too")
+            names = ", ".join(map(str, self.measures))
+            problem = f"the summary of {names} is not a plain mean, so it has no interval and no test here"
+            raise ParameterError(problem, "measure AP too")
         return self.per_query.filter(pl.col("measure").is_in(plain))
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:

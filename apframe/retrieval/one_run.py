@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.exceptions import InputError, NothingMatchesWarning, counted, listed, spelled, warn
-from apframe.lists.measures import Measure, measure_queries
+from apframe.lists.measures import Measure, condensed, measure_queries
 from apframe.matching.by_key import find_spans, match_by_key, order_run
 from apframe.schema import different_id_types
 
@@ -68,7 +68,7 @@ def evaluate_one(
     queries = queries.with_row_index("group")
     judged = matches.join(queries.select("query_id", "group"), on="query_id", maintain_order="left")
     if unjudged == "remove":
-        judged, queries = _condensed(judged, queries)
+        judged, queries = pl.collect_all(condensed(judged.lazy(), queries.lazy()))
     values = measure_queries(judged, queries, measures, trec_eval)
     wide = queries.select("query_id").with_columns(value.alias(str(measure)) for measure, value in values.items())
     per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
@@ -140,16 +140,6 @@ def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.Data
         return matches
     attributes = judgements.drop("relevance")
     return matches.join(attributes, on=["query_id", "document_id"], how="left", maintain_order="left")
-
-
-def _condensed(judged: pl.DataFrame, queries: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
-    """Ranks among the judged documents alone, and the lengths of these lists."""
-    kept = judged.filter(pl.col("relevance") >= 0)
-    place = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("group")
-    kept = kept.with_columns(rank=pl.when(pl.col("rank").is_not_null()).then(place))
-    lengths = kept.group_by("group").agg(n_ranked=pl.col("rank").count().cast(pl.Int64))
-    shorter = queries.drop("n_ranked").join(lengths, on="group", how="left", maintain_order="left")
-    return kept, shorter.with_columns(pl.col("n_ranked").fill_null(0))
 
 
 def name_shown(name: str | None) -> str:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from html import escape
 from typing import Any
 
 import polars as pl
 
+from apframe.lists.kinds import KINDS
 from apframe.show.html import html_table
 
 
@@ -48,9 +50,16 @@ def _cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
     def shown(run: str, measure: str) -> str:
         value, n = values[run, measure]
         over = "" if n == evaluated[run] else f" ({n:,})"
-        return "–" if value is None else f"{value:.4f}{over}"
+        digits = 0 if _is_count(measure) else 4
+        return "–" if value is None else f"{value:.{digits}f}{over}"
 
     return [["measure", *runs], *([measure, *(shown(run, measure) for run in runs)] for measure in measures)]
+
+
+def _is_count(measure: str) -> bool:
+    """Whether the summary of a measure is a sum of counts."""
+    kind = KINDS.get(re.split(r"[(@]", measure)[0])
+    return kind is not None and kind.average == "sum"
 
 
 def _notes(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:

@@ -465,8 +465,8 @@ def test_a_frame_with_a_column_run_holds_several_runs() -> None:
 def test_the_geometric_mean_is_left_out_of_intervals() -> None:
     evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": RUN}, "AP GMAP")
     assert evaluation.compare()["measure"].unique().to_list() == evaluation.intervals()["measure"].unique().to_list() == ["AP"]
-    with pytest.raises(ParameterError, match="GMAP is no plain mean"):
-        apf.evaluate_run(QRELS, RUN, "GMAP").intervals()
+    with pytest.raises(ParameterError, match="the summary of GMAP, NumRel is not a plain mean"):
+        apf.evaluate_run(QRELS, RUN, "GMAP NumRel").intervals()
 
 
 def test_queries_may_be_a_csv_file(tmp_path: Path) -> None:
@@ -522,20 +522,26 @@ def test_html_shows_the_same_and_escapes_names() -> None:
 
 # ---- measures by name
 
-NUMBERS = {"p": st.floats(0.001, 0.999), "beta": st.floats(0.01, 100), "rel": st.integers(-1, 9) | st.floats(-1, 9)}
+POSITIVE = st.floats(0.01, 100)
+NUMBERS = {"p": st.floats(0.001, 0.999), "rel": st.integers(-1, 9) | st.floats(-1, 9)}
+NUMBERS |= dict.fromkeys(("beta", "x", "T", "max_grade"), POSITIVE)
 WORDS = {
     "definition": ["step", "interpolated", "coco101", "normalized(5)", "waymo", "waymo(0.1)"],
     "over": ["n_positives", "min", "hits"],
+    "gain": ["linear", "exp"],
 }
-CUTOFFS = {"rank": st.none() | st.integers(1, 10**9), "recall": st.floats(0, 1), None: st.none()}
+RANKS = st.integers(1, 10**9)
+CUTOFFS = {"rank": st.none() | RANKS, "required rank": RANKS, "recall": st.floats(0, 1), None: st.none()}
 
 
 @st.composite
 def any_measure(draw: st.DrawFn) -> apf.Measure:
     kind = KINDS[draw(st.sampled_from([*KINDS]))]
     cutoff = draw(CUTOFFS[kind.cutoff])
-    names = [name for name, _ in kind.parameters] + (["rel"] if kind.hits == "relevant" else [])
-    values = {name: draw(NUMBERS[name] if name in NUMBERS else st.sampled_from(WORDS[name])) for name in names}
+    values = {
+        name: draw(NUMBERS[name] if name in NUMBERS else st.sampled_from(WORDS.get(name, [True, False])))
+        for name in kind.defaults
+    }
     if cutoff is None and values.get("over") == "min":
         del values["over"]
     return apf.Measure(kind.name, cutoff, tuple(item for item in values.items() if draw(st.booleans())))
@@ -552,11 +558,40 @@ def test_measures_are_read_as_they_are_printed(measure: apf.Measure, upper: bool
 
 @pytest.mark.parametrize("name", KINDS)
 def test_every_measure_is_computed(name: str) -> None:
-    measure = f"{name}@0.5" if KINDS[name].cutoff == "recall" else name
+    measure = (
+        f"{name}@0.5" if KINDS[name].cutoff == "recall" else f"{name}@1" if KINDS[name].cutoff == "required rank" else name
+    )
     evaluation = apf.evaluate_run(QRELS, BETTER, measure)
-    # perfect lists but for RBP's patience and ERR's grades below the highest
-    below = {"RBP": (1 - 0.8**2 + 2 * (1 - 0.8)) / 3, "ERR": (0.25 + 0.75 * 0.25 / 2 + 0.75 + 0.25) / 3}
-    assert evaluation.summary["value"].to_list() == pytest.approx([below.get(name, 1)], abs=2e-5)
+    # perfect lists but for RBP's patience and grades below the highest
+    other = {"RBP": (1 - 0.8**2 + 2 * (1 - 0.8)) / 3, "ERR": (0.25 + 0.75 * 0.25 / 2 + 0.75 + 0.25) / 3, "Hits": 4 / 3}
+    other |= dict.fromkeys(("BPM", "SDCG", "NERR8", "NERR9"), 2 / 3) | {"NumQ": 3} | dict.fromkeys(COUNTS, 4)
+    if name in ("INSQ", "INST", "NERR10", "NERR11"):  # see tests/lists/test_user_models.py
+        assert 0 < evaluation.summary["value"].item() < 1
+    else:
+        assert evaluation.summary["value"].to_list() == pytest.approx([other.get(name, 1)], abs=2e-5)
+
+
+COUNTS = ("NumRel", "NumRet", "NumRelRet")
+
+
+def test_counts_are_summed_and_printed_as_counts() -> None:
+    evaluation = apf.evaluate_run(QRELS, RUN, "NumQ NumRet NumRel NumRelRet Hits@1 NumRel(rel=2) NumRet(judged_only=True)")
+    values = dict(evaluation.summary.select("measure", "value").rows())
+    assert values == {
+        "NumQ": 3, "NumRet": 7, "NumRel": 3, "NumRelRet": 3, "Hits@1": 1 / 3, "NumRel(rel=2)": 1, "NumRet(judged_only=True)": 6,
+    }  # fmt: skip
+    assert [line.split()[1] for line in str(evaluation).splitlines()[1:6]] == ["3", "7", "3", "3", "0.3333"]
+    everywhere = apf.evaluate_run(QRELS, RUN, "NumQ NumRet", missing="zero", no_relevant="skip")
+    assert everywhere.summary["value"].to_list() == [4, 7]
+
+
+def test_judged_only_is_the_measure_of_condensed_lists() -> None:
+    names = ["AP", "nDCG@2", "P@2", "RR", "SetP", "Bpref", "INST"]
+    condensed = [re.sub(r"(@\d)?$", r"(judged_only=True)\1", name, count=1) for name in names]
+    inside = apf.evaluate_run(QRELS, RUN, condensed)
+    removed = apf.evaluate_run(QRELS, RUN, names, unjudged="remove")
+    assert inside.summary["value"].to_list() == removed.summary["value"].to_list()
+    assert inside.summary["value"].to_list() != apf.evaluate_run(QRELS, RUN, names).summary["value"].to_list()
 
 
 def test_defaults_are_not_printed() -> None:
@@ -599,12 +634,18 @@ BAD_MEASURES = {
     "AP@nan": "AP@nan: the cut-off is a whole number, 1 or more",
     "AP@ten": "'AP@ten': the cut-off after @ is a number, got 'ten'",
     "Rprec@5": "Rprec has no cut-off, got @5",
-    "RBP@10": "RBP has no cut-off, got @10",
+    "BPM": "BPM needs a cut-off, such as BPM@10",
+    "all_trec": "measures: trec_eval's all_trec has measures that apframe does not compute (utility, G,",
+    "AP(judged_only=1)": "AP: judged_only is True or False, got 1",
+    "nDCG(gain=log)": 'nDCG: gain is "linear" or "exp", not \'log\'',
+    "ERR(max_grade=0)": "ERR: max_grade is more than 0, got 0",
+    "SetF(x=-1)": "SetF: x is more than 0, got -1",
+    "NumQ(rel=2)": "NumQ has no parameter",
     "IPrec": "IPrec is taken at a recall from 0 to 1, as in IPrec@.1; got None",
     "IPrec@10": "IPrec is taken at a recall from 0 to 1, as in IPrec@.1; got 10.0",
     "IPrec@nan": "IPrec is taken at a recall from 0 to 1",
-    "nDCG(rel=2)": "nDCG has no parameter 'rel'; it takes none",
-    "AP(p=0.5)": "AP has no parameter 'p'; it takes definition, over, rel",
+    "nDCG(rel=2)": "nDCG has no parameter 'rel'; it takes gain, judged_only",
+    "AP(p=0.5)": "AP has no parameter 'p'; it takes definition, over, rel, judged_only",
     "AP(rel)": "'AP(rel)': parameters are given as name=value, got 'rel'",
     "AP(rel=high)": "AP: rel is a finite number, got 'high'",
     "AP(rel=)": "AP: rel is a finite number, got ''",
