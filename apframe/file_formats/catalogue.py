@@ -14,6 +14,7 @@ from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterE
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.coco import Coco, read_coco, read_result_columns
+from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.dota import Dota
 from apframe.file_formats.edges import with_boxes_around_corners
@@ -26,6 +27,7 @@ from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.losses import losses, tables_of
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
+from apframe.file_formats.object_rows import is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.voc import Voc
@@ -37,7 +39,7 @@ from apframe.shapes.catalogue import OTHERS
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
-    Arrow(), HuggingFace(),
+    Arrow(), HuggingFace(), Csv(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 
@@ -72,8 +74,8 @@ def read_dataset(
     Parameters
     ----------
     source
-        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is, rows of images with
-        lists of objects in anything that holds columns (see `HuggingFace`)
+        a path; or what is in memory: a dict as `json.load` returns it for COCO, a `Dataset` as it is, and anything that
+        holds columns: rows of images with lists of objects (see `HuggingFace`), or of objects (see `Csv`)
     format
         the name of its format, see `formats`; by default it is told from the path
     split
@@ -104,6 +106,8 @@ def read_dataset(
             frame, features = frame_of_rows("images", source)
             if has_objects(frame.schema):
                 return Dataset(**tables_of_rows(frame, features))
+            if is_of_objects(frame.columns, scored=False):
+                return Dataset(**tables_of_objects(frame))
         return read_coco(source, masks=masks)
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")

@@ -73,7 +73,9 @@ def read_xml(path: Path) -> ElementTree.Element:
         raise FormatError(f"not XML, cut off, or in another encoding than it says ({error})", path=path) from None
 
 
-def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | None = None) -> pl.DataFrame:
+def read_csv(
+    path: Path, *, has_header: bool = True, separator: str = ",", texts: Collection[str] | None = None
+) -> pl.DataFrame:
     """A CSV file, plain or gzip; empty fields are null, `""` is not.
 
     All columns are text; if `texts` names some, the others are what their values look like.
@@ -86,7 +88,9 @@ def read_csv(path: Path, *, has_header: bool = True, texts: Collection[str] | No
     content = read_unpacked(path)
     try:
         as_text = dict.fromkeys(texts or (), pl.String)
-        frame = pl.read_csv(content, has_header=has_header, infer_schema=texts is not None, schema_overrides=as_text)
+        frame = pl.read_csv(
+            content, has_header=has_header, separator=separator, infer_schema=texts is not None, schema_overrides=as_text
+        )
         return frame.rename(lambda name: name.replace('""', '"'))  # which Polars leaves doubled in the names of columns
     except pl.exceptions.NoDataError:
         raise FormatError("the file is empty", path=path) from None

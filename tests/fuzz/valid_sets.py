@@ -28,10 +28,17 @@ SHAPES = {
     "yolo": ("box", "polygon", "keypoints"), "open_images": ("box",), "cvat": ("box", "polygon", "mask", "angle"),
     "label_studio": ("box", "polygon", "mask", "keypoints", "angle"), "kitti": ("box",), "dota": ("corners", "box"),
     "activitynet": ("interval",), "boxes": ("box",), "parquet": _ANY, "arrow": _ANY,
-    "hugging_face": ("box", "mask"),
+    "hugging_face": ("box", "mask"), "csv": ("box",),
 }  # fmt: skip
 """The shapes of objects whose files are mutated, by format."""
-_ENDINGS = {"parquet": ".parquet", "hugging_face": ".parquet", "arrow": ".arrow", "cvat": ".xml", "open_images": ".csv"}
+_ENDINGS = {
+    "parquet": ".parquet",
+    "hugging_face": ".parquet",
+    "arrow": ".arrow",
+    "cvat": ".xml",
+    "open_images": ".csv",
+    "csv": ".csv",
+}
 IOU_TYPES = {"mask": "segm", "runs": "segm", "polygon": "segm", "keypoints": "keypoints"}
 
 

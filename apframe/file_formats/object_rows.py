@@ -1,0 +1,155 @@
+"""Tables with a row for each object as others write them: how their columns are called, and the data set that they make."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, first_line
+from apframe.file_formats.names import categories_of
+from apframe.schema import SIZE, split_boxes, stems
+from apframe.shapes.boxes import BOX
+
+_CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
+_CALLED: dict[str, tuple[str, ...]] = {
+    "image_id": ("image_id", "img_id"),
+    "file_name": ("file_name", "filename", "image_name", "image_file", "image_path", "path", "image", "img", "file"),
+    "category_id": ("category_id", "class_id", "label_id", "cls", *_CLASSES),
+    "name": ("category_name", "class_name", "label_name", "name", *_CLASSES),
+    "score": ("score", "confidence", "conf", "probability", "prob"),
+    "is_crowd": ("is_crowd", "iscrowd"),
+    "mask": ("mask", "segmentation"),
+    "bbox": ("bbox", "box"),
+    "image_width": ("image_width", "img_width", "width"),
+    "image_height": ("image_height", "img_height", "height"),
+}  # what the columns are called here, and elsewhere; each column is taken once, in this order
+_EDGES = (
+    ("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("x_min", "y_min", "x_max", "y_max"),
+    ("left", "top", "right", "bottom"), ("xtl", "ytl", "xbr", "ybr"), ("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"),
+)  # fmt: skip
+_SIDES = (
+    ("x", "y", "w", "h"), ("left", "top", "width", "height"), ("left", "top", "w", "h"),
+    ("bbox_x", "bbox_y", "bbox_width", "bbox_height"), ("bbox_x", "bbox_y", "bbox_w", "bbox_h"),
+)  # fmt: skip
+_CENTRES = (
+    ("cx", "cy", "w", "h"), ("cx", "cy", "width", "height"), ("xc", "yc", "w", "h"),
+    ("x_center", "y_center", "width", "height"),
+)  # fmt: skip
+_Sides = Callable[[pl.Expr, pl.Expr, pl.Expr, pl.Expr], list[pl.Expr]]
+_LAYOUTS: tuple[tuple[tuple[tuple[str, ...], ...], _Sides], ...] = (
+    ((BOX,), lambda *sides: [*sides]),
+    (_EDGES, lambda left, top, right, bottom: [left, top, right - left, bottom - top]),
+    (_SIDES, lambda *sides: [*sides]),
+    (_CENTRES, lambda x, y, width, height: [x - width / 2, y - height / 2, width, height]),
+)
+
+
+def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
+    """Whether columns of these names are those of objects: an image, a class, a box, and a score only if they are scored.
+
+    >>> is_of_objects(["filename", "class", "xmin", "ymin", "xmax", "ymax"], scored=False)
+    True
+    """
+    box = _box(names)
+    ours = set(_renamed(names, box).values())
+    has_box = "bbox" in ours or box is not None
+    return bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box and ("score" in ours) == scored
+
+
+def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """Objects with the names that apframe has for columns, and their boxes as x, y, width and height.
+
+    Upper and lower case are the same. A box is `bbox`, its sides (x, y, width, height; left, top, width, height; ...), its
+    edges (x1, y1, x2, y2; xmin, ymin, xmax, ymax; left, top, right, bottom; ...) or its centre (cx, cy, w, h; ...). `width` and
+    `height` are those of the image where the box has others. Images without an `image_id` are called as their file, without
+    folders and ending where that tells all of them apart.
+
+    >>> rows = {"filename": ["a.jpg"], "class": ["cat"], "xmin": [1], "ymin": [2], "xmax": [4], "ymax": [6]}
+    >>> with_canonical_names("annotations", pl.DataFrame(rows)).row(0, named=True)
+    {'file_name': 'a.jpg', 'category_id': 'cat', 'x': 1, 'y': 2, 'width': 3, 'height': 4, 'image_id': 'a'}
+    """
+    box = _box(frame.columns)
+    frame = frame.rename(_renamed(frame.columns, box))
+    if box is not None:
+        names, sides = box
+        frame = frame.with_columns(side.alias(name) for name, side in zip(BOX, sides, strict=True))
+        frame = frame.drop(name for name in names if name not in BOX)
+    elif "bbox" in frame.columns:
+        frame = split_boxes(table, _with_decoded_boxes(table, frame))
+    if "image_id" not in frame.columns and "file_name" in frame.columns:
+        names_of_files = frame["file_name"].cast(pl.String)
+        short = frame.select(image_id=stems(pl.col("file_name").cast(pl.String)))["image_id"]
+        are_different = short.n_unique() == names_of_files.n_unique()
+        frame = frame.with_columns(short if are_different else names_of_files.alias("image_id"))
+    return frame
+
+
+def _with_decoded_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame, boxes that are text, "[x, y, width, height]", as lists."""
+    if frame["bbox"].dtype != pl.String:
+        return frame
+    try:
+        return frame.with_columns(pl.col("bbox").str.json_decode(pl.List(pl.Float64)))
+    except pl.exceptions.PolarsError as error:
+        problem = f"is not text such as [x, y, width, height] ({first_line(error)})"
+        raise ColumnError(problem, "correct these rows", table=table, column="bbox") from error
+
+
+def _box(names: Sequence[str]) -> tuple[list[str], list[pl.Expr]] | None:
+    """The columns that a box is made of, and its sides as expressions; None where there are none."""
+    called = {name.strip().lower(): name for name in names}
+    for layouts, sides in _LAYOUTS:
+        for layout in layouts:
+            if set(layout) <= called.keys():
+                columns = [called[name] for name in layout]
+                return columns, sides(*map(pl.col, columns))
+    return None
+
+
+def _renamed(names: Sequence[str], box: tuple[list[str], list[pl.Expr]] | None) -> dict[str, str]:
+    """What the columns are called here that are not those of the box; each name of ours once."""
+    free = {name.strip().lower(): name for name in names if box is None or name not in box[0]}
+    renamed = {}
+    for ours, theirs in _CALLED.items():
+        there = next((name for name in theirs if name in free), None)
+        if there is not None:
+            renamed[free.pop(there)] = ours
+    return renamed
+
+
+def numbers_among(names: Sequence[str]) -> list[str]:
+    """The columns of these names that must be numbers: the sides or edges of boxes, scores, the sizes of images.
+
+    >>> numbers_among(["img", "label", "conf", "left", "top", "right", "bottom"])
+    ['left', 'top', 'right', 'bottom', 'conf']
+    """
+    box = _box(names)
+    renamed = _renamed(names, box)
+    return [*(box[0] if box else ()), *(name for name, ours in renamed.items() if ours in ("score", *SIZE))]
+
+
+def tables_of_objects(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
+    """The data set whose objects these rows are: images and categories are those that occur; a row may be an image alone.
+
+    >>> rows = {"image_id": [7, 8], "class": ["cat", None], "x": [1, None], "y": [2, None], "w": [3, None], "h": [4, None]}
+    >>> {name: table.rows() for name, table in tables_of_objects(pl.DataFrame(rows)).items()}
+    {'images': [(7,), (8,)], 'categories': [('cat', 'cat')], 'annotations': [(7, 'cat', 1, 2, 3, 4)]}
+    """
+    frame = with_canonical_names("annotations", frame)
+    of_images = [name for name in ("image_id", "file_name", *SIZE) if name in frame.columns]
+    images = frame.select(of_images).drop_nulls("image_id").unique("image_id", maintain_order=True)
+    annotations = with_objects_alone(frame).drop([name for name in of_images if name != "image_id"])
+    known = annotations.drop_nulls("category_id")
+    if "name" in known.columns:
+        categories = known.select("category_id", pl.col("name").cast(pl.String)).unique("category_id").sort("category_id")
+    elif known["category_id"].dtype.is_numeric():
+        categories = known.select(pl.col("category_id").unique().sort())
+    else:
+        categories = categories_of(known)
+    return {"images": images, "categories": categories, "annotations": annotations.drop("name", strict=False)}
+
+
+def with_objects_alone(frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows that are not an image alone, without a class and a box."""
+    return frame.filter(~pl.all_horizontal(pl.col("category_id", *(name for name in BOX if name in frame.columns)).is_null()))
