@@ -281,7 +281,7 @@ def _table(path: Path, random: Random) -> str:
         odd = random.choice([each for each in NAMES if not re.search("[\ud800-\udfff]", each)])
         changed = frame.with_columns(frame[name].alias(odd))
     else:
-        changed = frame.select(sorted(frame.columns, reverse=True)).reverse()
+        changed = frame[sorted(frame.columns, reverse=True)].reverse()  # names may be patterns
     try:
         rewrite(changed, path)
     except pl.exceptions.PolarsError:  # a table that no file can hold
@@ -292,7 +292,9 @@ def _table(path: Path, random: Random) -> str:
 def rewrite(table: pl.DataFrame, path: Path) -> None:
     """Replace a table in a file; what the footer of a stored set's says stays the same."""
     if path.suffix == ".parquet":
-        footer = {key: value for key, value in pl.read_parquet_metadata(path).items() if key.startswith("apframe.")}
+        footer = {
+            key: value for key, value in pl.read_parquet_metadata(path).items() if key.startswith(("apframe.", "huggingface"))
+        }
         table.write_parquet(path, metadata=footer)
     else:
         table.write_ipc(path)
