@@ -345,7 +345,8 @@ BAD_RESULTS_FILES = {
     "without the last bracket": (RESULTS_TEXT[:-1], "not JSON, or cut off"),
     "a comma too many": (RESULTS_TEXT[:-1] + b",]", "not JSON"),
     "two lists": (RESULTS_TEXT + RESULTS_TEXT, "not JSON"),
-    "lines of objects": (b"\n".join(json.dumps(row).encode() for row in RESULTS), "holds JSON lines"),
+    "lines, one of them cut": (b"\n".join(json.dumps(row).encode() for row in RESULTS)[:-9], "not JSON, or cut off"),
+    "lines that are no results": (b'{"a": 1}\n{"a": 2}', "holds an object, not a list of results; is it ground truth?"),
 }
 
 

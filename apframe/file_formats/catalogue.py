@@ -160,14 +160,15 @@ def read_raw_results(
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
         refuse_options(**{option: format})
-        if isinstance(source, Dataset) or (isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()):
+        is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
+        if isinstance(source, Dataset) or (is_data_set and not _has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
         _refuse_outputs(source)
         if holds_columns(source):
             found, features = frame_of_rows("detections", source)
             found = results_of_rows(found, features) if has_objects(found.schema) else found
         else:
-            found = read_result_columns(source) if isinstance(source, list) else source
+            found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
     if not join_by_name:
         return found
     known = dataset()
@@ -175,6 +176,10 @@ def read_raw_results(
         raise ParameterError("needs the data set whose names they are", option="join_by_name")
     with naming_format(source, format):
         return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+
+
+def _has_scores(annotations: Any) -> bool:
+    return isinstance(annotations, list) and any(isinstance(row, Mapping) and "score" in row for row in annotations)
 
 
 def _refuse_outputs(source: Any) -> None:

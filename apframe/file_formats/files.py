@@ -18,7 +18,7 @@ import polars as pl
 from apframe.exceptions import ApframeError, FormatError, OutputError, reason
 from apframe.paths import kind_at, opened
 
-_GZIP, _BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
+_GZIP, BOM = b"\x1f\x8b", b"\xef\xbb\xbf"
 _USUAL, _MOST = 1 << 30, 100  # bytes that any file may unpack to; beyond these, so many times its own size
 _PART = ".part"
 
@@ -60,7 +60,7 @@ def read_head(path: Path, size: int = 1 << 16) -> bytes:
         with opened(path) as file:
             is_packed = file.read(len(_GZIP)) == _GZIP
             file.seek(0)
-            return (gzip.GzipFile(fileobj=file) if is_packed else file).read(size).removeprefix(_BOM)
+            return (gzip.GzipFile(fileobj=file) if is_packed else file).read(size).removeprefix(BOM)
     except (OSError, EOFError, zlib.error):
         return b""
 
@@ -72,7 +72,7 @@ def read_text(path: Path) -> str:
 
 def decoded(path: Path, content: bytes) -> str:
     """What `read_text` gives, of bytes that were read from the path."""
-    content = content.removeprefix(_BOM)
+    content = content.removeprefix(BOM)
     try:
         return content.decode()
     except UnicodeDecodeError as error:

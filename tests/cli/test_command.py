@@ -217,7 +217,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),
     "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
     "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are image_id, "),
-    "results of JSON lines": (["eval", TRUTH, "{lines}"], 1, "holds JSON lines, an object in each line; results are one JSON"),
+    "results of other images": (["eval", TRUTH, "{lines}"], 1, "a.jsonl was read as coco"),
     "a page": (["eval", "https://x.org/a.json", RESULTS], 2, "https://x.org/a.json: URLs are neither read nor written; "),
     "a bucket": (["eval", TRUTH, RESULTS, "--out=s3://a/b"], 2, "--out=s3://a/b: URLs are neither read nor written; "),
     "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),

@@ -332,3 +332,37 @@ def test_results_that_the_first_row_lacks_come_back(tmp_path: Path) -> None:
 def test_a_byte_order_mark_does_not_hide_a_format(tmp_path: Path) -> None:
     (tmp_path / "a.json").write_bytes(b"\xef\xbb\xbf" + b'{"version": "1.3", "database": {}}')
     assert choose_format(tmp_path / "a.json", None, "dataset").name == "activitynet"
+
+
+FOUND = [{"image_id": n, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5 / n, "note": "a\\nb"} for n in (1, 2)]
+
+
+@pytest.mark.parametrize("ending", ["\n", "\r\n", "\n\n"])
+def test_results_in_lines_are_those_of_a_list(ending: str, tmp_path: Path) -> None:
+    (tmp_path / "list.json").write_text(json.dumps(FOUND))
+    for rows in (FOUND, FOUND[:1]):
+        (tmp_path / "lines.jsonl").write_text(ending.join(map(json.dumps, rows)) + ending, newline="")
+        assert apf.read_results(tmp_path / "lines.jsonl").equals(apf.read_results(tmp_path / "list.json")[: len(rows)])
+
+
+def test_results_as_a_data_set_with_scores_join_by_its_own_names(tmp_path: Path) -> None:
+    truth = {
+        "images": [{"id": 70, "file_name": "a.jpg"}, {"id": 80, "file_name": "b.jpg"}],
+        "categories": [{"id": 5, "name": "cat"}],
+        "annotations": [{"id": n, "image_id": 10 * n + 60, "category_id": 5, "bbox": [1, 2, 3, 4]} for n in (1, 2)],
+    }
+    found = {
+        "annotations": [{"id": 9 + n, **row} for n, row in enumerate(FOUND)],
+        "images": [{"id": 1, "file_name": "b.jpg"}, {"id": 2, "file_name": "a.jpg"}],
+        "categories": [{"id": 1, "name": "cat"}],
+    }
+    (tmp_path / "found.json").write_text(json.dumps(found))
+    for source in (found, tmp_path / "found.json"):
+        assert apf.read_results(source).select("image_id", "file_name", "name", "score").rows() == [
+            (1, "b.jpg", "cat", 0.5), (2, "a.jpg", "cat", 0.25),
+        ]  # fmt: skip
+        ev = apf.evaluate(truth, source, join_by_name=["images", "categories"])
+        assert ev.detections["image_id"].to_list() == [80, 70]
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    with pytest.raises(FormatError, match="holds an object, not a list of results; is it ground truth"):
+        apf.read_results(tmp_path / "truth.json")

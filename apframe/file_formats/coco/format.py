@@ -17,11 +17,15 @@ from apframe.exceptions import FormatError
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import read_head, read_unpacked, stamp, write_text, write_whole
+from apframe.file_formats.files import BOM, read_head, read_unpacked, stamp, write_text, write_whole
 from apframe.file_formats.format import NUMBER, Format
 from apframe.paths import kind_at
-from apframe.schema import GROUND_TRUTH, TABLES, Dataset, canonical, kind_of
+from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later
+
+SCORE = b'"score"'
+"""What a data set has somewhere in its text if its annotations are results."""
+_HEAD = 1 << 16  # bytes in which the first line is looked for
 
 
 @dataclass(frozen=True)
@@ -116,7 +120,7 @@ class Coco(Format):
     name = "coco"
     title = "COCO JSON"
     dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
-    results_are = "a JSON file, plain or gzip, with a list of detections"
+    results_are = "a JSON file, plain or gzip, with a list of detections, or one in each line, or a data set with scores"
     image_ids = category_ids = NUMBER
     holds = {
         **{table: ("*", *(column.name for column in TABLES[table])) for table in GROUND_TRUTH},
@@ -131,8 +135,10 @@ class Coco(Format):
         return head.lstrip()[:1] == b"{" and is_there and b'"database"' not in head
 
     def is_results(self, path: Path) -> bool:
-        """A JSON list of objects with an image_id; or an empty one."""
+        """A JSON list of objects with an image_id, or an empty one; such objects in lines; a data set with scores."""
         head = read_head(path)
+        if head.lstrip()[:1] == b"{":
+            return are_lines(head) or (self.is_dataset(path) and SCORE in read_unpacked(path))
         return head.lstrip()[:1] == b"[" and (b'"image_id"' in head or head.strip() == b"[]")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -161,8 +167,11 @@ class Coco(Format):
         write_text(path, _text_of_results(detections))
 
 
-def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+def read_coco_results(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
     """Read COCO results: a JSON file, plain or gzip, with a list of boxes, masks or keypoints; or that list already in memory.
+
+    The file may also have one of them in each line, or be a data set whose annotations have scores; `file_name` and `name` are
+    then those of its own images and categories.
 
     Of a file, the first row decides which columns there are. Returns the canonical detections: `detection_id` (from 1, in
     the order of the file), `image_id`, `category_id`, `score`, the box, its `area`, `mask` or `keypoints`, and further fields
@@ -183,16 +192,20 @@ def read_coco_results(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame
     return canonical("detections", read_result_columns(source))
 
 
-def read_result_columns(source: str | Path | list[dict[str, Any]]) -> pl.DataFrame:
+def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, Any]) -> pl.DataFrame:
     """Results as `read_coco_results` reads them, under canonical names, but not checked.
 
     >>> read_result_columns([{"image_id": 7, "bbox": [10, 20, 30, 40], "score": 0.5}])["category_id"].to_list()
     [None]
     """
     if not isinstance(source, (str, Path)):
-        return _results(source, "results")
+        return _of_data_set(source, "results") if isinstance(source, dict) else _results(source, "results")
     path = Path(source)
     text = read_unpacked(path)
+    if are_lines(text[:_HEAD]):
+        text = b"[" + b",\n".join(line for line in text.removeprefix(BOM).split(b"\n") if line.strip()) + b"]"
+    elif text[:_HEAD].removeprefix(BOM).lstrip()[:1] == b"{" and SCORE in text:
+        return _of_data_set(parse_json(path, text), str(path))
     scanned = scan_results(path, text)
     return _results(parse_json(path, text), str(path)) if scanned is None else scanned
 
@@ -260,6 +273,36 @@ def tables_of_json(
         frames[table] = canonical_names(table, frame)
         json_columns |= {(table, name) for name in as_json}
     return frames, json_columns
+
+
+def are_lines(head: bytes) -> bool:
+    """Whether a file that begins like this has a result in each line, as far as its first line shows.
+
+    >>> are_lines(b'{"image_id": 7, "score": 0.5}'), are_lines(b'{"images": [')
+    (True, False)
+    """
+    first = head.removeprefix(BOM).lstrip().partition(b"\n")[0]
+    try:
+        row = json.loads(first) if first.startswith(b"{") else None
+    except (ValueError, RecursionError):
+        return False
+    return isinstance(row, dict) and "image_id" in row
+
+
+def _of_data_set(data: Any, source: str) -> pl.DataFrame:
+    """Results that are written as a data set: its annotations, with the names of its own images and categories."""
+    rows = data.get("annotations") if isinstance(data, dict) else None
+    if not isinstance(rows, list) or not any(isinstance(row, dict) and "score" in row for row in rows):
+        raise FormatError("holds an object, not a list of results", "is it ground truth?", path=source)
+    found = _results(rows, source)
+    for table, key in KEYS.items():
+        if isinstance(data.get(table), list):
+            owner = canonical_names(table, frame_of_rows(table, data[table])[0])
+            is_named = {key, NAMES[table]} <= set(owner.columns) and NAMES[table] not in found.columns
+            if is_named and owner.schema[key] == found.schema.get(key):
+                names = owner.select(key, NAMES[table]).unique(key)
+                found = found.join(names, on=key, how="left", maintain_order="left")
+    return found
 
 
 def _results(rows: Any, source: str) -> pl.DataFrame:

@@ -216,9 +216,6 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
         if not head:
             raise FormatError("the file is empty; results are a JSON list, [] when nothing was found", path=path)
         if head.startswith("{"):
-            if re.match(r"\{[^\n]*\}[ \r]*\n\s*\{", head):
-                remedy = "results are one JSON list; convert it with `jq -s .`"
-                raise FormatError("holds JSON lines, an object in each line", remedy, path=path)
             raise FormatError("holds an object, not a list of results", "is it ground truth?", path=path)
         if not head.startswith("["):
             raise FormatError(f"not a JSON list of results, it begins with {head[:20]!r}", path=path)
