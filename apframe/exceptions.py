@@ -163,6 +163,10 @@ class UnitWarning(ApframeWarning):
     """Numbers look as if they were of another unit than the one they are taken in."""
 
 
+class BoxFormatWarning(ApframeWarning):
+    """Boxes look as if they were written in another way than the one they are taken in: two corners, or fractions."""
+
+
 class MaskSizeWarning(ApframeWarning):
     """The size that run lengths give is not that of their image."""
 
@@ -232,9 +236,11 @@ def spelled(option: str, value: str | None = None) -> str:
 
 
 def as_keyword(option: str, value: str | None) -> str:
-    """An option as Python has it: its name, `name=`, or `name="value"`."""
+    """An option as Python has it: its name, `name=`, `name="value"`, or `name=True`."""
     if value is None:
         return option
+    if value == "True":
+        return f"{option}={value}"
     return f'{option}="{value}"' if value else f"{option}="
 
 

@@ -14,13 +14,12 @@ import numpy as np
 import polars as pl
 
 from apframe.exceptions import ParameterError, RowError, counted, listed, one_of
-from apframe.schema import canonical
+from apframe.schema import BOX_FORMATS, canonical
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import SHAPES as EVERY_SHAPE
 from apframe.shapes.run_lengths import count_pixels, to_text
 
 Item = Mapping[str, Any]
-BOX_FORMATS = ("xyxy", "xywh", "cxcywh")
 _ARRAYS = {shape.iou_type: shape.array for shape in EVERY_SHAPE if shape.array is not None}
 SHAPES = {iou_type: name for iou_type, (name, _) in _ARRAYS.items()}
 """What is compared, and what it is called among the arrays of an image."""

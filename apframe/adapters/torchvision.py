@@ -127,4 +127,4 @@ def dataset_of(annotations: pl.DataFrame, image_ids: Sequence[int | str], catego
         named = annotations.select(pl.col("category_id").unique().sort())
     else:
         named = pl.DataFrame(list(categories.items()), schema={"category_id": pl.Int64, "name": pl.String}, orient="row")
-    return Dataset(images, named, annotations)
+    return Dataset(images, named, annotations, box_format="xywh")

@@ -41,6 +41,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         of paths, by default told from them; see `formats`
     split, image_sizes
         of the ground truth at a path, see `read_dataset`
+    box_format, relative
+        how boxes are written, as `evaluate` takes them; without detections they are those of the ground truth
     join_by_name
         see `read_results`
 
@@ -84,7 +86,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     """
     reading = Reading(**options)
     with pool() as others:
-        read = others.submit(read_truth, truth, reading)
+        read = others.submit(read_truth, truth, reading, alone=detections is None)
         found, of_results, n_results = None, list[Finding](), dict[str, int]()
         if detections is not None:
             found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])

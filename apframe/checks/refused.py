@@ -4,22 +4,23 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
-from typing import TypeVar
+from typing import Any, TypeVar
 
 import polars as pl
 
 from apframe.checks.findings import Finding, first_few, of_rows
 from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
 from apframe.file_formats.ids import with_ids_by_name
-from apframe.schema import TABLES, Dataset, canonical, with_id_types
+from apframe.schema import TABLES, Dataset, as_pixel_boxes, canonical, with_id_types
 
 PLACE = "place in the source"
 _NAMES = {UnknownIdError: "unknown_reference", IdTypeError: "id_types", ColumnError: "column"}
+_PLAIN: Mapping[str, Any] = {}
 Made = TypeVar("Made")
 
 
-def accept_truth(frames: Mapping[str, pl.DataFrame]) -> tuple[Dataset | None, list[Finding]]:
-    """A data set of what is right in raw tables, and why the rest of it is refused.
+def accept_truth(frames: Mapping[str, pl.DataFrame], boxes: Mapping[str, Any] = _PLAIN) -> tuple[Dataset | None, list[Finding]]:
+    """A data set of what is right in raw tables, and why the rest of it is refused; `boxes` are options of `as_pixel_boxes`.
 
     Refused rows of images and categories keep their ids and lose the rest; other rows are left out. There is no data set
     where a table lacks a column, or holds another type than it needs.
@@ -30,19 +31,24 @@ def accept_truth(frames: Mapping[str, pl.DataFrame]) -> tuple[Dataset | None, li
     >>> dataset, [(finding.check, finding.rows) for finding in findings]
     (Dataset(1 image, 1 category, 1 annotation), [('duplicate_id', ('1',)), ('unknown_reference', ('2',))])
     """
-    tables, findings = {}, []
+    tables: dict[str, pl.DataFrame | None] = {}
+    findings: list[Finding] = []
     for table, frame in frames.items():
-        tables[table], found = _accept_table(table, frame)
+        given = boxes if table == "annotations" else _PLAIN
+        tables[table], found = _accept_table(table, frame, tables.get("images"), given)
         findings += found
     whole = {table: frame for table, frame in tables.items() if frame is not None}
     if len(whole) < len(tables):
         return None, findings
-    dataset, found = accept(whole, Dataset)
+    dataset, found = accept(whole, lambda **tables: Dataset(**tables, box_format="xywh"))
     return dataset, findings + found
 
 
 def accept_detections(
-    frame: pl.DataFrame, dataset: Dataset | None, join_by_name: str | Sequence[str] = ()
+    frame: pl.DataFrame,
+    dataset: Dataset | None,
+    join_by_name: str | Sequence[str] = (),
+    boxes: Mapping[str, Any] = _PLAIN,
 ) -> tuple[pl.DataFrame | None, list[Finding]]:
     """The same of detections: a canonical table, with ids of the types of their data set if there is one.
 
@@ -58,7 +64,7 @@ def accept_detections(
         if joined is None:
             return None, findings
         frame = joined
-    found, further = _accept_table("detections", frame)
+    found, further = _accept_table("detections", frame, None if dataset is None else dataset.core("images"), boxes)
     findings += further
     if found is None or dataset is None:
         return found, findings
@@ -123,17 +129,22 @@ def _as_sentence(remedy: str) -> str:
     return f"{remedy[0].upper()}{remedy[1:].rstrip('.')}."
 
 
-def _accept_table(table: str, frame: pl.DataFrame) -> tuple[pl.DataFrame | None, list[Finding]]:
+def _accept_table(
+    table: str, frame: pl.DataFrame, images: pl.DataFrame | None, boxes: Mapping[str, Any]
+) -> tuple[pl.DataFrame | None, list[Finding]]:
+    def read(frame: pl.DataFrame) -> pl.DataFrame:
+        return canonical(table, as_pixel_boxes(table, frame, images, **boxes) if any(boxes.values()) else frame)
+
     if PLACE not in frame.columns:  # as it is, so that errors tell of its own columns alone
         try:
-            return canonical(table, frame), []
+            return read(frame), []
         except ColumnError as error:
             return None, [of_error(error, {table: frame})]
         except RowError:
             pass
     frame = _numbered(table, frame)
     findings = _duplicates(table, frame)
-    accepted, refused = accept({table: frame}, lambda **frames: canonical(table, frames[table]))
+    accepted, refused = accept({table: frame}, lambda **frames: read(frames[table]))
     return (None if accepted is None else accepted.drop(PLACE, strict=False)), findings + refused
 
 

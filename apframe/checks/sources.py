@@ -11,10 +11,11 @@ import polars as pl
 from apframe.checks.findings import Finding
 from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_error
 from apframe.exceptions import ColumnError, RowError
-from apframe.file_formats.catalogue import choose_format, read_raw_results, refuse_options, taken_options
+from apframe.file_formats.catalogue import choose_format, refuse_options, take_results, taken_options
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
+from apframe.file_formats.format import FIXED, USUAL, taken_boxes
 from apframe.file_formats.reading import Reading
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
@@ -23,10 +24,11 @@ Frames = dict[str, pl.DataFrame]
 Heights = dict[str, int]  # rows of each table that a source has
 
 
-def read_truth(source: Any, reading: Reading) -> tuple[Dataset | None, list[Finding], Heights]:
+def read_truth(source: Any, reading: Reading, *, alone: bool = True) -> tuple[Dataset | None, list[Finding], Heights]:
     """The data set of what is right in a source, masks included, and what is not; no data set where these cannot be parted.
 
-    With the number of rows that each table of the source has, as far as it could be read.
+    With the number of rows that each table of the source has, as far as it could be read. Unless it is read `alone`,
+    `box_format` and `relative` are for its results, and for it only if its format leaves its boxes open.
 
     Raises
     ------
@@ -40,13 +42,14 @@ def read_truth(source: Any, reading: Reading) -> tuple[Dataset | None, list[Find
     """
     if not isinstance(source, (str, Path)):
         refuse_options(format=reading.format, split=reading.split, image_sizes=reading.image_sizes)
+    boxes = _boxes_of_truth(source, reading, alone)
     if isinstance(source, Dataset):
         source = source.with_masks
         return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
     heights: Heights = {}
     try:
         tables, findings, heights = _raw_tables(source, reading)
-        dataset, further = accept_truth(tables)
+        dataset, further = accept_truth(tables, boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
     return dataset, findings + further, heights
@@ -73,9 +76,10 @@ def read_found(
 
     heights: Heights = {}
     try:
-        frame, findings, heights = _raw_detections(source, reading.results_format, dataset)
+        frame, findings, heights = _raw_detections(source, reading, dataset)
         by_name = reading.join_by_name
-        found, further = accept_detections(frame, dataset() if by_name else truth(), by_name)
+        needs_truth = by_name or reading.relative
+        found, further = accept_detections(frame, dataset() if needs_truth else truth(), by_name, reading.boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
     return found, findings + further, heights
@@ -102,12 +106,24 @@ def _raw_tables(source: Any, reading: Reading) -> tuple[Frames, list[Finding], H
     return _accept_rows(source, lambda data: tables_of_json(data, "ground truth", None)[0])
 
 
+def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any]:
+    """Those of `box_format` and `relative` that apply to ground truth, alone or beside results."""
+    how, of = USUAL, ""
+    if isinstance(source, Dataset):
+        how, of = FIXED, "a Dataset"
+    elif isinstance(source, (str, Path)) and any(reading.boxes.values()):
+        chosen = choose_format(source, reading.format, "dataset")
+        how, of = chosen.boxes_of_dataset, chosen.title
+    return taken_boxes(how, of, reading.boxes, refuses=alone, usual=alone)
+
+
 def _raw_detections(
-    source: Any, format: str | None, dataset: Callable[[], Dataset]
+    source: Any, reading: Reading, dataset: Callable[[], Dataset]
 ) -> tuple[pl.DataFrame, list[Finding], Heights]:
+    format = reading.results_format
     with reading_once(source):
         try:
-            frame = to_polars(read_raw_results(source, format, dataset), "detections")
+            frame = to_polars(take_results(source, format, dataset, reading.boxes)[0], "detections")
             return frame, [], {"detections": frame.height}
         except RowError:
             if isinstance(source, (str, Path)):

@@ -9,7 +9,7 @@ import typer
 
 import apframe as apf
 from apframe.cli.messages import as_flag
-from apframe.cli.options import DtFormat, GtFormat, ImageSizes, JoinByName, Split, path_argument, words
+from apframe.cli.options import BoxFormat, DtFormat, GtFormat, ImageSizes, JoinByName, Relative, Split, path_argument, words
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import spelling
 from apframe.show.terminal import written_out
@@ -22,6 +22,8 @@ def check_files(
     dt_format: DtFormat = None,
     split: Split = None,
     image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
     join_by_name: JoinByName = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
@@ -41,6 +43,8 @@ def check_files(
             results_format=dt_format,
             split=split,
             image_sizes=image_sizes,
+            box_format=box_format,
+            relative=relative,
             join_by_name=words(join_by_name),
         )
     if as_json:

@@ -9,7 +9,7 @@ import typer
 
 import apframe as apf
 from apframe.cli.messages import as_flag
-from apframe.cli.options import GtFormat, ImageSizes, JoinByName, Split, path_argument, path_option, words
+from apframe.cli.options import BoxFormat, GtFormat, ImageSizes, JoinByName, Relative, Split, path_argument, path_option, words
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import ParameterError, counted, spelling
 from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
@@ -36,6 +36,8 @@ def convert_files(
     gt_format: GtFormat = None,
     split: Split = None,
     image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
     join_by_name: JoinByName = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
 ) -> None:
@@ -49,13 +51,22 @@ def convert_files(
         say("reading")
         if results_of is None:
             with spelling(_of_source):
-                dataset = apf.read_dataset(source, source_format, split=split, image_sizes=image_sizes)
+                dataset = apf.read_dataset(
+                    source, source_format, split=split, image_sizes=image_sizes, box_format=box_format, relative=relative
+                )
             say(f"writing {target}")
             lost = apf.write_dataset(dataset, target, to)
         else:
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
             with spelling(_of_source):
-                found = apf.read_results(source, source_format, dataset=dataset, join_by_name=words(join_by_name))
+                found = apf.read_results(
+                    source,
+                    source_format,
+                    dataset=dataset,
+                    join_by_name=words(join_by_name),
+                    box_format=box_format,
+                    relative=relative,
+                )
             say(f"writing {target}")
             with naming_format(source, source_format):
                 lost = apf.write_results(found, target, to, dataset=dataset)

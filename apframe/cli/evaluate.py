@@ -11,11 +11,13 @@ import typer
 
 import apframe as apf
 from apframe.cli.options import (
+    BoxFormat,
     DtFormat,
     GtFormat,
     ImageAttributes,
     ImageSizes,
     JoinByName,
+    Relative,
     RunName,
     Split,
     Tags,
@@ -45,6 +47,8 @@ def evaluate_files(
     dt_format: DtFormat = None,
     split: Split = None,
     image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
     join_by_name: JoinByName = None,
     image_attributes: ImageAttributes = None,
     protocol: Annotated[
@@ -114,6 +118,8 @@ def evaluate_files(
             results_format=dt_format,
             split=split,
             image_sizes=image_sizes,
+            box_format=box_format,
+            relative=relative,
             join_by_name=words(join_by_name),
             image_attributes=image_attributes,
         )

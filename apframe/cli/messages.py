@@ -24,8 +24,9 @@ def say(what: str, message: str) -> None:
 _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "by", "categories", "image_attributes", "image_sizes", "iou_thresholds", "iou_type", "join_by_name", "matching",
-        "max_detections", "measures", "missing", "name", "no_relevant", "queries", "split", "trec_eval", "unjudged",
+        "box_format", "by", "categories", "image_attributes", "image_sizes", "iou_thresholds", "iou_type", "join_by_name",
+        "matching", "max_detections", "measures", "missing", "name", "no_relevant", "queries", "relative", "split", "trec_eval",
+        "unjudged",
     )
 }  # fmt: skip
 
@@ -42,4 +43,4 @@ def as_flag(option: str, value: str | None = None) -> str:
         return f"--{value}-unknown-images"
     if option not in _FLAGS:
         return as_keyword(option, value)
-    return f"{_FLAGS[option]} {shlex.quote(value)}" if value else _FLAGS[option]
+    return f"{_FLAGS[option]} {shlex.quote(value)}" if value and value != "True" else _FLAGS[option]

@@ -14,6 +14,7 @@ from typer.core import TyperCommand
 
 from apframe.exceptions import ParameterError
 from apframe.paths import is_utf8
+from apframe.schema import BOX_FORMATS
 from apframe.store.parquet import labels, refuse_foreign
 
 # those of paths: the library says what is wrong with one
@@ -40,6 +41,14 @@ ImageAttributes = Annotated[
         metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and further columns of the images, for --by"
     ),
 ]
+BoxFormat = Annotated[
+    str | None,
+    typer.Option(
+        metavar="|".join(BOX_FORMATS),
+        help="two corners, a corner and the size, or the centre and the size, where the format leaves that open",
+    ),
+]
+Relative = Annotated[bool, typer.Option("--relative", help="these boxes are fractions of their image")]
 JoinByName = Annotated[
     list[str] | None,
     typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),

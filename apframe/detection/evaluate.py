@@ -37,6 +37,8 @@ def evaluate(
     results_format: str | None = None,
     split: str | None = None,
     image_sizes: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
     join_by_name: str | Sequence[str] = (),
     image_attributes: Any = None,
 ) -> Evaluation:
@@ -65,6 +67,14 @@ def evaluate(
         of paths, where these do not tell; see `formats`
     split, image_sizes
         of the ground truth at a path, see `read_dataset`
+    box_format
+        how boxes are written, where that is left open: "xywh" (left, top, width, height; the default), "xyxy" (two corners) or
+        "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
+        text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are left as
+        they are: where the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
+        `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option
+    relative
+        whether the same boxes are fractions of their image, whose size the ground truth has to say
     join_by_name
         "images", "categories" or both: match these by file name or category name instead of id; see
         `apframe.file_formats.ids.with_ids_by_name`
@@ -93,6 +103,9 @@ def evaluate(
         rows of `image_attributes` match no image, or images have no row
     NoAnnotationsWarning
         there is nothing to find
+    BoxFormatWarning
+        no `box_format` is given, but boxes look like corners or fractions; or a protocol that counts pixels inclusively gets
+        fractions of the image
     NothingMatchesWarning
         when metrics or the summary are asked for: 10 detections or more, and none of them is near an annotation (IoU .1), on an
         image with annotations, or of the category of what it overlaps
@@ -110,7 +123,7 @@ def evaluate(
         protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
         unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
-        join_by_name=join_by_name, image_attributes=image_attributes,
+        box_format=box_format, relative=relative, join_by_name=join_by_name, image_attributes=image_attributes,
     )  # fmt: skip
     reading = choice.reading
     with pool() as other_threads:

@@ -23,7 +23,7 @@ from apframe.detection.prepare.inputs import check_detections, choose_categories
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
-from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars
+from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars, warn_of_boxes
 from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import require
 
@@ -137,7 +137,7 @@ class Evaluator:
             naming the rows of this update
         """
         number = self._next_number()
-        found = self._reading.raw_results(detections, lambda: self._dataset)
+        found = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
         self._add(to_polars(found, "detections"), number)
 
     def merge(self, other: Any) -> None:
@@ -184,6 +184,8 @@ class Evaluator:
             found = self._collect()
         if "detection_id" not in found.columns:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
+        if not any(self._reading.boxes.values()):
+            warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
         return Evaluation(lambda: inputs, self.protocol)

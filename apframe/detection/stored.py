@@ -137,7 +137,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
             read_table(folder, name, set_id) for name in ("images", "categories", "annotations", "detections")
         )
         json_columns = {(table, name) for table, name in manifest["json_columns"]}
-        dataset = Dataset(images, categories, annotations).with_rest(json_columns, {})
+        dataset = Dataset(images, categories, annotations, box_format="xywh").with_rest(json_columns, {})
         try:
             category_ids = pl.Series(manifest["category_ids"], dtype=categories["category_id"].dtype)
         except TypeError:

@@ -10,16 +10,16 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import ColumnError, FormatError, OutputError, ParameterError, UnknownIdError, by_name, spelled
+from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, by_name, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
-from apframe.file_formats.coco import Coco, read_coco, read_result_columns
+from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.dota import Dota
 from apframe.file_formats.edges import with_boxes_around_corners
 from apframe.file_formats.files import read_head, reading, reading_from, remove_left_behind, replacing, settled_kind
-from apframe.file_formats.format import Format
+from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, taken_boxes
 from apframe.file_formats.hugging_face import HuggingFace
 from apframe.file_formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
 from apframe.file_formats.kitti import Kitti
@@ -34,7 +34,7 @@ from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
 from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
 from apframe.rows import refuse_rows
-from apframe.schema import Dataset, canonical, to_polars
+from apframe.schema import Dataset, as_pixel_boxes, canonical, to_polars, warn_of_boxes
 from apframe.shapes.catalogue import OTHERS
 
 _ALL: tuple[Format, ...] = (
@@ -67,7 +67,14 @@ def as_format(name: str) -> Format:
 
 
 def read_dataset(
-    source: Any, format: str | None = None, *, split: str | None = None, image_sizes: Any = None, masks: bool = False
+    source: Any,
+    format: str | None = None,
+    *,
+    split: str | None = None,
+    image_sizes: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
+    masks: bool = False,
 ) -> Dataset:
     """Read ground truth in any format.
 
@@ -81,8 +88,11 @@ def read_dataset(
     split
         which part of a data set that has several: VOC's image set, YOLO's train, val or test, ActivityNet's subset
     image_sizes
-        for formats whose boxes are fractions of the image: `file_name` (with or without folders and ending), `image_width`,
-        `image_height`, as anything that holds columns, or a CSV or Parquet file
+        for formats whose boxes are fractions of the image, and class-and-box text: `file_name` (with or without folders and
+        ending), `image_width`, `image_height`, as anything that holds columns, or a CSV or Parquet file
+    box_format, relative
+        how boxes are written, where the format leaves that open, or where a file of COCO, Parquet or Arrow has them otherwise;
+        see `Dataset`
     masks
         read masks at once, where the format would leave them for later
 
@@ -98,24 +108,50 @@ def read_dataset(
     >>> read_dataset({"images": [{"id": 1}], "categories": [], "annotations": []})
     Dataset(1 image, 0 categories, 0 annotations)
     """
+    boxes = {"box_format": box_format, "relative": relative}
+    return read_truth(source, format, {"split": split, "image_sizes": image_sizes}, boxes, masks=masks)
+
+
+def read_truth(
+    source: Any,
+    format: str | None,
+    options: Mapping[str, Any],
+    boxes: Mapping[str, Any],
+    *,
+    masks: bool = False,
+    beside_results: bool = False,
+) -> Dataset:
+    """What `read_dataset` gives; `options` are those of files, `boxes` are `box_format` and `relative`.
+
+    With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
+    """
     if not isinstance(source, (str, Path)):
-        refuse_options(format=format, split=split, image_sizes=image_sizes)
+        refuse_options(format=format, **options)
         if isinstance(source, Dataset):
+            taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
             return source
         if holds_columns(source):
             frame, features = frame_of_rows("images", source)
-            if has_objects(frame.schema):
-                return Dataset(**tables_of_rows(frame, features))
-            if is_of_objects(frame.columns, scored=False):
-                return Dataset(**tables_of_objects(frame))
-        return read_coco(source, masks=masks)
+            nested = has_objects(frame.schema)
+            if nested or is_of_objects(frame.columns, scored=False):
+                tables = tables_of_rows(frame, features) if nested else tables_of_objects(frame)
+                return Dataset(tables["images"], tables["categories"], tables["annotations"], **boxes)
+        return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
-        return chosen.read(Path(source), masks=masks, **taken_options(chosen, split=split, image_sizes=image_sizes))
+        how, refuses = chosen.boxes_of_dataset, not beside_results
+        given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
+        return chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
 
 
 def read_results(
-    source: Any, format: str | None = None, *, dataset: Any = None, join_by_name: str | Collection[str] = ()
+    source: Any,
+    format: str | None = None,
+    *,
+    dataset: Any = None,
+    join_by_name: str | Collection[str] = (),
+    box_format: str | None = None,
+    relative: bool = False,
 ) -> pl.DataFrame:
     """Read detections in any format, as the canonical table.
 
@@ -130,6 +166,8 @@ def read_results(
         joined to by name
     join_by_name
         "images", "categories" or both: match these by name instead of id, see `apframe.file_formats.ids`
+    box_format, relative
+        how boxes are written, where the format leaves that open; see `Dataset`. Fractions need the sizes of `dataset`
 
     Raises
     ------
@@ -139,61 +177,69 @@ def read_results(
     [1200.0]
     """
     known = None if dataset is None else read_dataset(dataset)
-    return canonical("detections", read_raw_results(source, format, lambda: known, join_by_name, option="format"))
+    boxes = {"box_format": box_format, "relative": relative}
+    return canonical("detections", read_raw_results(source, format, lambda: known, join_by_name, boxes, option="format"))
 
 
 def read_raw_results(
     source: Any,
     format: str | None,
     dataset: Callable[[], Dataset | None],
-    join_by_name: str | Collection[str] = (),
+    join_by_name: str | Collection[str],
+    boxes: Mapping[str, Any],
     *,
     option: str = "results_format",
+    warns: bool = True,
 ) -> Any:
     """What `read_results` gives before it is checked; the data set is asked for only if it is needed.
 
-    `option` is what the caller's own parameter `format` is called, for errors.
+    `boxes` are `box_format` and `relative`, `option` is what the caller's own parameter `format` is called, for errors. Unless
+    it `warns`, nothing is said of how boxes look.
     """
+    found, how = take_results(source, format, dataset, boxes, option=option)
+    if join_by_name:
+        known = dataset()
+        if known is None:
+            raise ParameterError("needs the data set whose names they are", option="join_by_name")
+        with naming_format(source, format):
+            found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+    if any(boxes.values()):
+        known = dataset() if boxes["relative"] else None
+        return as_pixel_boxes("detections", found, None if known is None else known.core("images"), **boxes)
+    if how == OPEN and warns:
+        found = to_polars(found, "detections")
+        warn_of_boxes("detections", found, lambda: None if (known := dataset()) is None else known.core("images"))
+    return found
+
+
+def take_results(
+    source: Any,
+    format: str | None,
+    dataset: Callable[[], Dataset | None],
+    boxes: Mapping[str, Any],
+    *,
+    option: str = "results_format",
+) -> tuple[Any, str]:
+    """Results as they stand in a file or in memory, and how far it is said how their boxes are written: OPEN or FIXED."""
+    how, of = OPEN, ""
     if isinstance(source, (str, Path)):
         with reading_once(source), reading_from(source):
             chosen = choose_format(source, format, "results", option)
+            how, of = chosen.boxes_of_results, chosen.title
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
     else:
         refuse_options(**{option: format})
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
-        if isinstance(source, Dataset) or (is_data_set and not _has_scores(source["annotations"])):
+        if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
-        _refuse_outputs(source)
+        refuse_outputs(source)
         if holds_columns(source):
             found, features = frame_of_rows("detections", source)
             found = results_of_rows(found, features) if has_objects(found.schema) else found
         else:
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
-    if not join_by_name:
-        return found
-    known = dataset()
-    if known is None:
-        raise ParameterError("needs the data set whose names they are", option="join_by_name")
-    with naming_format(source, format):
-        return with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
-
-
-def _has_scores(annotations: Any) -> bool:
-    return isinstance(annotations, list) and any(isinstance(row, Mapping) and "score" in row for row in annotations)
-
-
-def _refuse_outputs(source: Any) -> None:
-    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
-    if isinstance(source, list) and source:
-        source = source[0]
-    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
-        source = first
-    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
-        raise ColumnError(
-            "labels and scores are what torchvision's detectors return",
-            "convert these outputs first, with apf.from_torchvision(outputs, image_ids)",
-            table="detections",
-        )
+    taken_boxes(how, of, boxes, refuses=True)
+    return found, how
 
 
 @contextmanager

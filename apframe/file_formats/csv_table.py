@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import read_head, write_text
-from apframe.file_formats.format import ANY, Format
+from apframe.file_formats.format import ANY, OPEN, Format
 from apframe.file_formats.lines import refuse_lines
 from apframe.file_formats.object_rows import (
     is_of_objects,
@@ -27,7 +27,7 @@ _OF_ANNOTATIONS = ("annotation_id", *BOX, "area", "is_crowd", "ignore")
 
 
 class Csv(Format):
-    """A CSV file with a line for each object: an image, a class, a box in pixels, and a score where they are results.
+    """A CSV file with a line for each object: an image, a class, a box, and a score where they are results.
 
     Columns may have the usual names, see `apframe.file_formats.object_rows.with_canonical_names`; others become attributes.
     Fields are parted by commas, semicolons or tabs. Ids are numbers if all are whole numbers as people write them (not 007).
@@ -41,6 +41,7 @@ class Csv(Format):
     title = "CSV"
     dataset_is = "a CSV file with a line for each object: image_id or file_name, category or class, and a box"
     results_are = "the same with a score"
+    boxes_of_dataset = boxes_of_results = OPEN
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         "images": ("file_name", *SIZE),

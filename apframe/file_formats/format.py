@@ -9,9 +9,11 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from apframe.exceptions import ParameterError, spelled
 from apframe.schema import Dataset
 
 ANY, NUMBER, INDEX, NAME = "any", "number", "index", "name"  # what ids are in a format's files
+FIXED, USUAL, OPEN = "fixed", "usual", "open"  # how far a format says how the boxes in its files are written
 
 
 class Format(ABC):
@@ -31,6 +33,9 @@ class Format(ABC):
         which of `split` and `image_sizes` its reader of data sets takes
     fractions
         whether boxes are fractions of the image, so that results need the images of their data set
+    boxes_of_dataset, boxes_of_results
+        FIXED: the format says how boxes are written; OPEN: users write them in different ways, so `box_format` and `relative`
+        apply; USUAL: these apply only if they are given for that data set alone
     image_ids, category_ids
         ids as they stand in the files: ANY, NUMBER (integers), INDEX (places, from 0 without gaps), NAME (the file's name
         without its ending; the name of the class)
@@ -48,6 +53,8 @@ class Format(ABC):
     results_from: ClassVar[tuple[str, ...]] = ("file",)
     options: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[bool] = False
+    boxes_of_dataset: ClassVar[str] = FIXED
+    boxes_of_results: ClassVar[str] = FIXED
     image_ids: ClassVar[str] = NAME
     category_ids: ClassVar[str] = NAME
     holds: ClassVar[Mapping[str, tuple[str, ...]]]
@@ -72,10 +79,21 @@ class Format(ABC):
             what cannot be read, naming file and line
         """
 
-    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
-        """The data set. `masks` says that masks will be compared, to formats that would else leave them for later."""
+    def read(
+        self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
+    ) -> Dataset:
+        """The data set. `masks` says that masks will be compared, to formats that would else leave them for later.
+
+        `box_format` and `relative` are those of `Dataset`; of a format whose boxes are FIXED they are the defaults.
+        """
         del masks
-        return Dataset(**self.read_tables(path, **options))
+        if self.boxes_of_dataset == OPEN:  # whose readers may say in which line a size is negative
+            options["box_format"] = box_format
+        return Dataset(**self.read_tables(path, **options), box_format=self._said(box_format), relative=relative)
+
+    def _said(self, box_format: str | None) -> str | None:
+        """The `box_format` that was given, or the one that the format itself says."""
+        return box_format if self.boxes_of_dataset == OPEN else box_format or "xywh"
 
     @abstractmethod
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
@@ -93,3 +111,20 @@ class Format(ABC):
         """What values of columns that it holds are lost all the same: column, flags of the rows, what becomes of them."""
         del table, frame
         return []
+
+
+def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
+    """Those of `box_format` and `relative` that were given, where boxes are open (or usual, with `usual`); else none.
+
+    Raises
+    ------
+    ParameterError
+        there are some, boxes are fixed, and `refuses`
+    """
+    given = {name: value for name, value in boxes.items() if value}
+    if how == OPEN or (how == USUAL and usual):
+        return given
+    if given and refuses:
+        options = " and ".join(map(spelled, given))
+        raise ParameterError(f"{options}: {of} says how its boxes are written", "leave it out")
+    return {}

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason
 from apframe.file_formats.files import read_unpacked, reading
-from apframe.file_formats.format import ANY, INDEX, Format
+from apframe.file_formats.format import ANY, INDEX, OPEN, Format
 from apframe.file_formats.nested_rows import (
     TAKEN,
     find_objects,
@@ -35,10 +35,10 @@ class HuggingFace(Format):
     """Rows of images, each with its objects in lists, as the data sets of Hugging Face have them and `datasets` writes them.
 
     The objects are a struct of lists, `objects: {bbox, category, ...}`, a list of structs, or lists beside each other. A box is
-    [x, y, width, height] in pixels. `category` (or `category_id`, `label`, ...) is a text, or a number whose names are in the
-    metadata (`ClassLabel`), from 0. Further fields of an object are attributes; `id` is its id where all differ. An image has
-    `image_id` (or `id`), else the number of its row, from 0; `width`, `height`, `file_name` (or the path of `image`) and
-    attributes. Pixels are not read.
+    [x, y, width, height] in pixels, unless `box_format` and `relative` say otherwise. `category` (or `category_id`, `label`,
+    ...) is a text, or a number whose names are in the metadata (`ClassLabel`), from 0. Further fields of an object are
+    attributes; `id` is its id where all differ. An image has `image_id` (or `id`), else the number of its row, from 0; `width`,
+    `height`, `file_name` (or the path of `image`) and attributes. Pixels are not read.
 
     Files are Parquet, Arrow (`save_to_disk`) or JSON lines (`metadata.jsonl`). In a folder, or the folder `data` in it, a part
     is the files whose names begin with `split`: by default validation, val, valid, dev, test or train, the first there is.
@@ -54,6 +54,7 @@ class HuggingFace(Format):
     results_are = "the same with scores"
     dataset_from = results_from = ("file", "folder")
     options = ("split",)
+    boxes_of_dataset = boxes_of_results = OPEN
     image_ids, category_ids = ANY, INDEX
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         **{table: ("*", *(column.name for column in TABLES[table])) for table in ("images", "annotations", "detections")},

@@ -38,7 +38,8 @@ def with_ids_of(format_: Format, dataset: Dataset) -> Dataset:
             frames[table] = frames[table].with_columns(
                 _replaced_in_lists(frames[table][name], dataset.core("categories")["category_id"], new["categories"])
             )
-    return Dataset(**frames, annotations=annotations).with_rest(dataset.json_columns, dataset.other_sections)
+    renamed = Dataset(frames["images"], frames["categories"], annotations, box_format="xywh")
+    return renamed.with_rest(dataset.json_columns, dataset.other_sections)
 
 
 def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Dataset | None) -> pl.DataFrame:

@@ -48,10 +48,12 @@ class Lvis(Coco):
         """See `Format.read_tables`."""
         return _checked(path, super().read_tables(path, **options))
 
-    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+    def read(
+        self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
+    ) -> Dataset:
         """See `read_coco`."""
         truth = read_unchecked(path, masks=masks)
-        return replace(truth, tables=_checked(path, truth.tables)).checked()
+        return replace(truth, tables=_checked(path, truth.tables)).checked(box_format or "xywh", relative=relative)
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`; a `file_name` that is the end of the `coco_url` is left out."""

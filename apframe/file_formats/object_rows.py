@@ -2,14 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 
 import polars as pl
 
 from apframe.exceptions import ColumnError, first_line
 from apframe.file_formats.names import categories_of
-from apframe.schema import SIZE, split_boxes, stems
-from apframe.shapes.boxes import BOX
+from apframe.schema import SIZE, columns_of_boxes, stems
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
 _CALLED: dict[str, tuple[str, ...]] = {
@@ -24,25 +23,6 @@ _CALLED: dict[str, tuple[str, ...]] = {
     "image_width": ("image_width", "img_width", "width"),
     "image_height": ("image_height", "img_height", "height"),
 }  # what the columns are called here, and elsewhere; each column is taken once, in this order
-_EDGES = (
-    ("x1", "y1", "x2", "y2"), ("xmin", "ymin", "xmax", "ymax"), ("x_min", "y_min", "x_max", "y_max"),
-    ("left", "top", "right", "bottom"), ("xtl", "ytl", "xbr", "ybr"), ("bbox_x1", "bbox_y1", "bbox_x2", "bbox_y2"),
-)  # fmt: skip
-_SIDES = (
-    ("x", "y", "w", "h"), ("left", "top", "width", "height"), ("left", "top", "w", "h"),
-    ("bbox_x", "bbox_y", "bbox_width", "bbox_height"), ("bbox_x", "bbox_y", "bbox_w", "bbox_h"),
-)  # fmt: skip
-_CENTRES = (
-    ("cx", "cy", "w", "h"), ("cx", "cy", "width", "height"), ("xc", "yc", "w", "h"),
-    ("x_center", "y_center", "width", "height"),
-)  # fmt: skip
-_Sides = Callable[[pl.Expr, pl.Expr, pl.Expr, pl.Expr], list[pl.Expr]]
-_LAYOUTS: tuple[tuple[tuple[tuple[str, ...], ...], _Sides], ...] = (
-    ((BOX,), lambda *sides: [*sides]),
-    (_EDGES, lambda left, top, right, bottom: [left, top, right - left, bottom - top]),
-    (_SIDES, lambda *sides: [*sides]),
-    (_CENTRES, lambda x, y, width, height: [x - width / 2, y - height / 2, width, height]),
-)
 
 
 def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
@@ -51,32 +31,26 @@ def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
     >>> is_of_objects(["filename", "class", "xmin", "ymin", "xmax", "ymax"], scored=False)
     True
     """
-    box = _box(names)
+    box = columns_of_boxes(names)
     ours = set(_renamed(names, box).values())
     has_box = "bbox" in ours or box is not None
     return bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box and ("score" in ours) == scored
 
 
 def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """Objects with the names that apframe has for columns, and their boxes as x, y, width and height.
+    """Objects with the names that apframe has for columns, but for those of a box.
 
-    Upper and lower case are the same. A box is `bbox`, its sides (x, y, width, height; left, top, width, height; ...), its
-    edges (x1, y1, x2, y2; xmin, ymin, xmax, ymax; left, top, right, bottom; ...) or its centre (cx, cy, w, h; ...). `width` and
+    Upper and lower case are the same. The columns of a box are left to `apframe.schema.box_formats.as_xywh`; `width` and
     `height` are those of the image where the box has others. Images without an `image_id` are called as their file, without
     folders and ending where that tells all of them apart.
 
     >>> rows = {"filename": ["a.jpg"], "class": ["cat"], "xmin": [1], "ymin": [2], "xmax": [4], "ymax": [6]}
     >>> with_canonical_names("annotations", pl.DataFrame(rows)).row(0, named=True)
-    {'file_name': 'a.jpg', 'category_id': 'cat', 'x': 1, 'y': 2, 'width': 3, 'height': 4, 'image_id': 'a'}
+    {'file_name': 'a.jpg', 'category_id': 'cat', 'xmin': 1, 'ymin': 2, 'xmax': 4, 'ymax': 6, 'image_id': 'a'}
     """
-    box = _box(frame.columns)
-    frame = frame.rename(_renamed(frame.columns, box))
-    if box is not None:
-        names, sides = box
-        frame = frame.with_columns(side.alias(name) for name, side in zip(BOX, sides, strict=True))
-        frame = frame.drop(name for name in names if name not in BOX)
-    elif "bbox" in frame.columns:
-        frame = split_boxes(table, _with_decoded_boxes(table, frame))
+    frame = frame.rename(_renamed(frame.columns, columns_of_boxes(frame.columns)))
+    if "bbox" in frame.columns:
+        frame = _with_decoded_boxes(table, frame)
     if "image_id" not in frame.columns and "file_name" in frame.columns:
         names_of_files = frame["file_name"].cast(pl.String)
         short = frame.select(image_id=stems(pl.col("file_name").cast(pl.String)))["image_id"]
@@ -96,20 +70,9 @@ def _with_decoded_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
         raise ColumnError(problem, "correct these rows", table=table, column="bbox") from error
 
 
-def _box(names: Sequence[str]) -> tuple[list[str], list[pl.Expr]] | None:
-    """The columns that a box is made of, and its sides as expressions; None where there are none."""
-    called = {name.strip().lower(): name for name in names}
-    for layouts, sides in _LAYOUTS:
-        for layout in layouts:
-            if set(layout) <= called.keys():
-                columns = [called[name] for name in layout]
-                return columns, sides(*map(pl.col, columns))
-    return None
-
-
-def _renamed(names: Sequence[str], box: tuple[list[str], list[pl.Expr]] | None) -> dict[str, str]:
+def _renamed(names: Sequence[str], box: Sequence[str] | None) -> dict[str, str]:
     """What the columns are called here that are not those of the box; each name of ours once."""
-    free = {name.strip().lower(): name for name in names if box is None or name not in box[0]}
+    free = {name.strip().lower(): name for name in names if name not in (box or ())}
     renamed = {}
     for ours, theirs in _CALLED.items():
         there = next((name for name in theirs if name in free), None)
@@ -124,9 +87,9 @@ def numbers_among(names: Sequence[str]) -> list[str]:
     >>> numbers_among(["img", "label", "conf", "left", "top", "right", "bottom"])
     ['left', 'top', 'right', 'bottom', 'conf']
     """
-    box = _box(names)
+    box = [name for name in columns_of_boxes(names) or () if name != "bbox"]
     renamed = _renamed(names, box)
-    return [*(box[0] if box else ()), *(name for name, ours in renamed.items() if ours in ("score", *SIZE))]
+    return [*box, *(name for name, ours in renamed.items() if ours in ("score", *SIZE))]
 
 
 def tables_of_objects(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
@@ -152,4 +115,4 @@ def tables_of_objects(frame: pl.DataFrame) -> dict[str, pl.DataFrame]:
 
 def with_objects_alone(frame: pl.DataFrame) -> pl.DataFrame:
     """The rows that are not an image alone, without a class and a box."""
-    return frame.filter(~pl.all_horizontal(pl.col("category_id", *(name for name in BOX if name in frame.columns)).is_null()))
+    return frame.filter(~pl.all_horizontal(pl.col("category_id", *(columns_of_boxes(frame.columns) or ())).is_null()))

@@ -6,7 +6,7 @@ from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from apframe.file_formats.catalogue import read_dataset, read_raw_results
+from apframe.file_formats.catalogue import read_raw_results, read_truth
 from apframe.schema import Dataset
 
 
@@ -17,6 +17,8 @@ class ReadingOptions(TypedDict, total=False):
     results_format: str | None
     split: str | None
     image_sizes: Any
+    box_format: str | None
+    relative: bool
     join_by_name: str | Sequence[str]
 
 
@@ -30,6 +32,8 @@ class Reading:
         of paths, None: told from them; see `formats`
     split, image_sizes
         of the ground truth at a path, see `read_dataset`
+    box_format, relative
+        how boxes are written, see `Dataset`: those of the results, and of ground truth of a format that leaves that open
     join_by_name
         see `read_results`
 
@@ -42,12 +46,20 @@ class Reading:
     results_format: str | None = None
     split: str | None = None
     image_sizes: Any = None
+    box_format: str | None = None
+    relative: bool = False
     join_by_name: str | Sequence[str] = ()
+
+    @property
+    def boxes(self) -> dict[str, Any]:
+        """How boxes are written: `box_format` and `relative`."""
+        return {"box_format": self.box_format, "relative": self.relative}
 
     def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
         """The ground truth; see `read_dataset`."""
-        return read_dataset(truth, self.format, split=self.split, image_sizes=self.image_sizes, masks=masks)
+        options = {"split": self.split, "image_sizes": self.image_sizes}
+        return read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
 
-    def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None]) -> Any:
+    def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
         """Detections before they are checked; see `read_raw_results`."""
-        return read_raw_results(detections, self.results_format, dataset, self.join_by_name)
+        return read_raw_results(detections, self.results_format, dataset, self.join_by_name, self.boxes, warns=warns)

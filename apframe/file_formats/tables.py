@@ -13,7 +13,7 @@ import polars as pl
 from apframe.exceptions import FormatError, first_line, listed, reason
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading, write_text
-from apframe.file_formats.format import ANY, Format
+from apframe.file_formats.format import ANY, OPEN, USUAL, Format
 from apframe.file_formats.nested_rows import has_objects
 from apframe.file_formats.stored_sets import MANIFEST, damage, find_manifest, read_table
 from apframe.paths import is_file, is_folder, literal, parquet_of
@@ -36,6 +36,7 @@ class _Tables(Format):
     kind: ClassVar[str]
     dataset_from = ("folder",)
     results_from = ("file", "folder")
+    boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = ANY
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         table: ("*", *(column.name for column in TABLES[table])) for table in (*GROUND_TRUTH, "detections")

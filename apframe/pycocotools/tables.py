@@ -44,6 +44,7 @@ def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[An
         image_column.to_frame("image_id").join(sizes_of, on="image_id", how="left", maintain_order="left"),
         category_column.to_frame("category_id"),
         annotations.filter(is_chosen),
+        box_format="xywh",
     )
 
 
@@ -78,7 +79,7 @@ def pooled_in_order(truth: Dataset, found: pl.DataFrame, category_ids: Sequence[
     known = pl.Series(category_ids, dtype=tables[0]["category_id"].dtype)
     place = pl.col("category_id").replace_strict(known, range(len(known)), default=None, return_dtype=pl.Int64)
     categories, annotations, detections = (table.with_columns(place).drop_nulls("category_id") for table in tables)
-    return Dataset(truth.images, categories, annotations), detections
+    return Dataset(truth.images, categories, annotations, box_format="xywh"), detections
 
 
 def indexed(coco: COCO, image_ids: Sequence[Any]) -> list[Row]:

@@ -1,9 +1,14 @@
 """The canonical tables as declarations, and any frame as one of them; the ids of a data set; the data set itself."""
 
 from apframe.columns import Column as Column
+from apframe.schema.box_formats import BOX_FORMATS as BOX_FORMATS
+from apframe.schema.box_formats import are_fractions as are_fractions
+from apframe.schema.box_formats import as_pixel_boxes as as_pixel_boxes
+from apframe.schema.box_formats import columns_of_boxes as columns_of_boxes
+from apframe.schema.box_formats import split_boxes as split_boxes
+from apframe.schema.box_formats import warn_of_boxes as warn_of_boxes
 from apframe.schema.canonical import canonical as canonical
 from apframe.schema.canonical import refuse_equal_pairs as refuse_equal_pairs
-from apframe.schema.canonical import split_boxes as split_boxes
 from apframe.schema.dataset import Dataset as Dataset
 from apframe.schema.dataset import canonical_detections as canonical_detections
 from apframe.schema.ids import different_id_types as different_id_types

@@ -11,6 +11,7 @@ import polars as pl
 from apframe.columns import Column
 from apframe.exceptions import ColumnError, DuplicateIdError, listed
 from apframe.rows import KEY_OF, refuse_rows, row_numbers
+from apframe.schema.box_formats import as_xywh
 from apframe.schema.sources import to_polars
 from apframe.schema.tables import OUTSIDE, TABLES
 from apframe.schema.types import as_column
@@ -31,8 +32,8 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     """
     columns = TABLES[table]
     frame = _without_aliases(to_polars(source, table), columns)
-    if "bbox" in frame.columns and "x" not in frame.columns and any(c.name == "x" for c in columns):
-        frame = split_boxes(table, frame)
+    if any(c.name == "x" for c in columns):
+        frame = as_xywh(table, frame)
     if frame.is_empty() and not frame.columns:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
     has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
@@ -89,17 +90,6 @@ def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
         f"there are {', '.join(frame.columns) or 'none'}",
         table=table,
     )
-
-
-def split_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """COCO's `bbox`, a column of lists [x, y, width, height], as four columns."""
-    is_list = frame["bbox"].dtype == pl.List
-    if not (is_list or (isinstance(frame["bbox"].dtype, pl.Array) and frame["bbox"].dtype.shape == (4,))):
-        raise ColumnError(f"lists of four numbers expected, got {frame['bbox'].dtype}", table=table, column="bbox")
-    wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-    refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", "boxes are [x, y, width, height]")
-    side = pl.col("bbox").list if is_list else pl.col("bbox").arr
-    return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
 
 
 def _is_needed(column: Column, frame: pl.DataFrame, has_box: bool) -> bool:

@@ -13,9 +13,11 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import counted
 from apframe.schema.attributes import with_attributes
+from apframe.schema.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.schema.canonical import canonical
 from apframe.schema.ids import check_references, with_id_types, with_known_lists
-from apframe.schema.tables import GROUND_TRUTH, KEYS, noun
+from apframe.schema.sources import to_polars
+from apframe.schema.tables import KEYS, noun
 
 
 @dataclass(frozen=True)
@@ -49,10 +51,22 @@ class Dataset:
         anything that holds columns (Polars eager or lazy, pyarrow, pandas, a DuckDB relation, the path of a Parquet, CSV or
         JSON file), with the columns of `apframe.schema.TABLES`; further columns are attributes
 
+    box_format
+        how the boxes of the annotations are written: "xywh" (left, top, width, height), "xyxy" (two corners) or "cxcywh" (the
+        centre, width, height). By default what their columns are called says it (`x1 y1 x2 y2`, `xmin ymin xmax ymax`, ...); a
+        column `bbox` is "xywh"
+    relative
+        whether the boxes are fractions of their image, whose `image_width` and `image_height` are needed then
+
     Raises
     ------
     ColumnError, RowError, DuplicateIdError, UnknownIdError, IdTypeError
         naming the rows
+
+    Warns
+    -----
+    BoxFormatWarning
+        no `box_format` is given, but the boxes look like corners or fractions, see `apframe.schema.box_formats.warn_of_boxes`
 
     >>> truth = Dataset(
     ...     images={"image_id": [1]},
@@ -68,9 +82,16 @@ class Dataset:
     _json_columns: frozenset[tuple[str, str]]
     _later: Later | None
 
-    def __init__(self, images: Any, categories: Any, annotations: Any) -> None:
-        given = zip(GROUND_TRUTH, (images, categories, annotations), strict=True)
-        core = {table: canonical(table, source) for table, source in given}
+    def __init__(
+        self, images: Any, categories: Any, annotations: Any, *, box_format: str | None = None, relative: bool = False
+    ) -> None:
+        core = {table: canonical(table, source) for table, source in (("images", images), ("categories", categories))}
+        if box_format is None and not relative:
+            annotations = to_polars(annotations, "annotations")
+            warn_of_boxes("annotations", annotations, lambda: core["images"])
+        else:
+            annotations = as_pixel_boxes("annotations", annotations, core["images"], box_format, relative)
+        core["annotations"] = canonical("annotations", annotations)
         self.__dict__.update(other_sections={}, _core=core, _json_columns=frozenset(), _later=None)
         core["annotations"] = with_id_types("annotations", core["annotations"], self)
         check_references("annotations", core["annotations"], self)

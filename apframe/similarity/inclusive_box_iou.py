@@ -25,6 +25,7 @@ class InclusiveBoxIoU(Similarity):
 
     name: ClassVar[str] = "inclusive_box_iou"
     shape: ClassVar[Shape] = BOXES
+    inclusive: ClassVar[bool] = True
 
     @property
     def words(self) -> str:

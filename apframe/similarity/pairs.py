@@ -27,12 +27,15 @@ class Similarity(ABC):
         whether it also wants `image_width` and `image_height` (null where unknown) as columns of both tables
     shape
         the shape that it compares; None for one that may compare anything
+    inclusive
+        whether the last pixel of a box belongs to it, so that a box covers width + 1 pixels
     """
 
     name: ClassVar[str]
     needs: ClassVar[tuple[str, ...]] = ()
     uses_images: ClassVar[bool] = False
     shape: ClassVar[Shape | None] = None
+    inclusive: ClassVar[bool] = False
 
     @property
     @abstractmethod

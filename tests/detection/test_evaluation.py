@@ -339,8 +339,6 @@ def test_formats_may_be_named(tmp_path: Path) -> None:
     assert_frame_equal(named.summary, apf.evaluate(truth, found).summary)
     with pytest.raises(ParameterError, match="class-and-box text takes no split"):
         apf.evaluate(truth, found, split="val")
-    with pytest.raises(ParameterError, match="class-and-box text takes no image_sizes"):
-        apf.evaluate(truth, found, image_sizes={"file_name": ["a"]})
     with pytest.raises(ParameterError, match="no format 'boxen'"):
         apf.evaluate(truth, found, results_format="boxen")
 

@@ -97,8 +97,8 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
 
 
 BAD = {
-    "four fields": ("cat 1 2 3 4\ncat 1 2 3\n", "a.txt: not 5 fields (category_id x y width height) in line 2; correct these "
-                    "lines"),
+    "four fields": ("cat 1 2 3 4\ncat 1 2 3\n", "a.txt: not 5 to 6 fields (category_id x y width height difficult) in line 2; "
+                    "correct these lines"),
     "text for a number": ("cat 1 2 3 wide\n", "a.txt: height is not a finite number in line 1; correct these lines"),
     "not finite": ("cat 1 2 3 inf\n", "a.txt: height is not a finite number in line 1; correct these lines"),
 }  # fmt: skip

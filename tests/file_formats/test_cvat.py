@@ -250,7 +250,7 @@ def one(**columns: Any) -> apf.Dataset:
     """One annotation on one image of 4 by 3 pixels."""
     row = {"image_id": 1, "category_id": "car", "x": 1.0, "y": 1.0, "width": 2.0, "height": 1.0} | columns
     images = {"image_id": [1], "image_width": [4], "image_height": [3], "file_name": ["a.jpg"]}
-    return apf.Dataset(images, {"category_id": ["car"], "name": ["car"]}, pl.DataFrame([row]))
+    return apf.Dataset(images, {"category_id": ["car"], "name": ["car"]}, pl.DataFrame([row]), box_format="xywh")
 
 
 @pytest.mark.parametrize(

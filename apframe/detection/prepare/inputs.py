@@ -12,6 +12,7 @@ import polars as pl
 from apframe.detection.prepare.counting import outside
 from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, describe_dropped
 from apframe.exceptions import (
+    BoxFormatWarning,
     ColumnError,
     MissingColumnWarning,
     ParameterError,
@@ -23,7 +24,8 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.protocols.protocol import Protocol
-from apframe.schema import OUTSIDE, TABLES, Dataset, canonical_detections, is_known, to_polars, unknown_ids
+from apframe.schema import OUTSIDE, TABLES, Dataset, are_fractions, canonical_detections, is_known, to_polars, unknown_ids
+from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVALS
@@ -113,7 +115,9 @@ def make_inputs(
     found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
     _refuse_intervals("annotations", dataset.core("annotations"), protocol)
     _warn_of_lists(dataset.core("images"), protocol)
-    _warn_of_degrees({"annotations": dataset.core("annotations"), "detections": found}, protocol)
+    tables = {"annotations": dataset.core("annotations"), "detections": found}
+    _warn_of_degrees(tables, protocol)
+    _warn_of_fractions(tables, protocol)
     found = _of_known_images(found, dataset, drop=drop_unknown_images)
     return _by_rules(dataset, found, category_ids, protocol, RULES)
 
@@ -198,6 +202,17 @@ def _warn_of_degrees(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> 
             beyond = frame["angle"].filter(frame["angle"].abs() > 2 * math.pi)
             if len(beyond):
                 warn(f"{table}: angle is in radians; {beyond[0]} looks like degrees", UnitWarning)
+
+
+def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -> None:
+    """A warning where boxes are fractions of the image, and a pixel is added to their sides: all of them overlap then."""
+    which = [table for table, frame in tables.items() if are_fractions([frame[name] for name in BOX])]
+    if protocol.similarity.inclusive and which:
+        warn(
+            f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides: boxes "
+            f"far apart overlap then; give pixels, or {spelled('relative', 'True')} and the sizes of the images",
+            BoxFormatWarning,
+        )
 
 
 def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:

@@ -1,6 +1,7 @@
 """COCO's JSON."""
 
 from apframe.file_formats.coco.format import Coco as Coco
+from apframe.file_formats.coco.format import coco_in_memory as coco_in_memory
 from apframe.file_formats.coco.format import read_coco as read_coco
 from apframe.file_formats.coco.format import read_coco_results as read_coco_results
 from apframe.file_formats.coco.format import read_result_columns as read_result_columns
@@ -8,3 +9,5 @@ from apframe.file_formats.coco.format import read_unchecked as read_unchecked
 from apframe.file_formats.coco.format import tables_of_json as tables_of_json
 from apframe.file_formats.coco.format import write_coco as write_coco
 from apframe.file_formats.coco.format import write_coco_results as write_coco_results
+from apframe.file_formats.coco.rows import has_scores as has_scores
+from apframe.file_formats.coco.rows import refuse_outputs as refuse_outputs

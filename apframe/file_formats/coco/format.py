@@ -18,7 +18,7 @@ from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_
 from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import BOM, read_head, read_unpacked, stamp, write_text, write_whole
-from apframe.file_formats.format import NUMBER, Format
+from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later
@@ -47,9 +47,10 @@ class CocoTruth:
     other_sections: dict[str, Any]
     later: Later | None = None
 
-    def checked(self) -> Dataset:
+    def checked(self, box_format: str = "xywh", *, relative: bool = False) -> Dataset:
         """The data set."""
-        return Dataset(**self.tables).with_rest(self.json_columns, self.other_sections, self.later)
+        dataset = Dataset(**self.tables, box_format=box_format, relative=relative)
+        return dataset.with_rest(self.json_columns, self.other_sections, self.later)
 
 
 def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Dataset:
@@ -79,8 +80,12 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     """
     if isinstance(source, (str, Path)):
         return read_unchecked(Path(source), masks=masks).checked()
-    data = getattr(source, "dataset", source)  # a COCO object of pycocotools has a dict there
-    return _of_json(data, "ground truth").checked()
+    return coco_in_memory(source).checked()
+
+
+def coco_in_memory(source: Any) -> CocoTruth:
+    """What `read_coco` reads of a dict, or of a COCO object of pycocotools, which has a dict in it, before it is checked."""
+    return _of_json(getattr(source, "dataset", source), "ground truth")
 
 
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
@@ -121,6 +126,7 @@ class Coco(Format):
     title = "COCO JSON"
     dataset_is = "a JSON file, plain or gzip, with lists images, categories and annotations"
     results_are = "a JSON file, plain or gzip, with a list of detections, or one in each line, or a data set with scores"
+    boxes_of_dataset, boxes_of_results = USUAL, OPEN
     image_ids = category_ids = NUMBER
     holds = {
         **{table: ("*", *(column.name for column in TABLES[table])) for table in GROUND_TRUTH},
@@ -145,9 +151,11 @@ class Coco(Format):
         """See `Format.read_tables`; with masks, but not the other attributes of the annotations."""
         return read_unchecked(path, masks=True).tables
 
-    def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
+    def read(
+        self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
+    ) -> Dataset:
         """See `read_coco`."""
-        return read_coco(path, masks=masks)
+        return read_unchecked(path, masks=masks).checked(box_format or "xywh", relative=relative)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `read_result_columns`."""

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, compress, count
 from typing import Any
 
@@ -235,3 +235,26 @@ def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
             table=table,
             column="mask",
         )
+
+
+def refuse_outputs(source: Any) -> None:
+    """An error where results are what torchvision's detectors return: a dict for one image, a list or a dict of these."""
+    if isinstance(source, list) and source:
+        source = source[0]
+    elif isinstance(source, Mapping) and source and isinstance(first := next(iter(source.values())), Mapping):
+        source = first
+    if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
+        raise ColumnError(
+            "labels and scores are what torchvision's detectors return",
+            "convert these outputs first, with apf.from_torchvision(outputs, image_ids)",
+            table="detections",
+        )
+
+
+def has_scores(annotations: Any) -> bool:
+    """Whether these are results: a list of objects, some of which have a score.
+
+    >>> has_scores([{"id": 1}, {"id": 2, "score": 0.5}])
+    True
+    """
+    return isinstance(annotations, list) and any(isinstance(row, Mapping) and "score" in row for row in annotations)

@@ -43,9 +43,9 @@ CASES = {
         "detection 1 is at [1000, 0, 10, 10], annotation 1 at [0, 0, 10, 10] (x, y, width, height)",
     ),
     "boxes in other units": (
-        found(x=pl.col("x") / 1000 + 0.01, y=0.01, width=0.01, height=0.01),
+        found(x=pl.col("x") / 1000 + 20, y=20.0, width=0.01, height=0.01),
         "none of the 12 detections on images with annotations overlaps one by IoU 0.1 or more; on image 1, for example, "
-        "detection 1 is at [0.01, 0.01, 0.01, 0.01], annotation 1 at [0, 0, 10, 10] (x, y, width, height)",
+        "detection 1 is at [20, 20, 0.01, 0.01], annotation 1 at [0, 0, 10, 10] (x, y, width, height)",
     ),
     "images without annotations": (
         found(image_id=3),
