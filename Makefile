@@ -6,7 +6,7 @@ EXAMPLES ?= 12
 MORE_EXAMPLES ?= 60
 CASES ?= 200
 
-.PHONY: demo test test-slow test-full test-lowest bench sample notebooks clean
+.PHONY: demo test test-slow test-full test-lowest bench sample notebooks docs clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -23,7 +23,7 @@ test: .venv/installed-test
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks or thousands of cases, and the comparisons with references
 # and the properties on many more generated data sets; about 7.5 minutes
-test-slow: .venv/installed-test
+test-slow: .venv/installed-test docs
 	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
 	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
 
@@ -49,6 +49,10 @@ sample: .venv/installed
 notebooks: .venv/installed-test
 	$(BIN)/python notebooks/execute.py
 
+# build the site into site/; broken links and public names without documentation are errors
+docs: .venv/installed-docs
+	$(BIN)/python -m tests.docs.site
+
 .venv/bin/python:
 	$(PYTHON) -m venv .venv
 
@@ -59,6 +63,10 @@ notebooks: .venv/installed-test
 .venv/installed-test: .venv/bin/python pyproject.toml
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test]"
 	touch $@ .venv/installed
+
+.venv/installed-docs: .venv/bin/python pyproject.toml
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e ".[test,docs]"
+	touch $@ .venv/installed .venv/installed-test
 
 .venv-lowest/installed: pyproject.toml tests/lowest.py
 	$(PYTHON) -m venv .venv-lowest
@@ -72,4 +80,4 @@ notebooks: .venv/installed-test
 	touch $@
 
 clean:
-	rm -rf .venv .venv-bench .venv-lowest .bench runs build dist .mypy_cache .pytest_cache .ruff_cache .hypothesis
+	rm -rf .venv .venv-bench .venv-lowest .bench runs build dist site .mypy_cache .pytest_cache .ruff_cache .hypothesis

@@ -1,0 +1,77 @@
+"""What mkdocstrings is told about the package beyond its source: which functions are methods, and where the doctests begin."""
+
+from __future__ import annotations
+
+import inspect
+import re
+import textwrap
+from typing import Any
+
+import griffe
+
+import apframe as apf
+
+
+class HouseStyle(griffe.Extension):
+    """Show functions that are bound in a class body as methods, doctests as examples, and each parameter with its own type."""
+
+    def on_package(self, *, pkg: griffe.Module, **_: Any) -> None:
+        """Change the package once it is loaded."""
+        for name in apf.__all__:
+            if inspect.isclass(value := getattr(apf, name)):
+                _bind_methods(pkg[value.__module__.partition(".")[2]][value.__name__], value)
+        for documented in _functions_and_classes(pkg):
+            if documented.docstring is not None:
+                documented.docstring.value = _with_headings(documented.docstring.value)
+                _set_types(documented)
+
+
+def _bind_methods(documented: griffe.Class, value: type) -> None:
+    for name, member in vars(value).items():
+        bound = inspect.isfunction(member) and member.__module__ != value.__module__
+        if bound and not name.startswith("_"):
+            documented.set_member(name, griffe.Alias(name, f"{member.__module__}.{member.__name__}"))
+
+
+def _functions_and_classes(documented: griffe.Module | griffe.Class) -> list[griffe.Function | griffe.Class]:
+    found: list[griffe.Function | griffe.Class] = []
+    for member in documented.members.values():
+        if isinstance(member, (griffe.Function, griffe.Class)):
+            found.append(member)
+        if isinstance(member, (griffe.Module, griffe.Class)):
+            found += _functions_and_classes(member)
+    return found
+
+
+def _with_headings(text: str) -> str:
+    """A docstring in which doctests and remarks that follow a section have a section of their own, as griffe expects it."""
+    paragraphs, section = [], ""
+    for paragraph in text.split("\n\n"):
+        heading = re.match(r"(\w+)\n-+\n", paragraph)
+        entry = re.match(r"\S.*\n    ", paragraph) or paragraph.startswith(" ")
+        if heading:
+            section = heading[1]
+        elif paragraph.startswith(">>>") and section != "Examples":
+            section, paragraph = "Examples", f"Examples\n--------\n{paragraph}"
+        elif section not in ("", "Examples", "Notes", "Returns") and not entry:
+            section, paragraph = "Notes", f"Notes\n-----\n{paragraph}"
+        if section == "Returns":
+            body = paragraph[heading.end() :] if heading else paragraph
+            if not re.match(r".+\n    ", body):  # prose, where griffe expects a name or a type and an indented description
+                paragraph = ("Returns\n-------\nprose\n" if heading else "") + textwrap.indent(body, "    ")
+        paragraphs.append(paragraph)
+    return "\n\n".join(paragraphs)
+
+
+def _set_types(documented: griffe.Function | griffe.Class) -> None:
+    """Types come from the signature: of parameters that share a description, and of what is returned."""
+    assert documented.docstring is not None
+    documented.docstring.parser = griffe.Parser.numpy
+    documented.docstring.parser_options = {"warn_unknown_params": False, "warn_missing_types": False}
+    for section in documented.docstring.parsed:
+        if isinstance(section, griffe.DocstringSectionParameters):
+            for parameter in section.value:
+                if parameter.name in documented.parameters:
+                    parameter.annotation = documented.parameters[parameter.name].annotation
+        elif isinstance(section, griffe.DocstringSectionReturns) and len(section.value) == 1 and documented.is_function:
+            section.value[0].annotation = documented.returns

@@ -1,0 +1,141 @@
+"""The pages of docs/reference that are made from the code: names, tables, protocols, formats, measures, commands, errors."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import polars as pl
+
+import apframe as apf
+from apframe import exceptions
+from apframe.cli.command import app
+from apframe.schema import dictionary
+from tests.docs.pages import command_output
+
+# the pages of public names: title, first sentence, the packages with the names, and the names that come first
+PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
+    "detection": (
+        "Detection", "Evaluate detections, then query the result.",
+        ("detection", "schema", "checks"), ("evaluate", "Evaluation", "Evaluator", "Dataset"),
+    ),
+    "retrieval": (
+        "Retrieval", "Evaluate search runs, and compare their means.",
+        ("retrieval", "compare"), ("evaluate_run", "RunEvaluation"),
+    ),
+    "ranked_lists": (
+        "Ranked lists", "Compute average precision of any ranked list in a Polars frame.", ("lists",), ("average_precision",),
+    ),
+    "definitions": ("Definitions of AP", "Choose a definition of average precision by its name.", ("ranking",), ()),
+    "similarities": ("Similarities", "Choose how a detection is compared with an annotation.", ("similarity",), ()),
+    "files": ("Reading and writing", "Read and write data sets and results.", ("file_formats",), ()),
+    "runs": ("Stored runs", "Query many stored evaluations at once.", ("runs", "store"), ()),
+    "charts": ("Charts", 'Draw charts from tables. They need `pip install "apframe[charts]"`.', ("show",), ()),
+    "training": (
+        "Training", "Read the outputs of other libraries, and train with AP as the loss.",
+        ("training", "adapters", "pycocotools"), (),
+    ),
+    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
+}  # fmt: skip
+VERBS = [command.name for command in app.registered_commands if command.name]
+
+
+def reference() -> dict[str, str]:
+    """Every generated page: its name in docs/reference and its text."""
+    pages = {f"{name}.md": _names_page(name) for name in PAGES}
+    pages["definitions.md"] += "\n## The definitions\n\n" + _table(apf.definitions(), "name")
+    pages["measures.md"] = (
+        "# Measures\n\nEvery measure that [`evaluate_run`][apframe.evaluate_run] computes, by the name it is asked for. "
+        "`@k` is a cut-off. `apf.measures()` returns this table.\n\n" + _table(apf.measures(), "name")
+    )
+    pages["formats.md"] = (
+        "# Formats\n\nEvery file format by its name. `apf.formats()` returns this table; `apframe formats` prints it. "
+        "[Formats and convert](../guides/formats.md) shows them in use.\n\n" + _table(apf.formats(), "format")
+    )
+    pages["tables.md"] = "".join(_tables())
+    pages["command_line.md"] = "".join(_commands())
+    pages["errors.md"] = "".join(_errors())
+    return pages
+
+
+def undocumented() -> list[str]:
+    """Public names without a docstring, or without a page."""
+    documented = {name for page in PAGES for name in _names(page)}
+    missing = sorted(set(apf.__all__) - documented)
+    for name in documented:
+        value = getattr(apf, name)
+        if not callable(value):
+            continue
+        missing += [] if inspect.getdoc(value) else [name]
+        if inspect.isclass(value):
+            members = [each for each in vars(value) if not each.startswith("_")]
+            missing += [
+                f"{name}.{each}" for each in members if _is_code(value, each) and not inspect.getdoc(getattr(value, each))
+            ]
+    return missing
+
+
+def _is_code(value: type, member: str) -> bool:
+    found = inspect.getattr_static(value, member)
+    return callable(found) or isinstance(found, property)
+
+
+def _names(page: str) -> list[str]:
+    """The public names whose code is in the packages of a page; a constant is where its type is."""
+    return [name for name in apf.__all__ if _package(getattr(apf, name)) in PAGES[page][2]]
+
+
+def _package(value: Any) -> str:
+    parts: list[str] = getattr(value, "__module__", "apframe.protocols").split(".")
+    return parts[1]
+
+
+def _names_page(page: str) -> str:
+    title, sentence, _, first = PAGES[page]
+    text = f"# {title}\n\n{sentence}\n"
+    if page == "protocols":
+        text += "".join(_protocols())
+    others = sorted(set(_names(page)) - set(first), key=str.lower)
+    return text + "".join(f"\n::: apframe.{name}\n" for name in (*first, *others) if callable(getattr(apf, name)))
+
+
+def _protocols() -> Iterator[str]:
+    yield "\n`print(protocol)` prints its rules. `apframe eval --protocol NAME --rules` does too.\n"
+    for name, protocol in apf.PUBLISHED.items():
+        yield f"\n## `{name}` {{#apframe.{name}}}\n"
+        for label in protocol.iou_types:
+            yield f"\n```text\n{protocol.variant(label)}\n```\n"
+    yield "\n## `PUBLISHED` {#apframe.PUBLISHED}\n\nA dict of all published protocols by name.\n"
+
+
+def _tables() -> Iterator[str]:
+    yield "# Tables\n\nEvery column of every table. Attributes, which any table may have, follow these columns.\n"
+    for (table,), rows in dictionary().group_by("table", maintain_order=True):
+        yield f"\n## `{table}`\n\n{_table(rows.drop('table'), 'column')}"
+
+
+def _commands() -> Iterator[str]:
+    yield "# Command line\n\nThe help of every command, as it is printed.\n"
+    for verb in VERBS:
+        yield f"\n## `apframe {verb}`\n\n```console\n$ apframe {verb} --help\n{command_output([verb, '--help'])}```\n"
+
+
+def _errors() -> Iterator[str]:
+    yield "# Errors and warnings\n\nThey are in `apframe.exceptions`. An error says what is wrong, where, and what to do.\n"
+    classes = [each for each in vars(exceptions).values() if inspect.isclass(each) and each.__module__ == "apframe.exceptions"]
+    for title, base in (("Errors", exceptions.ApframeError), ("Warnings", exceptions.ApframeWarning)):
+        yield f"\n## {title}\n\n| class | is a | meaning |\n|---|---|---|\n"
+        for each in classes:
+            if issubclass(each, base):
+                first = (inspect.getdoc(each) or "").split("\n\n")[0].replace("\n", " ")
+                yield f"| `{each.__name__}` | {', '.join(f'`{kind.__name__}`' for kind in each.__bases__)} | {first} |\n"
+
+
+def _table(frame: pl.DataFrame, code: str) -> str:
+    """A Markdown table, with one column as code."""
+    rows = frame.with_columns(pl.all().cast(pl.String).fill_null("").str.replace_all(r"\|", r"\|")).rows()
+    place = frame.columns.index(code)
+    lines = [f"| {' | '.join(frame.columns)} |", f"|{'---|' * frame.width}"]
+    lines += [f"| {' | '.join(f'`{cell}`' if n == place else cell for n, cell in enumerate(row))} |" for row in rows]
+    return "\n".join(lines) + "\n"

@@ -1,0 +1,65 @@
+"""The pages of docs/ say what is so: their code runs, their outputs are the real ones, and every public name is on a page."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+
+import pytest
+import yaml
+
+from tests.docs.pages import DOCS, ROOT, page_run
+from tests.docs.reference import reference, undocumented
+
+PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
+    text = (DOCS / name).read_text()
+    assert page_run(text, tmp_path).text == text, "run: python -m tests.docs.outputs"
+
+
+def test_every_public_name_is_documented() -> None:
+    assert undocumented() == []
+
+
+def test_the_navigation_has_every_page() -> None:
+    def pages(entries: list[object]) -> list[str]:
+        found = []
+        for entry in entries:
+            for value in entry.values() if isinstance(entry, dict) else [entry]:
+                found += pages(value) if isinstance(value, list) else [str(value)]
+        return found
+
+    navigation = pages(yaml.safe_load((ROOT / "mkdocs.yml").read_text())["nav"])
+    notebooks = [f"notebooks/{path.stem}.md" for path in (ROOT / "notebooks").glob("*.ipynb")]
+    assert sorted(navigation) == sorted([*PAGES, *notebooks, *(f"reference/{name}" for name in reference())])
+
+
+def test_a_page_shows_values_prints_warnings_and_errors(tmp_path: Path) -> None:
+    page = (
+        "```python\nimport apframe as apf\nprint(1)\n2\n```\n\n```text\n1\n2\n```\n\n"
+        "- a list\n\n    ```python\n    apf.evaluate({}, {}, 'voc')\n    ```\n\n    ```text\n    old\n    ```\n\n"
+        "```console\n$ apframe --version --jso\n$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n"
+    )
+    text = page_run(page, tmp_path).text
+    assert text.startswith(page[: page.index("    old")])
+    assert "    ParameterError: no protocol 'voc'; did you mean" in text
+    assert "$ apframe --version --jso\nerror: No such option: --jso" in text
+    assert text.endswith("$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n")
+
+
+def test_an_error_that_a_page_does_not_show_fails(tmp_path: Path) -> None:
+    with pytest.raises(AssertionError, match="not shown on the page: ParameterError"):
+        page_run("```python\nimport apframe as apf\napf.bins('a', [1])\n```\n\nWords.\n\n```text\n```\n", tmp_path)
+
+
+def test_charts_are_found_and_other_modules_left_as_they_were(tmp_path: Path) -> None:
+    before = {name: module for name, module in sys.modules.items() if name.startswith("pycocotools")}
+    chart = (
+        "import apframe as apf, polars as pl\napf.patch_pycocotools()\nimport altair\naltair.Chart(pl.DataFrame()).mark_bar()\n"
+    )
+    page = page_run(f"```python\n{chart}```\n\nBelow.\n", tmp_path)
+    assert [page.text[place:] for place, _ in page.charts] == ["\n\nBelow.\n"]
+    assert {name: module for name, module in sys.modules.items() if name.startswith("pycocotools")} == before
