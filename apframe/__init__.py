@@ -9,7 +9,6 @@ from apframe.moved import OldNames
 
 if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are public
     from apframe.adapters.supervision import from_supervision as from_supervision
-    from apframe.adapters.torchmetrics import MeanAveragePrecision as MeanAveragePrecision
     from apframe.adapters.torchvision import from_torchvision as from_torchvision
     from apframe.adapters.torchvision import targets_from_torchvision as targets_from_torchvision
     from apframe.adapters.ultralytics import from_ultralytics as from_ultralytics
@@ -99,11 +98,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.training.losses import quantized_ap as quantized_ap
     from apframe.training.losses import smooth_ap as smooth_ap
     from apframe.training.torch_losses import ap_loss as ap_loss
+    from apframe.training.torchmetrics import MeanAveragePrecision as MeanAveragePrecision
 
 # where the public names live: a module is imported when a name of it is first used, which keeps `import apframe` short
 _HOMES = {
     "apframe.adapters.supervision": "from_supervision",
-    "apframe.adapters.torchmetrics": "MeanAveragePrecision",
     "apframe.adapters.torchvision": "from_torchvision targets_from_torchvision",
     "apframe.adapters.ultralytics": "from_ultralytics",
     "apframe.checks.check": "check",
@@ -154,6 +153,7 @@ _HOMES = {
     "apframe.store.parquet": "upgrade_evaluation",
     "apframe.training.losses": "fast_ap quantized_ap smooth_ap",
     "apframe.training.torch_losses": "ap_loss",
+    "apframe.training.torchmetrics": "MeanAveragePrecision",
 }
 _HOME_OF = {name: home for home, names in _HOMES.items() for name in names.split()}
 

@@ -12,6 +12,7 @@ from types import ModuleType
 
 # the longest name that fits counts: what is inside a package that moved keeps its own name there
 MOVED = {
+    "adapters.torchmetrics": "training.torchmetrics",
     "analysis": "detection.slices",
     "analysis.comparison": "compare.comparison",
     "analysis.overlaps": "detection.diagnose.overlaps",

@@ -15,11 +15,11 @@ import apframe as apf
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
     "what everything uses": ["exceptions", "interruption", "paths", "columns", "rows", "threads"],
-    "foundation": ["shapes", "schema", "file_formats"],
+    "foundation": ["shapes", "schema", "file_formats", "adapters"],
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "protocols"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],
-    "entry points": ["checks", "adapters", "pycocotools", "cli", "__main__"],
+    "entry points": ["checks", "pycocotools", "cli", "__main__"],
 }
 ORDER = [package for packages in GROUPS.values() for package in packages]
 

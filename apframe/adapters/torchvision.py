@@ -6,7 +6,7 @@ from collections.abc import Mapping, Sequence
 
 import polars as pl
 
-from apframe.adapters.arrays import Item, canonical_batch, check_ids, refuse_items, tabulate, tabulate_detections
+from apframe.adapters.arrays import SHAPES, Item, canonical_batch, check_ids, refuse_items, tabulate, tabulate_detections
 from apframe.exceptions import ParameterError
 from apframe.schema import Dataset
 
@@ -61,6 +61,15 @@ def from_torchvision(
         raise ParameterError("no image_ids", "give one for each, or a mapping of image ids to outputs", option="outputs")
     ids = check_ids("outputs", len(outputs), image_ids)
     return canonical_batch(tabulate_detections("outputs", outputs, ids, iou_type, box_format))
+
+
+def compared_alone(iou_type: str) -> str | None:
+    """What `from_torchvision` is to take for an `iou_type` of a protocol: that alone, or all there is for other shapes.
+
+    >>> compared_alone("segm"), compared_alone("boundary")
+    ('segm', None)
+    """
+    return iou_type if iou_type in SHAPES else None
 
 
 def targets_from_torchvision(

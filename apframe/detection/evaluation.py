@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection import stored, tables
+from apframe.detection import numbers, stored, tables
 from apframe.detection.diagnose.overlaps import why_nothing_matches
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
@@ -49,6 +49,7 @@ class Evaluation(WritableResult):
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     by, where = slices.by, slices.where
+    to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, _lazy_tables = stored.write_parquet, stored.lazy_tables
 
     def __init__(

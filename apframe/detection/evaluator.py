@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from copy import deepcopy
 from dataclasses import replace
 from functools import reduce
@@ -14,6 +15,7 @@ import numpy as np
 import polars as pl
 from polars import selectors
 
+from apframe.adapters.torchvision import compared_alone, from_torchvision
 from apframe.columns import exact
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
@@ -114,7 +116,7 @@ class Evaluator:
             self._columns: set[str] = set()
             self._n_updates = 0
 
-    def update(self, detections: Any) -> None:
+    def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
 
         They are copied. Columns and types are checked now, and with the first update that has them its values and images; those
@@ -125,9 +127,12 @@ class Evaluator:
         Parameters
         ----------
         detections
-            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results. The same columns
-            in each update; attributes may be missing, and are null there. If `detection_id` is given, the ids are unique over
-            all updates; else the detections are numbered in the order of `state`.
+            as `evaluate` takes them: anything that holds columns, a path, a list of dicts as COCO's results. Or outputs of a
+            detector as `from_torchvision` takes them: dicts of `boxes`, `labels` and `scores`, in a list or by image id. The
+            same columns in each update; attributes may be missing, and are null there. If `detection_id` is given, the ids are
+            unique over all updates; else the detections are numbered in the order of `state`.
+        image_ids
+            of such outputs in a list
 
         Raises
         ------
@@ -137,6 +142,8 @@ class Evaluator:
             naming the rows of this update
         """
         number = self._next_number()
+        if image_ids is not None or _are_by_image(detections):
+            detections = from_torchvision(detections, image_ids, iou_type=compared_alone(self.protocol.iou_type))
         found = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
         self._add(to_polars(found, "detections"), number)
 
@@ -281,6 +288,11 @@ class _Updates:
 
     def number_rows(self) -> pl.Series:
         return pl.Series(_UPDATE, np.repeat(self._numbers, self._heights))
+
+
+def _are_by_image(detections: Any) -> bool:
+    """Whether these are a detector's outputs by image id."""
+    return isinstance(detections, Mapping) and any(isinstance(each, Mapping) for each in detections.values())
 
 
 def _copy(frame: pl.DataFrame) -> pl.DataFrame:

@@ -1,1 +1,1 @@
-"""Average precision as a loss."""
+"""Average precision as a loss, and as the metric of torchmetrics."""

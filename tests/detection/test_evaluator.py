@@ -405,14 +405,38 @@ OUTPUTS: dict[str, Any] = {"of an image": OUTPUT, "of a batch": [OUTPUT], "by im
 
 
 @pytest.mark.parametrize("outputs", OUTPUTS.values(), ids=OUTPUTS)
-def test_outputs_of_torchvision_are_to_be_converted(outputs: Any) -> None:
+def test_outputs_of_torchvision_need_their_images(outputs: Any) -> None:
     message = (
-        r"^detections: labels and scores .*; convert these outputs first, with apf.from_torchvision\(outputs, image_ids\)$"
+        r"^detections: labels and scores .*; convert these outputs with apf.from_torchvision\(outputs, image_ids\), or give"
     )
     with pytest.raises(ColumnError, match=message):
-        Evaluator(dataset(1)).update(outputs)
-    with pytest.raises(ColumnError, match=message):
         apf.evaluate(dataset(1), outputs)
+    if outputs is not OUTPUTS["by image id"]:
+        with pytest.raises(ColumnError, match=message):
+            Evaluator(dataset(1)).update(outputs)
+
+
+def test_outputs_of_torchvision_are_taken_by_image_id_and_with_ids() -> None:
+    by_id, with_ids, converted = (Evaluator(dataset(2, 3)) for _ in range(3))
+    outputs = {2: OUTPUT, 3: {name: values[:0] for name, values in OUTPUT.items()}}
+    by_id.update(outputs)
+    with_ids.update(list(outputs.values()), image_ids=list(outputs))
+    converted.update(apf.from_torchvision(outputs))
+    assert by_id.state().equals(converted.state())
+    assert with_ids.state().equals(converted.state())
+    assert by_id.state()["image_id"].to_list() == [2]
+
+
+def test_outputs_that_lack_scores_are_named() -> None:
+    with pytest.raises(RowError, match="scores"):
+        Evaluator(dataset(1)).update({1: {"boxes": OUTPUT["boxes"], "labels": OUTPUT["labels"]}})
+
+
+def test_masks_among_the_outputs_are_taken_where_masks_are_compared() -> None:
+    masks = {"masks": np.ones((1, 1, 4, 4), dtype=np.float32)}
+    evaluator = Evaluator(dataset(1))
+    evaluator.update({1: OUTPUT | masks})
+    assert "mask" not in evaluator.state().columns
 
 
 def bad(name: str) -> pl.DataFrame:

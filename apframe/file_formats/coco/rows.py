@@ -246,7 +246,7 @@ def refuse_outputs(source: Any) -> None:
     if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
         raise ColumnError(
             "labels and scores are what torchvision's detectors return",
-            "convert these outputs first, with apf.from_torchvision(outputs, image_ids)",
+            "convert these outputs with apf.from_torchvision(outputs, image_ids), or give image_ids to Evaluator.update",
             table="detections",
         )
 

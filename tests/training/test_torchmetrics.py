@@ -16,8 +16,8 @@ from pycocotools import mask
 from pycocotools.coco import COCO
 from pycocotools.cocoeval import COCOeval
 
-from apframe.adapters.torchmetrics import MeanAveragePrecision
 from apframe.exceptions import ParameterError, RowError
+from apframe.training.torchmetrics import MeanAveragePrecision
 from tests.adapters.tensors import as_tensors, items_of, results_of, truth_of
 from tests.protocols.generated import Row, Truth, boxes, masks, references_at_work, sets
 
