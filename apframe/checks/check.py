@@ -43,7 +43,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         of the ground truth at a path, see `read_dataset`
     box_format, relative
         how boxes are written, as `evaluate` takes them; without detections they are those of the ground truth
-    join_by_name
+    join_by_name, names
         see `read_results`
 
     Returns

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping
 from dataclasses import replace
 from typing import Any, TypeVar
 
@@ -47,7 +47,7 @@ def accept_truth(frames: Mapping[str, pl.DataFrame], boxes: Mapping[str, Any] = 
 def accept_detections(
     frame: pl.DataFrame,
     dataset: Dataset | None,
-    join_by_name: str | Sequence[str] = (),
+    join_by_name: Collection[str] = (),
     boxes: Mapping[str, Any] = _PLAIN,
 ) -> tuple[pl.DataFrame | None, list[Finding]]:
     """The same of detections: a canonical table, with ids of the types of their data set if there is one.

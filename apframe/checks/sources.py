@@ -12,6 +12,7 @@ from apframe.checks.findings import Finding
 from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_error
 from apframe.exceptions import ColumnError, RowError
 from apframe.file_formats.catalogue import choose_format, refuse_options, take_results, taken_options
+from apframe.file_formats.class_names import with_class_names
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
@@ -77,7 +78,8 @@ def read_found(
     heights: Heights = {}
     try:
         frame, findings, heights = _raw_detections(source, reading, dataset)
-        by_name = reading.join_by_name
+        frame = frame if reading.names is None else with_class_names(frame, reading.names)
+        by_name = reading.joined
         needs_truth = by_name or reading.relative
         found, further = accept_detections(frame, dataset() if needs_truth else truth(), by_name, reading.boxes)
     except (RowError, ColumnError) as error:

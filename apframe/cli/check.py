@@ -9,7 +9,18 @@ import typer
 
 import apframe as apf
 from apframe.cli.messages import as_flag
-from apframe.cli.options import BoxFormat, DtFormat, GtFormat, ImageSizes, JoinByName, Relative, Split, path_argument, words
+from apframe.cli.options import (
+    BoxFormat,
+    DtFormat,
+    GtFormat,
+    ImageSizes,
+    JoinByName,
+    Names,
+    Relative,
+    Split,
+    path_argument,
+    words,
+)
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import spelling
 from apframe.show.terminal import written_out
@@ -25,6 +36,7 @@ def check_files(
     box_format: BoxFormat = None,
     relative: Relative = False,
     join_by_name: JoinByName = None,
+    names: Names = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
     """Find what is wrong or suspicious in a data set and its results: severity, rows, and what to do.
@@ -46,6 +58,7 @@ def check_files(
             box_format=box_format,
             relative=relative,
             join_by_name=words(join_by_name),
+            names=names,
         )
     if as_json:
         stdout().write_json(findings.write_json())

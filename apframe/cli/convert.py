@@ -9,7 +9,18 @@ import typer
 
 import apframe as apf
 from apframe.cli.messages import as_flag
-from apframe.cli.options import BoxFormat, GtFormat, ImageSizes, JoinByName, Relative, Split, path_argument, path_option, words
+from apframe.cli.options import (
+    BoxFormat,
+    GtFormat,
+    ImageSizes,
+    JoinByName,
+    Names,
+    Relative,
+    Split,
+    path_argument,
+    path_option,
+    words,
+)
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import ParameterError, counted, spelling
 from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
@@ -39,14 +50,15 @@ def convert_files(
     box_format: BoxFormat = None,
     relative: Relative = False,
     join_by_name: JoinByName = None,
+    names: Names = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
 ) -> None:
     """Convert a data set, or results, from one format to another; what the format cannot hold is printed.
 
     TARGET appears whole or not at all, and never in the place of another.
     """
-    if results_of is None and (gt_format or join_by_name):
-        raise ParameterError("--gt-format and --join-by-name are for results: name their data set with --results-of")
+    if results_of is None and (gt_format or join_by_name or names):
+        raise ParameterError("--gt-format, --join-by-name and --names are for results: name their data set with --results-of")
     with progress() as say:
         say("reading")
         if results_of is None:
@@ -64,6 +76,7 @@ def convert_files(
                     source_format,
                     dataset=dataset,
                     join_by_name=words(join_by_name),
+                    names=names,
                     box_format=box_format,
                     relative=relative,
                 )

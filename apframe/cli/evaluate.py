@@ -17,6 +17,7 @@ from apframe.cli.options import (
     ImageAttributes,
     ImageSizes,
     JoinByName,
+    Names,
     Relative,
     RunName,
     Split,
@@ -50,6 +51,7 @@ def evaluate_files(
     box_format: BoxFormat = None,
     relative: Relative = False,
     join_by_name: JoinByName = None,
+    names: Names = None,
     image_attributes: ImageAttributes = None,
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
@@ -121,6 +123,7 @@ def evaluate_files(
             box_format=box_format,
             relative=relative,
             join_by_name=words(join_by_name),
+            names=names,
             image_attributes=image_attributes,
         )
         if where is not None:

@@ -25,8 +25,8 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         "box_format", "by", "categories", "image_attributes", "image_sizes", "iou_thresholds", "iou_type", "join_by_name",
-        "matching", "max_detections", "measures", "missing", "name", "no_relevant", "queries", "relative", "split", "trec_eval",
-        "unjudged",
+        "matching", "max_detections", "measures", "missing", "name", "names", "no_relevant", "queries", "relative", "split",
+        "trec_eval", "unjudged",
     )
 }  # fmt: skip
 

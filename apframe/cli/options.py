@@ -53,6 +53,10 @@ JoinByName = Annotated[
     list[str] | None,
     typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),
 ]
+Names = Annotated[
+    Path | None,
+    path_option(metavar="FILE", help="names of the classes that DT numbers: a name in each line, a data.yaml, or JSON"),
+]
 RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
 Tags = Annotated[
     list[str] | None,

@@ -40,6 +40,7 @@ def evaluate(
     box_format: str | None = None,
     relative: bool = False,
     join_by_name: str | Sequence[str] = (),
+    names: Any = None,
     image_attributes: Any = None,
 ) -> Evaluation:
     """Evaluate detections against ground truth.
@@ -78,6 +79,9 @@ def evaluate(
     join_by_name
         "images", "categories" or both: match these by file name or category name instead of id; see
         `apframe.file_formats.ids.with_ids_by_name`
+    names
+        the names of classes where the results number these: a list, or a file with a name in each line, a data.yaml or JSON;
+        they are joined to the categories of the ground truth
     image_attributes
         further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
         JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`
@@ -123,7 +127,8 @@ def evaluate(
         protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
         unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
-        box_format=box_format, relative=relative, join_by_name=join_by_name, image_attributes=image_attributes,
+        box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
+        image_attributes=image_attributes,
     )  # fmt: skip
     reading = choice.reading
     with pool() as other_threads:

@@ -13,6 +13,7 @@ import polars as pl
 from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, by_name, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
+from apframe.file_formats.class_names import joined_tables, with_class_names
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
@@ -150,6 +151,7 @@ def read_results(
     *,
     dataset: Any = None,
     join_by_name: str | Collection[str] = (),
+    names: Any = None,
     box_format: str | None = None,
     relative: bool = False,
 ) -> pl.DataFrame:
@@ -166,6 +168,9 @@ def read_results(
         joined to by name
     join_by_name
         "images", "categories" or both: match these by name instead of id, see `apframe.file_formats.ids`
+    names
+        the names of classes that the results number, which are then joined to the categories: see
+        `apframe.file_formats.class_names.read_class_names`
     box_format, relative
         how boxes are written, where the format leaves that open; see `Dataset`. Fractions need the sizes of `dataset`
 
@@ -178,7 +183,9 @@ def read_results(
     """
     known = None if dataset is None else read_dataset(dataset)
     boxes = {"box_format": box_format, "relative": relative}
-    return canonical("detections", read_raw_results(source, format, lambda: known, join_by_name, boxes, option="format"))
+    by_name = joined_tables(join_by_name, names)
+    found = read_raw_results(source, format, lambda: known, by_name, boxes, names=names, option="format")
+    return canonical("detections", found)
 
 
 def read_raw_results(
@@ -188,15 +195,18 @@ def read_raw_results(
     join_by_name: str | Collection[str],
     boxes: Mapping[str, Any],
     *,
+    names: Any = None,
     option: str = "results_format",
     warns: bool = True,
 ) -> Any:
     """What `read_results` gives before it is checked; the data set is asked for only if it is needed.
 
-    `boxes` are `box_format` and `relative`, `option` is what the caller's own parameter `format` is called, for errors. Unless
-    it `warns`, nothing is said of how boxes look.
+    `boxes` are `box_format` and `relative`, `names` those of classes, `option` is what the caller's own parameter `format` is
+    called, for errors. Unless it `warns`, nothing is said of how boxes look.
     """
     found, how = take_results(source, format, dataset, boxes, option=option)
+    if names is not None:
+        found = with_class_names(to_polars(found, "detections"), names)
     if join_by_name:
         known = dataset()
         if known is None:

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from apframe.file_formats.catalogue import read_raw_results, read_truth
+from apframe.file_formats.class_names import joined_tables
 from apframe.schema import Dataset
 
 
@@ -20,6 +21,7 @@ class ReadingOptions(TypedDict, total=False):
     box_format: str | None
     relative: bool
     join_by_name: str | Sequence[str]
+    names: Any
 
 
 @dataclass(frozen=True)
@@ -34,7 +36,7 @@ class Reading:
         of the ground truth at a path, see `read_dataset`
     box_format, relative
         how boxes are written, see `Dataset`: those of the results, and of ground truth of a format that leaves that open
-    join_by_name
+    join_by_name, names
         see `read_results`
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
@@ -49,6 +51,12 @@ class Reading:
     box_format: str | None = None
     relative: bool = False
     join_by_name: str | Sequence[str] = ()
+    names: Any = None
+
+    @property
+    def joined(self) -> Collection[str]:
+        """The tables that results are joined to by name."""
+        return joined_tables(self.join_by_name, self.names)
 
     @property
     def boxes(self) -> dict[str, Any]:
@@ -62,4 +70,6 @@ class Reading:
 
     def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
         """Detections before they are checked; see `read_raw_results`."""
-        return read_raw_results(detections, self.results_format, dataset, self.join_by_name, self.boxes, warns=warns)
+        return read_raw_results(
+            detections, self.results_format, dataset, self.joined, self.boxes, names=self.names, warns=warns
+        )

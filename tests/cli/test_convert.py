@@ -97,8 +97,8 @@ def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) 
     _, out, _ = command(capsys, monkeypatch, "convert", "--help")
     shown = " ".join(out.split())
     assert (
-        "a new file, if to coco, lvis, cvat, label_studio, activitynet, and results to open_images, parquet, arrow; "
-        "else a new folder" in shown
+        "a new file, if to coco, lvis, cvat, label_studio, activitynet, hugging_face, csv, "
+        "and results to open_images, parquet, arrow; else a new folder" in shown
     )
     assert " GT" not in command(capsys, monkeypatch, "check", "--help")[1]
 
