@@ -24,12 +24,12 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.file_formats.catalogue import formats as formats
     from apframe.file_formats.catalogue import read_dataset as read_dataset
     from apframe.file_formats.catalogue import read_results as read_results
-    from apframe.file_formats.catalogue import write_dataset as write_dataset
-    from apframe.file_formats.catalogue import write_results as write_results
     from apframe.file_formats.coco import read_coco as read_coco
     from apframe.file_formats.coco import read_coco_results as read_coco_results
     from apframe.file_formats.coco import write_coco as write_coco
     from apframe.file_formats.coco import write_coco_results as write_coco_results
+    from apframe.file_formats.writing import write_dataset as write_dataset
+    from apframe.file_formats.writing import write_results as write_results
     from apframe.lists.expressions import average_precision as average_precision
     from apframe.lists.expressions import best_f_beta as best_f_beta
     from apframe.lists.expressions import dcg as dcg
@@ -112,7 +112,8 @@ _HOMES = {
     "apframe.detection.evaluator": "Evaluator",
     "apframe.detection.slices.keys": "bins quantiles",
     "apframe.detection.stored": "read_evaluation",
-    "apframe.file_formats.catalogue": "formats read_dataset read_results write_dataset write_results",
+    "apframe.file_formats.catalogue": "formats read_dataset read_results",
+    "apframe.file_formats.writing": "write_dataset write_results",
     "apframe.file_formats.coco": "read_coco read_coco_results write_coco write_coco_results",
     "apframe.lists.expressions": "average_precision best_f_beta dcg f_beta ndcg precision precision_at_recall "
     "r_precision recall recall_at_precision reciprocal_rank success",

@@ -20,7 +20,7 @@ TESTED_IN = {
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
     "file_formats/test_boxes.py": "file_formats/edges",
-    "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading",
+    "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading file_formats/writing",
     "file_formats/test_coco.py": "file_formats/coco/format file_formats/coco/rows file_formats/coco/scan",
     "file_formats/test_csv_table.py": "file_formats/object_rows",
     "file_formats/test_cvat.py": "file_formats/cvat/format file_formats/cvat/row_runs file_formats/cvat/shapes",

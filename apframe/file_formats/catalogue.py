@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Callable, Collection, Iterator, Mapping
 from contextlib import contextmanager
 from pathlib import Path
@@ -10,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, OutputError, ParameterError, UnknownIdError, by_name, spelled
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names
@@ -18,14 +17,12 @@ from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_res
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.dota import Dota
-from apframe.file_formats.edges import with_boxes_around_corners
-from apframe.file_formats.files import read_head, reading, reading_from, remove_left_behind, replacing, settled_kind
+from apframe.file_formats.files import read_head, reading, reading_from, settled_kind
 from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, taken_boxes
 from apframe.file_formats.hugging_face import HuggingFace
-from apframe.file_formats.ids import results_with_ids_of, with_ids_by_name, with_ids_of
+from apframe.file_formats.ids import with_ids_by_name
 from apframe.file_formats.kitti import Kitti
 from apframe.file_formats.label_studio import LabelStudio
-from apframe.file_formats.losses import losses, tables_of
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.object_rows import is_of_objects, tables_of_objects
@@ -33,10 +30,8 @@ from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
-from apframe.paths import files_in, is_folder, kind_at, reading_once, to_write
-from apframe.rows import refuse_rows
+from apframe.paths import files_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, to_polars, warn_of_boxes
-from apframe.shapes.catalogue import OTHERS
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
@@ -265,77 +260,6 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
         raise
 
 
-def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
-    """Write ground truth in a format, and say what it cannot hold.
-
-    Ids become what the format has: names (of files, without their ending, and of classes), or numbers. The file or folder
-    appears whole or not at all. Nothing is replaced: there must be nothing at the path yet, or an empty folder.
-
-    Parameters
-    ----------
-    dataset
-        as `read_dataset` takes it
-    path
-        the file or folder to write, as the format has it
-    format
-        its name, see `formats`
-
-    Returns
-    -------
-    A row for each thing that is not in the files: `table`, `column` (null: whole rows), `n_rows`, `what` becomes of them.
-
-    Raises
-    ------
-    ParameterError
-        no such format
-    RowError, FormatError
-        what cannot be written, such as two images of one name
-    OutputError
-        there is something at the path, or it cannot be written
-    """
-    chosen, dataset = as_format(format), read_dataset(dataset)
-    boxed = dataset
-    if _has_boxes_alone(chosen, "annotations"):
-        boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
-    given = with_ids_of(chosen, boxed)
-    lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
-    _write_whole(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
-    return lost
-
-
-def write_results(detections: Any, path: str | Path, format: str, *, dataset: Any = None) -> pl.DataFrame:
-    """Write detections in a format, and say what it cannot hold; see `write_dataset`.
-
-    `detections` are as `read_results` takes them, `dataset` is what they are of, as `read_dataset` takes it.
-    """
-    chosen = as_format(format)
-    known = None if dataset is None else read_dataset(dataset)
-    found = read_results(detections, dataset=known)
-    if _has_boxes_alone(chosen, "detections"):
-        found = _boxed(chosen, "detections", found)
-    with naming_format(detections, None):
-        given = results_with_ids_of(chosen, found, known)
-    named = None if known is None else with_ids_of(chosen, known)
-    if chosen.fractions and named is None:
-        raise ParameterError(f"{chosen.title} has boxes as fractions of their images", "give the data set that they are of")
-    lost = losses(chosen, tables_of(None, found), tables_of(None, given))
-    _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
-    return lost
-
-
-def _has_boxes_alone(format_: Format, table: str) -> bool:
-    columns = set(format_.holds[table])
-    return "x" in columns and not any(shape.column in columns for shape in OTHERS)
-
-
-def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The frame with boxes around its corners; rows without either are an error."""
-    frame = with_boxes_around_corners(frame)
-    remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
-    refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
-    return frame
-
-
 def choose_format(source: str | Path, name: str | None, role: str, option: str = "format") -> Format:
     """The format that was named, or the only one that the path looks like.
 
@@ -434,22 +358,3 @@ def refuse_options(**options: Any) -> None:
     given = [spelled(name, "") for name, value in options.items() if value is not None]
     if given:
         raise ParameterError(f"{', '.join(given)}: for files and folders alone", "leave it out for what is in memory already")
-
-
-def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
-    target = to_write(path)  # a link to an empty folder stays one
-    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
-    _refuse_existing(path, kind)
-    with replacing(target) as part:
-        write(part)
-        _refuse_existing(path, kind)  # what came there since
-
-
-def _refuse_existing(path: Path, kind: str) -> None:
-    if is_folder(path) and kind == "file":
-        raise OutputError("this is a folder", "name a file", path=path)
-    if is_folder(path) and any(path.iterdir()):
-        raise OutputError("is not empty", "name a new folder", path=path)
-    if not is_folder(path) and os.path.lexists(path):
-        raise OutputError("there is a file already", "remove it or name another", path=path)

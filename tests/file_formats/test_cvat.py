@@ -215,7 +215,7 @@ def assert_held(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("cvat") / "a.xml"
-    assert formats.write_dataset(dataset, path, "cvat").rows() == []
+    assert apf.write_dataset(dataset, path, "cvat").rows() == []
     again = formats.read_dataset(path)
     for table in ("images", "categories", "annotations"):
         assert_held(getattr(again, table), getattr(dataset, table))
@@ -228,7 +228,7 @@ def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: a
         given_ = given_.filter(~pl.col("mask").str.starts_with("{").fill_null(False))  # which need the image's size
     found = apf.schema.canonical("detections", given_.with_columns(score=pl.int_range(pl.len()) / 4))
     path = tmp_path_factory.mktemp("cvat") / "a.xml"
-    assert formats.write_results(found, path, "cvat", dataset=dataset if named else None).rows() == []
+    assert apf.write_results(found, path, "cvat", dataset=dataset if named else None).rows() == []
     assert_held(formats.read_results(path), found.drop("detection_id"))
 
 
@@ -268,7 +268,7 @@ def one(**columns: Any) -> apf.Dataset:
 )
 def test_what_cannot_be_held_is_said(tmp_path: Path, columns: dict[str, Any], lost: tuple[str, str]) -> None:
     dataset = one(**columns)
-    found = formats.write_dataset(dataset, tmp_path / "a.xml", "cvat")
+    found = apf.write_dataset(dataset, tmp_path / "a.xml", "cvat")
     assert found.select("table", "column", "n_rows", "what").rows() == [("annotations", lost[0], 1, lost[1])]
     again = formats.read_dataset(tmp_path / "a.xml").annotations
     if lost[0] in again.columns:
@@ -278,7 +278,7 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, columns: dict[str, Any], lo
 def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
     dataset = one()
     found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
-    lost = formats.write_results(found, tmp_path / "a.xml", "cvat", dataset=dataset)
+    lost = apf.write_results(found, tmp_path / "a.xml", "cvat", dataset=dataset)
     assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
     assert formats.read_results(tmp_path / "a.xml")["file_name"].to_list() == ["a.jpg"]
 
@@ -287,12 +287,12 @@ def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) 
 def test_lists_are_lost_of_images_too(tmp_path: Path, name: str) -> None:
     dataset = one()
     dataset = apf.Dataset(dataset.images.with_columns(pl.lit([["a"]]).alias(name)), dataset.categories, dataset.annotations)
-    assert formats.write_dataset(dataset, tmp_path / "a.xml", "cvat").rows() == [("images", name, 1, "left out")]
+    assert apf.write_dataset(dataset, tmp_path / "a.xml", "cvat").rows() == [("images", name, 1, "left out")]
     assert name not in formats.read_dataset(tmp_path / "a.xml").images.columns
 
 
 def test_a_box_of_its_own_beside_a_mask_is_lost(tmp_path: Path) -> None:
-    lost = formats.write_dataset(one(mask=[[0.0, 0, 2, 0, 2, 2]]), tmp_path / "a.xml", "cvat")
+    lost = apf.write_dataset(one(mask=[[0.0, 0, 2, 0, 2, 2]]), tmp_path / "a.xml", "cvat")
     assert lost["column"].to_list() == ["x", "y", "height"]
     assert read(tmp_path / "a.xml").select(BOX).rows() == [(0, 0, 2, 2)]
 
@@ -302,7 +302,7 @@ def test_a_box_of_its_own_beside_a_mask_is_lost(tmp_path: Path) -> None:
     [{"size": [3, 4], "counts": "453"}, {"size": [3, 4], "counts": [4, 5, 3]}, [[0, 0, 0, 0], [0, 1, 1, 0], [0, 1, 1, 0]]],
 )
 def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -> None:
-    formats.write_dataset(one(mask=mask), tmp_path / "a.xml", "cvat")
+    apf.write_dataset(one(mask=mask), tmp_path / "a.xml", "cvat")
     assert "<mask " in (tmp_path / "a.xml").read_text()
     assert to_crop(json.loads(read(tmp_path / "a.xml")["mask"].item())) == to_crop(mask)
 
@@ -320,7 +320,7 @@ def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -
 )  # fmt: skip
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: apf.Dataset, message: str) -> None:
     with pytest.raises((FormatError, RowError), match=message):
-        formats.write_dataset(dataset, tmp_path / "a.xml", "cvat")
+        apf.write_dataset(dataset, tmp_path / "a.xml", "cvat")
     assert list(tmp_path.iterdir()) == []
 
 
@@ -329,7 +329,7 @@ def test_a_mask_on_an_image_of_unknown_size_cannot_be_written(tmp_path: Path) ->
     with pytest.raises(
         RowError, match="detections: mask is on an image of unknown size where detection_id is 1; give image_width"
     ):
-        formats.write_results(found, tmp_path / "a.xml", "cvat")
+        apf.write_results(found, tmp_path / "a.xml", "cvat")
 
 
 BAD = {
@@ -402,7 +402,7 @@ def test_a_large_mask_is_read_and_written(tmp_path: Path) -> None:
     path.write_text(f'<annotations><image id="3" name="a.jpg" width="{side}" height="{side}">{shape}</image></annotations>')
     dataset = formats.read_dataset(path)
     assert dataset.annotations["mask"].to_list() == ['{"size":[20000,20000],"counts":[1,399999999]}']
-    formats.write_dataset(dataset, again, "cvat")
+    apf.write_dataset(dataset, again, "cvat")
     assert formats.read_dataset(again).annotations.drop("occluded").equals(dataset.annotations)
 
 

@@ -234,7 +234,7 @@ def assert_held(found: pl.DataFrame, expected: pl.DataFrame) -> None:
 @given(datasets())
 def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("label_studio") / "a.json"
-    assert formats.write_dataset(dataset, path, "label_studio").rows() == []
+    assert apf.write_dataset(dataset, path, "label_studio").rows() == []
     again = formats.read_dataset(path)
     for table in ("images", "categories", "annotations"):
         assert_held(getattr(again, table), getattr(dataset, table))
@@ -247,7 +247,7 @@ def test_results_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: a
         "detections", boxes.with_columns(score=pl.int_range(pl.len()) / 4, model_version=pl.lit(version, pl.String))
     )
     path = tmp_path_factory.mktemp("label_studio") / "a.json"
-    assert formats.write_results(found, path, "label_studio", dataset=dataset).rows() == []
+    assert apf.write_results(found, path, "label_studio", dataset=dataset).rows() == []
     assert_held(formats.read_results(path), found)
 
 
@@ -275,7 +275,7 @@ def one(images: dict[str, Any] | None = None, **columns: Any) -> apf.Dataset:
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
 def test_what_cannot_be_held_is_said(tmp_path: Path, dataset: apf.Dataset, lost: tuple[str, str, str]) -> None:
-    found = formats.write_dataset(dataset, tmp_path / "a.json", "label_studio")
+    found = apf.write_dataset(dataset, tmp_path / "a.json", "label_studio")
     assert found.select("table", "column", "n_rows", "what").rows() == [(*lost[:2], 1, lost[2])]
     again = getattr(formats.read_dataset(tmp_path / "a.json"), lost[0])
     if lost[1] in again.columns:
@@ -285,14 +285,14 @@ def test_what_cannot_be_held_is_said(tmp_path: Path, dataset: apf.Dataset, lost:
 def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) -> None:
     dataset = one()
     found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
-    lost = formats.write_results(found, tmp_path / "a.json", "label_studio", dataset=dataset)
+    lost = apf.write_results(found, tmp_path / "a.json", "label_studio", dataset=dataset)
     assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
     assert formats.read_results(tmp_path / "a.json")["file_name"].to_list() == ["a.jpg"]
 
 
 def test_labels_that_nobody_used_are_lost(tmp_path: Path) -> None:
     dataset = apf.Dataset({"image_id": [1]}, {"category_id": ["car"], "name": ["car"]}, {})
-    lost = formats.write_dataset(dataset, tmp_path / "a.json", "label_studio")
+    lost = apf.write_dataset(dataset, tmp_path / "a.json", "label_studio")
     assert lost.rows() == [("categories", None, 1, "without annotations: left out")]
 
 
@@ -307,13 +307,13 @@ def test_labels_that_nobody_used_are_lost(tmp_path: Path) -> None:
 )  # fmt: skip
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: apf.Dataset, message: str) -> None:
     with pytest.raises(RowError, match=message):
-        formats.write_dataset(dataset, tmp_path / "a.json", "label_studio")
+        apf.write_dataset(dataset, tmp_path / "a.json", "label_studio")
     assert list(tmp_path.iterdir()) == []
 
 
 def test_results_need_their_data_set_to_be_written(tmp_path: Path) -> None:
     with pytest.raises(apf.exceptions.ParameterError, match="boxes as fractions of their images; give the data set"):
-        formats.write_results({}, tmp_path / "a.json", "label_studio")
+        apf.write_results({}, tmp_path / "a.json", "label_studio")
 
 
 BAD = {

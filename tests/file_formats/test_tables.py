@@ -65,12 +65,12 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
 @given(dataset=datasets())
 def test_everything_comes_back(tmp_path_factory: pytest.TempPathFactory, format_: Any, dataset: apf.Dataset) -> None:
     path = tmp_path_factory.mktemp("tables") / "all"
-    assert formats.write_dataset(dataset, path, format_.name).rows() == []
+    assert apf.write_dataset(dataset, path, format_.name).rows() == []
     again = formats.read_dataset(path)
     for table in TABLES:
         assert_frame_equal(getattr(again, table), getattr(dataset, table), check_exact=True)
     found = canonical("detections", dataset.annotations.drop("annotation_id").with_columns(score=pl.col("x")))
-    assert formats.write_results(found, path.with_name("found" + format_.endings[0]), format_.name).rows() == []
+    assert apf.write_results(found, path.with_name("found" + format_.endings[0]), format_.name).rows() == []
     assert_frame_equal(formats.read_results(path.with_name("found" + format_.endings[0])), found, check_exact=True)
 
 
@@ -83,7 +83,7 @@ def test_what_coco_has_beside_the_tables_comes_back(tmp_path: Path, format_: Any
         "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4]}],
     }
     dataset = apf.read_coco(truth)
-    formats.write_dataset(dataset, tmp_path / "all", format_.name)
+    apf.write_dataset(dataset, tmp_path / "all", format_.name)
     apf.write_coco(formats.read_dataset(tmp_path / "all"), tmp_path / "a.json")
     again = json.loads((tmp_path / "a.json").read_text())
     assert again["info"] == truth["info"] and again["images"] == truth["images"]
@@ -116,7 +116,7 @@ def test_arrow_is_read_from_files_and_streams(tmp_path: Path, ending: str, write
 @pytest.mark.parametrize("format_", FORMATS, ids=lambda each: each.name)
 def test_a_table_that_is_not_there_is_told_with_what_is(tmp_path: Path, format_: Any) -> None:
     ending = format_.endings[0]
-    formats.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", format_.name)
+    apf.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", format_.name)
     (tmp_path / "all" / f"categories{ending}").unlink()
     message = f"{tmp_path / 'all'}: no categories{ending}; there is 'annotations{ending}', 'images{ending}'"
     with pytest.raises(FormatError, match=f"^{re.escape(message)}$"):
@@ -142,7 +142,7 @@ def test_files_that_cannot_be_read_are_told(tmp_path: Path, format_: Any, conten
 
 
 def test_what_stands_beside_the_tables_has_to_be_json(tmp_path: Path) -> None:
-    formats.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", "parquet")
+    apf.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", "parquet")
     (tmp_path / "all" / "dataset.json").write_text("{")
     with pytest.raises(FormatError, match=r"dataset\.json: not JSON, or cut off "):
         formats.read_dataset(tmp_path / "all")
@@ -151,7 +151,7 @@ def test_what_stands_beside_the_tables_has_to_be_json(tmp_path: Path) -> None:
 def test_only_such_folders_and_files_are_taken(tmp_path: Path) -> None:
     dataset = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {})
     for format_ in FORMATS:
-        formats.write_dataset(dataset, tmp_path / format_.name, format_.name)
+        apf.write_dataset(dataset, tmp_path / format_.name, format_.name)
     for path in (tmp_path / "parquet", tmp_path / "arrow"):
         assert [each.name for each in (*FORMATS, Boxes()) if each.is_dataset(path)] == [path.name]
     pl.DataFrame({"image_id": [1]}).write_parquet(tmp_path / "a.parquet")
