@@ -143,6 +143,10 @@ class NothingMatchesWarning(ApframeWarning):
     """Nothing, or next to nothing, that was found can be compared with the truth: probably the two do not belong together."""
 
 
+class RisingScoresWarning(ApframeWarning):
+    """The scores of a run rise with its ranks, so that its last documents come first."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 

@@ -47,6 +47,7 @@ TESTED_IN = {
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
     "pycocotools/one_cell pycocotools/params",
     "retrieval/test_evaluation.py": "lists/kinds lists/measures lists/relevance matching/by_key retrieval/one_run show/runs",
+    "retrieval/test_trec.py": "retrieval/trec_lines",
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",
     "similarity/test_boundary_iou.py": "shapes/boundaries",

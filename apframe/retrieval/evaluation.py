@@ -22,6 +22,7 @@ from apframe.exceptions import (
 from apframe.file_formats.stored_sets import read_table
 from apframe.lists.measures import USUAL, Measure, as_measures
 from apframe.retrieval.one_run import evaluate_one, name_shown, same_ids
+from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.schema import RUN_RESULTS, TABLES, refuse_equal_pairs
 from apframe.show.runs import run_html, run_lines
@@ -321,21 +322,31 @@ def _named(run: Any) -> dict[str | None, Any]:
     if isinstance(run, pl.DataFrame) and "run" in run.columns and run["run"].n_unique() > 1:
         return _by_name(run)
     is_columns = isinstance(run, dict) and all(isinstance(value, (list, pl.Series)) for value in run.values())
-    if isinstance(run, dict) and not is_columns and "query_id" not in run:
+    if isinstance(run, dict) and not is_columns and not any(is_query_id(str(name)) for name in run):
         is_nested = all(isinstance(value, dict) for value in run.values())
         inner = [item for value in run.values() for item in value.values()] if is_nested else []
         if not is_nested or any(isinstance(item, (dict, list, pl.Series)) for item in inner):
             return {str(name): source for name, source in run.items()}
-    if isinstance(run, (list, tuple)):
-        names = [Path(source).name.split(".")[0] for source in run if isinstance(source, (str, Path))]
-        if not run or len(names) < len(run):
-            raise ParameterError("a list holds the paths of files", "give frames as a dict from names to frames", option="run")
-        if len(set(names)) < len(names):
-            names = [str(source) for source in run]
-        if len(set(names)) < len(names):
-            raise ParameterError(f"a file is given twice ({listed(names)})", option="run")
-        return dict(zip(names, run, strict=True))
+    if isinstance(run, (list, tuple)) and not (run and _is_row(run[0])):
+        return dict(zip(_names_in(run), run, strict=True))
     return {None: run}
+
+
+def _is_row(item: Any) -> bool:
+    return isinstance(item, tuple) or (isinstance(item, dict) and any(is_query_id(str(name)) for name in item))
+
+
+def _names_in(runs: Sequence[Any]) -> list[str]:
+    """The names of runs in a list: those of their files, or what objects have as `name`, as runs of ranx do."""
+    paths = [Path(source) if isinstance(source, (str, Path)) else None for source in runs]
+    names = [path.name.split(".")[0] if path else getattr(run, "name", "") for path, run in zip(paths, runs, strict=True)]
+    if not names or not all(isinstance(name, str) and name for name in names):
+        raise ParameterError("a run in a list has a path or a name", "give a dict from names to runs", option="run")
+    if len(set(names)) < len(names):
+        names = [str(path or name) for path, name in zip(paths, names, strict=True)]
+    if len(set(names)) < len(names):
+        raise ParameterError(f"a file is given twice ({listed(names)})", option="run")
+    return names
 
 
 def _by_name(rows: pl.DataFrame) -> dict[str | None, pl.DataFrame]:

@@ -64,9 +64,11 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
 
 
 def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
-    """The frame, a flag that is called by an alias under its own name, where it has none of that name."""
+    """The frame, a column that is called by an alias under its own name, where it has none of that name."""
     for column in columns:
-        called = [name for name in column.aliases if name in frame.columns and _is_flag(frame.schema[name])]
+        called = [name for name in column.aliases if name in frame.columns]
+        if column.dtype == pl.Boolean:
+            called = [name for name in called if _is_flag(frame.schema[name])]
         if called and column.name not in frame.columns:
             frame = frame.rename({called[0]: column.name})
     return frame

@@ -20,8 +20,8 @@ NAMES = {"images": "file_name", "categories": "name"}  # what people call their 
 SIZE = ("image_width", "image_height")
 
 
-def _id(name: str, meaning: str, required: bool = True) -> Column:
-    return Column(name, ID, meaning, required=required, is_id=True)
+def _id(name: str, meaning: str, required: bool = True, aliases: tuple[str, ...] = ()) -> Column:
+    return Column(name, ID, meaning, required=required, is_id=True, aliases=aliases)
 
 
 def _ids(name: str, meaning: str) -> Column:
@@ -31,6 +31,10 @@ def _ids(name: str, meaning: str) -> Column:
 # a box is made of another shape where none is given
 _BOX = tuple(replace(column, unless=tuple(shape.column for shape in OTHERS)) for column in BOXES.columns)
 _SHAPE = tuple(column for shape in OTHERS for column in shape.columns)
+# what retrieval tools call them; docno comes first, as PyTerrier's docid is a number of its own
+_QUERY_IDS = ("qid", "query-id", "q_id", "topic")
+_DOCUMENT_IDS = ("docno", "doc_id", "docid", "did", "pid", "corpus-id")
+_GRADES = ("label", "rel", "grade", "score")
 _OUTSIDE = Column(OUTSIDE, pl.Boolean, "outside the subset that `Evaluation.where` took: ignored", standard=False)
 TABLES: dict[str, tuple[Column, ...]] = {
     "images": (
@@ -83,15 +87,25 @@ TABLES: dict[str, tuple[Column, ...]] = {
         *_SHAPE,
         _OUTSIDE,
     ),
-    "queries": (_id("query_id", "key"),),
+    "queries": (_id("query_id", "key", aliases=_QUERY_IDS),),
     "judgements": (
-        _id("query_id", "what was asked"),
-        _id("document_id", "what was judged; with query_id the key"),
-        Column("relevance", pl.Float64, "the grade; negative: seen, but not judged", required=True),
+        _id("query_id", f"what was asked; or called {', '.join(_QUERY_IDS)}", aliases=_QUERY_IDS),
+        _id(
+            "document_id",
+            f"what was judged, key with query_id; or called {', '.join(_DOCUMENT_IDS)}",
+            aliases=_DOCUMENT_IDS,
+        ),
+        Column(
+            "relevance",
+            pl.Float64,
+            f"the grade; negative: seen, but not judged; or called {', '.join(_GRADES)}",
+            required=True,
+            aliases=_GRADES,
+        ),
     ),
     "runs": (
-        _id("query_id", "what was asked"),
-        _id("document_id", "what was found; with query_id the key"),
+        _id("query_id", "what was asked, as in judgements", aliases=_QUERY_IDS),
+        _id("document_id", "what was found, as in judgements; key with query_id", aliases=_DOCUMENT_IDS),
         Column("score", pl.Float64, "only its order matters", required=True),
         Column("ignore", pl.Boolean, "takes no rank", standard=False),
     ),

@@ -270,7 +270,7 @@ def test_files_of_the_same_name(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("runs", [[], [table(RUN)], [{"q1": {"a": 1}}]], ids=["nothing", "frame", "dict"])
 def test_a_list_holds_files(runs: list[Any]) -> None:
-    with pytest.raises(ParameterError, match="run: a list holds the paths of files; give frames as a dict from names"):
+    with pytest.raises(ParameterError, match="run: a run in a list has a path or a name; give a dict from names to runs"):
         apf.evaluate_run(QRELS, runs)
 
 

@@ -15,8 +15,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
-from apframe.exceptions import ApframeError, ColumnError, DuplicateIdError, FormatError, RowError
-from apframe.retrieval import trec
+from apframe.exceptions import ApframeError, ColumnError, DuplicateIdError, FormatError, RisingScoresWarning, RowError
+from apframe.retrieval import trec_lines
 from apframe.retrieval.trec import read_qrels, read_run
 
 Row = tuple[Any, ...]
@@ -76,7 +76,7 @@ IDS = [
     'a"b"',
     '""',
     "'a'",
-    "#1",
+    "d#1",
     "a,b",
     "é",
     "文書",
@@ -105,13 +105,69 @@ def test_ids_of_text_are_taken_as_they_are(text: str, blank: str, tmp_path: Path
     assert read_run(path).rows() == [(text, text, 1.0), ("q", text, 1.0)]
 
 
+def test_what_follows_the_tag_is_left_out(tmp_path: Path) -> None:
+    path = written(tmp_path, "q Q0 d 1 0.5 t\nq Q0 e 2 0.25 t u v w x y z 1\nq Q0 f 3 0.125 a name of a run\n")
+    assert read_run(path).rows() == [("q", "d", 0.5), ("q", "e", 0.25), ("q", "f", 0.125)]
+
+
+@blanks
+@pytest.mark.parametrize("comment", ["#", "# a b", "#q Q0 c 9 9 t", "  # q Q0 c 9 9 t"])
+def test_lines_that_begin_with_a_number_sign_are_comments(comment: str, blank: str, tmp_path: Path) -> None:
+    text = f"{comment}\nq Q0 d 1 1 t\n{comment}\nq Q0 #e 2 0 t\n{comment}"
+    assert read_run(written(tmp_path, text.replace(" ", blank))).rows() == [("q", "d", 1.0), ("q", "#e", 0.0)]
+    qrels = written(tmp_path, f"{comment}\nq 0 d 1\n# q 0 e 1\n#q 0 f 1\n".replace(" ", blank), "qrels")
+    assert read_qrels(qrels).rows() == [("q", "d", 1.0)]
+
+
+def test_three_fields_as_ms_marco_has_them(tmp_path: Path) -> None:
+    run = read_run(written(tmp_path, "7\t12\t1\n7\t3\t2\n8\t3\t1\n"))
+    assert run.rows() == [("7", "12", -1.0), ("7", "3", -2.0), ("8", "3", -1.0)]
+    assert run.columns == ["query_id", "document_id", "score"]
+    assert read_run(written(tmp_path, "# ranks from 0\nq  d 0\nq e  1\n")).rows() == [("q", "d", 0.0), ("q", "e", -1.0)]
+    assert read_qrels(written(tmp_path, "7\t0\t12\t1\n", "qrels.tsv")).rows() == [("7", "12", 1.0)]
+    assert read_qrels(written(tmp_path, "7\t12\t1\n", "qrels.tsv")).rows() == [("7", "12", 1.0)]
+
+
+@pytest.mark.parametrize("numbers", [("0.9", "0.8"), ("17", "12"), ("1", "1")], ids=str)
+def test_the_last_of_three_fields_is_not_taken_for_a_rank_if_it_is_none(numbers: tuple[str, str], tmp_path: Path) -> None:
+    path = written(tmp_path, f"q d {numbers[0]}\nq e {numbers[1]}\n")
+    with pytest.raises(FormatError, match="the last of three fields is not a rank, of query 'q'; if it is a score,"):
+        read_run(path)
+
+
+@blanks
+def test_scores_that_rise_with_the_ranks(blank: str, tmp_path: Path) -> None:
+    distances = "q Q0 d 1 0.25 t\nq Q0 e 2 0.5 t\nq Q0 f 3 0.75 t\n"
+    path = written(tmp_path, distances.replace(" ", blank))
+    message = "the scores rise with the ranks .query 'q' has 0.25 at rank 1, but 0.5 at rank 2.; documents are ranked by"
+    with pytest.warns(RisingScoresWarning, match=message):
+        read_run(path)
+    with pytest.warns(RisingScoresWarning, match="the run: the scores rise"):
+        read_run({"qid": ["q", "q"], "docno": ["d", "e"], "rank": [1, 2], "score": [1, 2]})
+
+
+@pytest.mark.parametrize(
+    "text",
+    [
+        "q Q0 d 2 0.5 t\nq Q0 e 1 0.75 t\n",  # as it should be, in another order
+        "q Q0 d 0 1 t\nq Q0 e 0 2 t\nq Q0 f 0 3 t\n",  # no ranks
+        "q Q0 d 1 1 t\nr Q0 e 2 2 t\ns Q0 f 3 3 t\n",  # of several queries
+        "q Q0 d 1 3 t\nq Q0 e 2 4 t\nq Q0 f 3 1 t\n",  # as many fall as rise
+        "q Q0 d x 1 t\nq Q0 e y 2 t\n",
+    ],
+)
+def test_ranks_that_say_nothing_are_no_warning(text: str, tmp_path: Path) -> None:
+    assert read_run(written(tmp_path, text)).height >= 2
+
+
 def test_rank_and_tag_are_not_used(tmp_path: Path) -> None:
     assert read_run(written(tmp_path, "q anything d not-a-rank 1 ?\n")).rows() == [("q", "d", 1.0)]
 
 
 words = st.text(st.sampled_from("ab7é\"'-,#\u00a0"), min_size=1, max_size=4)
 scores = st.floats(-1e300, 1e300).map(repr)
-lines = st.tuples(words, words, words, words, scores, words)
+queries = words.filter(lambda word: not word.startswith("#"))  # which begins a comment
+lines = st.tuples(queries, words, words, words, scores, words)
 random_blanks = st.text(" \t", min_size=1, max_size=3)
 
 
@@ -120,12 +176,12 @@ def test_both_readers_agree(rows: list[Row], tabs: bool, data: st.DataObject, tm
     folder = tmp_path_factory.mktemp("run")
     plain = written(folder, "".join(("\t" if tabs else " ").join(row) + "\n" for row in rows), "plain")
     mixed = "".join("".join(field + data.draw(random_blanks) for field in row) + "\n" for row in rows)
-    fast = trec._read_plain(plain, trec._RUN, "score")
-    slow = trec._read_lines(plain, plain.read_bytes(), trec._RUN, "score")
+    fast = trec_lines.read_plain(plain, trec_lines.RUN, "score")
+    slow = trec_lines.read_uneven(plain, plain.read_bytes(), trec_lines.RUN, "score")
     assert fast is not None
     assert fast.rows() == slow.rows() == [(query, document, float(score)) for query, _, document, _, score, _ in rows]
-    assert trec._read_plain(written(folder, mixed, "mixed"), trec._RUN, "score") is None
-    assert trec._read_text(folder / "mixed", trec._RUN).rows() == slow.rows()
+    assert trec_lines.read_plain(written(folder, mixed, "mixed"), trec_lines.RUN, "score") is None
+    assert trec_lines.read_lines(folder / "mixed", trec_lines.RUN).rows() == slow.rows()
 
 
 LINE = b"q Q0 d 1 1 t\n"
@@ -133,20 +189,20 @@ LINE = b"q Q0 d 1 1 t\n"
 
 @pytest.mark.parametrize("block", [1, 2, 7, 13, 14, 15, 1000])
 def test_blanks_are_counted_across_the_borders_of_blocks(block: int) -> None:
-    assert trec._count_blanks(LINE * 9, block) == {" ": 54}
-    assert trec._count_blanks(LINE * 9 + LINE[:-1], block) == {" ": 59}
-    assert trec._count_blanks(LINE * 4 + b"q Q0  d 1 1 t\n", block) == {}
-    assert trec._count_blanks(LINE * 4 + b"q Q0 d 1 1 t \n", block) == {}
-    assert trec._count_blanks(LINE * 4 + b"q Q0\td 1 1 t\n" + LINE * 4, block) == {}
-    assert trec._count_blanks(b" " + LINE, block) == {}
+    assert trec_lines.count_blanks(LINE * 9, block) == {" ": 54}
+    assert trec_lines.count_blanks(LINE * 9 + LINE[:-1], block) == {" ": 59}
+    assert trec_lines.count_blanks(LINE * 4 + b"q Q0  d 1 1 t\n", block) == {}
+    assert trec_lines.count_blanks(LINE * 4 + b"q Q0 d 1 1 t \n", block) == {}
+    assert trec_lines.count_blanks(LINE * 4 + b"q Q0\td 1 1 t\n" + LINE * 4, block) == {}
+    assert trec_lines.count_blanks(b" " + LINE, block) == {}
 
 
 @pytest.mark.parametrize(
     "wrong", [b"q Q0 d 1 1\n", b"q Q0 d e 1 1 t\n", b"q Q0 d 1\nq Q0 d e f 1 1 t\n", b"q Q0 d 1 1 t u\nq Q0 d 1 1\n"]
 )
 def test_other_numbers_of_fields_are_left_to_the_slower_reader(wrong: bytes) -> None:
-    assert trec._read_plain(LINE * 8, trec._RUN, "score") is not None
-    assert trec._read_plain(LINE * 4 + wrong + LINE * 4, trec._RUN, "score") is None
+    assert trec_lines.read_plain(LINE * 8, trec_lines.RUN, "score") is not None
+    assert trec_lines.read_plain(LINE * 4 + wrong + LINE * 4, trec_lines.RUN, "score") is None
 
 
 # the second of three lines -> what is said of it
@@ -154,7 +210,6 @@ BAD_LINES = {
     "q Q0 d 0.5 t": "not 6 fields",
     "q Q0 d 1 0.5": "not 6 fields",
     "q Q0 a document 1 0.5 t": "not 6 fields",
-    "q Q0 d 1 0.5 t u v w x y z 1": "not 6 fields",
     "q": "not 6 fields",
     "q Q0 d 1 high t": "the score is not a finite number",
     "q Q0 d 1 0,5 t": "the score is not a finite number",

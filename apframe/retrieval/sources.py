@@ -1,0 +1,147 @@
+"""Judgements and runs in the forms that people have them in, as columns: files, nested dicts, rows, objects of other tools."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, FormatError, first_line, import_optional, listed
+from apframe.file_formats.documents import parse_json
+from apframe.file_formats.files import decoded, read_head, read_unpacked, reading_from
+from apframe.paths import reading_once
+from apframe.retrieval.trec_lines import QRELS, RUN, read_lines
+from apframe.schema import TABLES
+
+_LZ4 = b"\x04\x22\x4d\x18"
+_MOST = 1 << 32  # bytes that a file of LZ4 may unpack to
+_VALUES = {"judgements": "relevance", "runs": "score"}
+# what gives the rows of a data set of ir_datasets
+_ROWS = {"judgements": "qrels_iter", "runs": "scoreddocs_iter"}
+
+
+def columns_of(table: str, source: Any) -> Any:
+    """Something that holds the columns of the table "judgements" or "runs", by the names that the source gives them.
+
+    Raises
+    ------
+    FormatError, ColumnError, ParameterError
+        a file that cannot be read, values of several types, a package that is not installed
+    """
+    if isinstance(source, (str, Path)):
+        return source if Path(source).suffix == ".parquet" else _of_file(table, Path(source))
+    if hasattr(source, _ROWS[table]):
+        source = getattr(source, _ROWS[table])()
+    if hasattr(source, "__arrow_c_stream__") or isinstance(source, pl.LazyFrame):
+        return source
+    if hasattr(source, "to_dict"):  # Qrels or a Run of ranx
+        source = source.to_dict()
+    if isinstance(source, Mapping):
+        is_nested = source and all(isinstance(value, Mapping) for value in source.values())
+        return _of_nested(table, source) if is_nested else source
+    return _of_rows(source) if isinstance(source, Iterable) else source
+
+
+def is_query_id(name: str) -> bool:
+    """Whether a column of this name holds the ids of queries."""
+    return _names("judgements", name) == "query_id"
+
+
+def _of_file(table: str, path: Path) -> Any:
+    with reading_once(path), reading_from(path):
+        head = read_head(path)
+        if head.startswith(_LZ4):
+            return _of_json(table, path, _unpacked(path))
+        if head.lstrip()[:1] in (b"{", b"["):
+            return _of_json(table, path, read_unpacked(path))
+        separator = _separator(table, head)
+        if separator is not None:
+            return _of_table(table, path, separator)
+        return read_lines(path, QRELS if table == "judgements" else RUN)
+
+
+def _unpacked(path: Path) -> bytes:
+    """The bytes of a file of LZ4 frames; ranx packs twice."""
+    lz4 = import_optional("lz4.frame", "reading LZ4 needs a package", '"apframe[lz4]"')
+    content = read_unpacked(path)
+    while content.startswith(_LZ4):
+        unpacker = lz4.LZ4FrameDecompressor()
+        try:
+            content = unpacker.decompress(content, max_length=_MOST)
+        except RuntimeError as error:
+            raise FormatError(f"the LZ4 file is damaged ({first_line(error)})", path=path) from error
+        if not unpacker.eof:
+            raise FormatError(f"the LZ4 file is cut off, or unpacks to more than {_MOST:,} bytes", path=path)
+    return content
+
+
+def _of_json(table: str, path: Path, content: bytes) -> Any:
+    found = parse_json(path, content)
+    is_rows = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+    if not is_rows and not isinstance(found, dict):
+        value = _VALUES[table]
+        problem = f"neither {{query: {{document: {value}}}}} nor a list of objects"
+        raise FormatError(problem, "write one of these", path=path)
+    return columns_of(table, found)
+
+
+def _separator(table: str, head: bytes) -> str | None:
+    """What stands between the columns that the first line names; None if it does not name them."""
+    first = head.partition(b"\n")[0].decode(errors="replace").strip("\r")
+    for separator in ("\t", ",", ";"):
+        found = {_names(table, name.strip('"')) for name in first.split(separator)}
+        if {"query_id", "document_id"} <= found:
+            return separator
+    return None
+
+
+def _names(table: str, name: str) -> str | None:
+    """The column of the table that is called this, by its own name or another one."""
+    return next((column.name for column in TABLES[table] if name in (column.name, *column.aliases)), None)
+
+
+def _of_table(table: str, path: Path, separator: str) -> pl.DataFrame:
+    """A table of text with a header: ids as text, the relevance, score or rank as a number."""
+    content = read_unpacked(path)
+    decoded(path, content)
+    quote = None if separator == "\t" else '"'
+    try:
+        frame = pl.read_csv(content, separator=separator, infer_schema=False, quote_char=quote)
+    except pl.exceptions.PolarsError as error:
+        raise FormatError(f"cannot be read as a table ({first_line(error)})", path=path) from error
+    for name in frame.columns:
+        if name == "rank" or _names(table, name) in _VALUES.values():
+            numbers = frame[name].str.strip_chars().cast(pl.Float64, strict=False)
+            lines = (numbers.is_null().arg_true() + 2).to_list()
+            if lines:
+                problem = f"the {name} is not a number in line {listed(lines)}"
+                raise FormatError(problem, "correct these lines", path=path, rows=lines)
+            frame = frame.with_columns(numbers)
+    return frame
+
+
+def _of_nested(table: str, nested: Mapping[Any, Mapping[Any, float]]) -> pl.DataFrame:
+    value = _VALUES[table]
+    columns = {
+        "query_id": [query for query, found in nested.items() for _ in found],
+        "document_id": [document for found in nested.values() for document in found],
+        value: [number for found in nested.values() for number in found.values()],
+    }
+    try:
+        return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may stand beside others
+    except (TypeError, pl.exceptions.PolarsError) as error:
+        message = first_line(error)
+        raise ColumnError(f"ids must be of one type, and values numbers ({message})", table=table) from error
+
+
+def _of_rows(source: Iterable[Any]) -> Any:
+    """Named tuples, or dicts, as a dict of columns; anything else as it is."""
+    rows = list(source)
+    if rows and all(isinstance(row, dict) for row in rows):
+        return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
+    fields = getattr(rows[0], "_fields", None) if rows else None
+    if fields is None or any(getattr(row, "_fields", None) != fields for row in rows):
+        return source
+    return dict(zip(fields, map(list, zip(*rows, strict=True)), strict=True))
