@@ -31,7 +31,7 @@ from apframe.exceptions import ApframeError, ApframeWarning
 ROOT = Path(__file__).parents[2]
 DOCS = ROOT / "docs"
 WIDTH = 100
-_FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
+FENCE = re.compile(r"^(?P<indent> *)```(?P<language>\w*)\n(?P<body>.*?)^(?P=indent)```$", re.MULTILINE | re.DOTALL)
 
 
 @dataclass
@@ -68,7 +68,7 @@ def page_run(text: str, folder: Path) -> Page:
 
 def _run_blocks(text: str) -> Page:
     page, namespace, at, output = Page(), dict[str, Any](__name__="page"), 0, ""
-    for block in _FENCE.finditer(text):
+    for block in FENCE.finditer(text):
         between = text[at : block.start()]
         indent, language, body = block["indent"], block["language"], textwrap.dedent(block["body"])
         shown = language == "text" and not between.strip()

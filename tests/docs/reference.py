@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import inspect
+import re
 from collections.abc import Iterator
 from typing import Any
 
@@ -101,11 +102,14 @@ def _names_page(page: str) -> str:
 
 
 def _protocols() -> Iterator[str]:
-    yield "\n`print(protocol)` prints its rules. `apframe eval --protocol NAME --rules` does too.\n"
+    yield "\nThese are the rules that `print(protocol)` and `apframe eval --protocol NAME --rules` print.\n"
     for name, protocol in apf.PUBLISHED.items():
         yield f"\n## `{name}` {{#apframe.{name}}}\n"
         for label in protocol.iou_types:
-            yield f"\n```text\n{protocol.variant(label)}\n```\n"
+            _, citation, *rules = str(protocol.variant(label)).splitlines()
+            cells = [re.split(r"  +", rule.replace("|", r"\|"), maxsplit=1) for rule in rules]
+            yield f"\n### `{name}`, `{label}`\n\n{citation}\n\n| rule | |\n|---|---|\n"
+            yield from (f"| {rule} | {words} |\n" for rule, words in cells)
     yield "\n## `PUBLISHED` {#apframe.PUBLISHED}\n\nA dict of all published protocols by name.\n"
 
 

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from tests.docs.pages import DOCS, ROOT, page_run
+from tests.docs.pages import DOCS, FENCE, ROOT, WIDTH, page_run
 from tests.docs.reference import reference, undocumented
 
 PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
@@ -18,6 +18,16 @@ PAGES = sorted(path.relative_to(DOCS).as_posix() for path in DOCS.rglob("*.md"))
 def test_outputs_are_the_real_ones(name: str, tmp_path: Path) -> None:
     text = (DOCS / name).read_text()
     assert page_run(text, tmp_path).text == text, "run: python -m tests.docs.outputs"
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_code_is_at_most_100_columns_wide(name: str) -> None:
+    wide = []
+    for block in FENCE.finditer((DOCS / name).read_text()):
+        lines = [line.removeprefix(block["indent"]) for line in block["body"].splitlines()]
+        code = [line for line in lines if block["language"] in ("python", "sh") or line.startswith("$ ")]
+        wide += [line for line in code if len(line) > WIDTH]
+    assert wide == []
 
 
 def test_every_public_name_is_documented() -> None:
