@@ -76,6 +76,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.schema import Dataset as Dataset
+    from apframe.schema import merge as merge
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
@@ -137,7 +138,7 @@ _HOMES = {
     "apframe.retrieval.reidentification": "evaluate_reidentification",
     "apframe.retrieval.trec": "read_qrels read_run",
     "apframe.runs.run_sets": "RunSets scan_runs",
-    "apframe.schema": "Dataset",
+    "apframe.schema": "Dataset merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
     "apframe.show.score_charts": "plot_scores plot_thresholds",
     "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",

@@ -45,6 +45,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         how boxes are written, as `evaluate` takes them; without detections they are those of the ground truth
     join_by_name, names
         see `read_results`
+    category_map, unmapped
+        of the categories of both, see `Dataset.map_categories`
 
     Returns
     -------

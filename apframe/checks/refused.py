@@ -11,7 +11,7 @@ import polars as pl
 from apframe.checks.findings import Finding, first_few, of_rows
 from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
 from apframe.file_formats.ids import with_ids_by_name
-from apframe.schema import TABLES, Dataset, as_pixel_boxes, canonical, with_id_types
+from apframe.schema import TABLES, Dataset, as_pixel_boxes, canonical, map_ids, with_id_types
 
 PLACE = "place in the source"
 _NAMES = {UnknownIdError: "unknown_reference", IdTypeError: "id_types", ColumnError: "column"}
@@ -58,6 +58,8 @@ def accept_detections(
     'column'
     """
     findings: list[Finding] = []
+    if dataset is not None and dataset.merged is not None:
+        frame = map_ids("detections", frame, dataset.merged, by_name="categories" in join_by_name)
     if dataset is not None and join_by_name:
         named = {"detections": _numbered("detections", frame)}
         joined, findings = accept(named, lambda detections: with_ids_by_name(detections, dataset, join_by_name))

@@ -45,7 +45,7 @@ def read_truth(source: Any, reading: Reading, *, alone: bool = True) -> tuple[Da
         refuse_options(format=reading.format, split=reading.split, image_sizes=reading.image_sizes)
     boxes = _boxes_of_truth(source, reading, alone)
     if isinstance(source, Dataset):
-        source = source.with_masks
+        source = reading.mapped(source.with_masks)
         return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
     heights: Heights = {}
     try:
@@ -53,7 +53,7 @@ def read_truth(source: Any, reading: Reading, *, alone: bool = True) -> tuple[Da
         dataset, further = accept_truth(tables, boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
-    return dataset, findings + further, heights
+    return None if dataset is None else reading.mapped(dataset), findings + further, heights
 
 
 def read_found(

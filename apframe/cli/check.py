@@ -11,6 +11,7 @@ import apframe as apf
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
     BoxFormat,
+    CategoryMap,
     DtFormat,
     GtFormat,
     ImageSizes,
@@ -18,6 +19,7 @@ from apframe.cli.options import (
     Names,
     Relative,
     Split,
+    Unmapped,
     path_argument,
     words,
 )
@@ -37,6 +39,8 @@ def check_files(
     relative: Relative = False,
     join_by_name: JoinByName = None,
     names: Names = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
     """Find what is wrong or suspicious in a data set and its results: severity, rows, and what to do.
@@ -59,6 +63,8 @@ def check_files(
             relative=relative,
             join_by_name=words(join_by_name),
             names=names,
+            category_map=category_map,
+            unmapped=unmapped,
         )
     if as_json:
         stdout().write_json(findings.write_json())

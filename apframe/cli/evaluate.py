@@ -12,6 +12,7 @@ import typer
 import apframe as apf
 from apframe.cli.options import (
     BoxFormat,
+    CategoryMap,
     DtFormat,
     GtFormat,
     ImageAttributes,
@@ -22,6 +23,7 @@ from apframe.cli.options import (
     RunName,
     Split,
     Tags,
+    Unmapped,
     given_labels,
     numbers,
     path_argument,
@@ -53,6 +55,8 @@ def evaluate_files(
     join_by_name: JoinByName = None,
     names: Names = None,
     image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
     protocol: Annotated[
         str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
     ] = "coco",
@@ -125,6 +129,8 @@ def evaluate_files(
             join_by_name=words(join_by_name),
             names=names,
             image_attributes=image_attributes,
+            category_map=category_map,
+            unmapped=unmapped,
         )
         if where is not None:
             evaluation = evaluation.where(where)
@@ -140,7 +146,7 @@ def evaluate_files(
         if as_json:
             print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
         else:
-            print_lines(summary_lines(summary, evaluation.protocol))
+            print_lines(summary_lines(summary, evaluation.protocol, evaluation.notes))
         return
     if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]

@@ -14,7 +14,7 @@ from typer.core import TyperCommand
 
 from apframe.exceptions import ParameterError
 from apframe.paths import is_utf8
-from apframe.schema import BOX_FORMATS
+from apframe.schema import BOX_FORMATS, UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
 # those of paths: the library says what is wrong with one
@@ -49,6 +49,15 @@ BoxFormat = Annotated[
     ),
 ]
 Relative = Annotated[bool, typer.Option("--relative", help="these boxes are fractions of their image")]
+CategoryMap = Annotated[
+    Path | None,
+    path_option(
+        metavar="FILE", help='rename and merge categories: CSV with columns from and to, or JSON such as {"truck": "vehicle"}'
+    ),
+]
+Unmapped = Annotated[
+    str, typer.Option(metavar="|".join(UNMAPPED), help="what becomes of categories that --category-map does not name")
+]
 JoinByName = Annotated[
     list[str] | None,
     typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),

@@ -10,10 +10,11 @@ import polars as pl
 
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import choose
-from apframe.detection.prepare.inputs import choose_categories, make_inputs
+from apframe.detection.prepare.inputs import make_inputs
 from apframe.file_formats.catalogue import naming_format
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
+from apframe.schema.conditions import choose_categories
 from apframe.similarity.pairs import Similarity
 from apframe.threads import pool
 
@@ -42,6 +43,8 @@ def evaluate(
     join_by_name: str | Sequence[str] = (),
     names: Any = None,
     image_attributes: Any = None,
+    category_map: Any = None,
+    unmapped: str = "keep",
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
@@ -85,6 +88,9 @@ def evaluate(
     image_attributes
         further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
         JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`
+    category_map, unmapped
+        rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": "vehicle"}`; "keep", drop
+        ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`
 
     Returns
     -------
@@ -129,6 +135,7 @@ def evaluate(
         unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
         box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
         image_attributes=image_attributes,
+        category_map=category_map, unmapped=unmapped,
     )  # fmt: skip
     reading = choice.reading
     with pool() as other_threads:
@@ -139,4 +146,4 @@ def evaluate(
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    return Evaluation(lambda: inputs, choice.protocol)
+    return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes)

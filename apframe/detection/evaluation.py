@@ -12,12 +12,12 @@ from apframe.detection import numbers, stored, tables
 from apframe.detection.diagnose.overlaps import why_nothing_matches
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
-from apframe.detection.slices.conditions import Masks, refuse_nothing
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import NothingMatchesWarning, counted, warn
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.schema import Dataset
+from apframe.schema.conditions import Masks, refuse_nothing
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.store.results import WritableResult
@@ -45,6 +45,8 @@ class Evaluation(WritableResult):
         the rules, options included
     conditions
         of the subset that `where` took, in words; none where everything is evaluated
+    notes
+        what was done to the data before it was evaluated, in words, such as categories that were merged
     """
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
@@ -58,9 +60,10 @@ class Evaluation(WritableResult):
         protocol: Protocol,
         stored: Mapping[str, pl.LazyFrame] | None = None,
         conditions: Sequence[str] = (),
+        notes: Sequence[str] = (),
     ) -> None:
         """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
-        self.protocol, self.conditions = protocol, tuple(conditions)
+        self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
         self._read_inputs, self._stored = inputs, stored or {}
         self._may_warn = not conditions  # if nothing matches
         self._judged: Callable[[], Verdicts] | None = None  # gives the verdicts, where they are a part of others
@@ -178,12 +181,12 @@ class Evaluation(WritableResult):
         """The part inside the masks, which are those of `Inputs.subset`."""
         refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
-        part = Evaluation(lambda: inputs, self.protocol)
+        part = Evaluation(lambda: inputs, self.protocol, notes=self.notes)
         part._may_warn, part._judged = False, self._pipeline.part(masks)
         return part
 
     def __str__(self) -> str:
-        return "\n".join(summary_lines(self.summary, self.protocol))
+        return "\n".join(summary_lines(self.summary, self.protocol, self.notes))
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
@@ -191,4 +194,4 @@ class Evaluation(WritableResult):
         return f"Evaluation({self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
-        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height)
+        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height, self.notes)

@@ -21,11 +21,12 @@ from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
-from apframe.detection.prepare.inputs import check_detections, choose_categories, make_inputs, on_known_images
+from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars, warn_of_boxes
+from apframe.schema.conditions import choose_categories
 from apframe.shapes.boxes import BOX
 from apframe.similarity.pairs import require
 
@@ -195,7 +196,7 @@ class Evaluator:
             warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
-        return Evaluation(lambda: inputs, self.protocol)
+        return Evaluation(lambda: inputs, self.protocol, notes=inputs.notes)
 
     def _next_number(self) -> int:
         with self._lock:

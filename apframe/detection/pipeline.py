@@ -28,10 +28,10 @@ if TYPE_CHECKING:
     from collections.abc import Callable
 
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.detection.slices.conditions import Masks
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.regroup import Rows
     from apframe.protocols.protocol import Protocol
+    from apframe.schema.conditions import Masks
 
 
 class Pipeline:

@@ -34,7 +34,7 @@ def write_parquet(
     The folder appears whole or not at all; an earlier evaluation there is replaced whole. `read_evaluation` reads it
     back. The files are images, categories, annotations, detections, pairs, assignments (the matches of all thresholds
     and area ranges, see there), metrics and summary. The manifest says by which protocol, of what data (hashes of the four
-    tables), by which versions and when.
+    tables), with what was done to them before (`notes`), by which versions and when.
 
     Parameters
     ----------
@@ -63,6 +63,7 @@ def write_parquet(
         "category_ids": self._inputs.category_ids.to_list(),
         "json_columns": sorted(self.dataset.json_columns),
         "conditions": list(self.conditions),
+        "notes": list(self.notes),
     } | labelled
     write_tables(folder, inputs | computed, manifest)
 
@@ -147,7 +148,7 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
 
     from apframe.detection.evaluation import Evaluation  # whose methods this module has
 
-    return Evaluation(read_inputs, protocol, stored, manifest["conditions"])
+    return Evaluation(read_inputs, protocol, stored, manifest["conditions"], manifest.get("notes", ()))
 
 
 def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:

@@ -7,10 +7,10 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.prepare.inputs import choose_categories
 from apframe.detection.slices.by import each_slice
 from apframe.detection.slices.keys import Bins
 from apframe.exceptions import ParameterError
+from apframe.schema.conditions import choose_categories
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

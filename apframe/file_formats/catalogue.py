@@ -31,7 +31,7 @@ from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
 from apframe.paths import files_in, kind_at, reading_once
-from apframe.schema import Dataset, as_pixel_boxes, canonical, to_polars, warn_of_boxes
+from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
@@ -194,26 +194,29 @@ def read_raw_results(
     option: str = "results_format",
     warns: bool = True,
 ) -> Any:
-    """What `read_results` gives before it is checked; the data set is asked for only if it is needed.
+    """What `read_results` gives before it is checked; the data set is asked for when the results were read, if it can wait.
 
+    Categories become what those of the data set became.
     `boxes` are `box_format` and `relative`, `names` those of classes, `option` is what the caller's own parameter `format` is
     called, for errors. Unless it `warns`, nothing is said of how boxes look.
     """
     found, how = take_results(source, format, dataset, boxes, option=option)
     if names is not None:
         found = with_class_names(to_polars(found, "detections"), names)
+    known = dataset()
+    if known is not None and known.merged is not None:
+        found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
     if join_by_name:
-        known = dataset()
         if known is None:
             raise ParameterError("needs the data set whose names they are", option="join_by_name")
         with naming_format(source, format):
             found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+    images = None if known is None else known.core("images")
     if any(boxes.values()):
-        known = dataset() if boxes["relative"] else None
-        return as_pixel_boxes("detections", found, None if known is None else known.core("images"), **boxes)
+        return as_pixel_boxes("detections", found, images, **boxes)
     if how == OPEN and warns:
         found = to_polars(found, "detections")
-        warn_of_boxes("detections", found, lambda: None if (known := dataset()) is None else known.core("images"))
+        warn_of_boxes("detections", found, lambda: images)
     return found
 
 

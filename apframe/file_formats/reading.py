@@ -6,6 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
+from apframe.exceptions import ParameterError, spelled
 from apframe.file_formats.catalogue import read_raw_results, read_truth
 from apframe.file_formats.class_names import joined_tables
 from apframe.schema import Dataset
@@ -22,6 +23,8 @@ class ReadingOptions(TypedDict, total=False):
     relative: bool
     join_by_name: str | Sequence[str]
     names: Any
+    category_map: Any
+    unmapped: str
 
 
 @dataclass(frozen=True)
@@ -38,6 +41,8 @@ class Reading:
         how boxes are written, see `Dataset`: those of the results, and of ground truth of a format that leaves that open
     join_by_name, names
         see `read_results`
+    category_map, unmapped
+        of the categories of both, see `Dataset.map_categories`
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
@@ -52,6 +57,8 @@ class Reading:
     relative: bool = False
     join_by_name: str | Sequence[str] = ()
     names: Any = None
+    category_map: Any = None
+    unmapped: str = "keep"
 
     @property
     def joined(self) -> Collection[str]:
@@ -66,7 +73,18 @@ class Reading:
     def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
         """The ground truth; see `read_dataset`."""
         options = {"split": self.split, "image_sizes": self.image_sizes}
-        return read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+        truth = read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+        return self.mapped(truth)
+
+    def mapped(self, dataset: Dataset) -> Dataset:
+        """The ground truth, its categories mapped."""
+        if self.category_map is not None:
+            return dataset.map_categories(self.category_map, self.unmapped)
+        if self.unmapped != "keep":
+            raise ParameterError(
+                f"is for categories that {spelled('category_map')} does not name", "give that too", option="unmapped"
+            )
+        return dataset
 
     def raw_results(self, detections: Any, dataset: Callable[[], Dataset | None], *, warns: bool = True) -> Any:
         """Detections before they are checked; see `read_raw_results`."""

@@ -132,6 +132,7 @@ _VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a 
     "conditions": (list, _are_texts, "a list of texts"),
     "inputs": (dict, _are_texts, "an object of texts"),
     "json_columns": (list, _are_pairs, "a list of pairs of texts"),
+    "notes": (list, _are_texts, "a list of texts"),
     "measures": (list, _are_texts, "a list of texts"),
     "options": (dict, lambda _: True, "an object"),
     "other_sections": (dict, lambda _: True, "an object"),

@@ -9,12 +9,16 @@ from apframe.schema.box_formats import split_boxes as split_boxes
 from apframe.schema.box_formats import warn_of_boxes as warn_of_boxes
 from apframe.schema.canonical import canonical as canonical
 from apframe.schema.canonical import refuse_equal_pairs as refuse_equal_pairs
+from apframe.schema.category_map import UNMAPPED as UNMAPPED
+from apframe.schema.category_map import describe_map as describe_map
+from apframe.schema.category_map import map_ids as map_ids
 from apframe.schema.dataset import Dataset as Dataset
 from apframe.schema.dataset import canonical_detections as canonical_detections
 from apframe.schema.ids import different_id_types as different_id_types
 from apframe.schema.ids import is_known as is_known
 from apframe.schema.ids import unknown_ids as unknown_ids
 from apframe.schema.ids import with_id_types as with_id_types
+from apframe.schema.merging import merge as merge
 from apframe.schema.names import bare as bare
 from apframe.schema.names import called as called
 from apframe.schema.names import places_of as places_of

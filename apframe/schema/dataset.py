@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
 from functools import cached_property
@@ -11,13 +11,16 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import counted
+from apframe.exceptions import ParameterError, counted
 from apframe.schema.attributes import with_attributes
 from apframe.schema.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.schema.canonical import canonical
-from apframe.schema.ids import check_references, with_id_types, with_known_lists
+from apframe.schema.category_map import map_categories, map_ids, map_images, merge_categories
+from apframe.schema.conditions import Condition, choose_categories, conjunction, refuse_nothing
+from apframe.schema.ids import check_references, is_known, with_id_types, with_known_lists
+from apframe.schema.parts import consistent, part_of_split, sampled
 from apframe.schema.sources import to_polars
-from apframe.schema.tables import KEYS, noun
+from apframe.schema.tables import GROUND_TRUTH, KEYS, noun
 
 
 @dataclass(frozen=True)
@@ -78,6 +81,7 @@ class Dataset:
     """
 
     other_sections: Mapping[str, Any]  # what a COCO file holds beside the three tables
+    merged: pl.DataFrame | None  # what became of its categories, see `merge_categories`
     _core: Mapping[str, pl.DataFrame]
     _json_columns: frozenset[tuple[str, str]]
     _later: Later | None
@@ -92,7 +96,7 @@ class Dataset:
         else:
             annotations = as_pixel_boxes("annotations", annotations, core["images"], box_format, relative)
         core["annotations"] = canonical("annotations", annotations)
-        self.__dict__.update(other_sections={}, _core=core, _json_columns=frozenset(), _later=None)
+        self.__dict__.update(other_sections={}, merged=None, _core=core, _json_columns=frozenset(), _later=None)
         core["annotations"] = with_id_types("annotations", core["annotations"], self)
         check_references("annotations", core["annotations"], self)
         for table in KEYS:
@@ -216,6 +220,117 @@ class Dataset:
         """
         annotations = with_attributes("annotations", self.annotations, attributes, None)
         return self.part(self.images, canonical("annotations", annotations))
+
+    def map_categories(self, category_map: Any, unmapped: str = "keep") -> Dataset:
+        """The data set with its categories renamed and merged. Detections that it is evaluated with are mapped likewise.
+
+        Categories that get the same name become one, which keeps id and attributes of the one that had this name already, else
+        of the first. (Where the ids are names, the id is the new name.) Detections have the ids, or names, from before.
+
+        Parameters
+        ----------
+        category_map
+            a dict from names (or ids) to names, as in `{"truck": "vehicle", "bus": "vehicle"}`; or a table with columns `from`
+            and `to`: anything that holds columns, or a CSV, JSON or Parquet file. What maps to None is left out. It may name
+            categories that only the detections have
+        unmapped
+            what becomes of categories that it does not name: "keep", "drop" (with their annotations and detections) or "error"
+
+        Raises
+        ------
+        ParameterError
+            the map names none of the categories, or not all of them with unmapped="error"; categories are mapped already
+
+        Warns
+        -----
+        UnknownCategoryWarning
+            a name in the map is nearly that of a category which the map does not name
+
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1, 2], "name": ["car", "truck"]}, {})
+        >>> truth.map_categories({"car": "vehicle", "truck": "vehicle"}).categories.select("category_id", "name").rows()
+        [(1, 'vehicle')]
+        """
+        if self.merged is not None:
+            raise ParameterError("the categories are mapped already", "map them once, with both maps in one")
+        merged = merge_categories(self.categories, category_map, unmapped)
+        drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
+        dataset = self.part(self.images, self.annotations) if drops_some else self  # attributes are read row by row
+        core = {
+            "images": map_images(self.images, merged),
+            "categories": map_categories(self.categories, merged),
+            "annotations": map_ids("annotations", dataset.core("annotations"), merged),
+        }
+        return dataset._with(_core=core, merged=merged)
+
+    def where(self, *conditions: Condition, categories: Sequence[int | str] | None = None) -> Dataset:
+        """The part of the data set that meets conditions: images, categories and annotations that do not are left out.
+
+        To evaluate a part of the objects, take `Evaluation.where`: detections of annotations that were left out here turn into
+        false positives.
+
+        Parameters
+        ----------
+        conditions
+            SQL text, as in "weather = 'fog' AND area > 100", expressions over columns of one table each, or lists of image ids;
+            all must hold. Annotations are left out with their image and category
+        categories
+            only these, by name or id
+
+        Raises
+        ------
+        ParameterError
+            unknown, ambiguous or mixed columns; nothing left
+
+        >>> truth = Dataset({"image_id": [1, 2], "weather": ["fog", "sun"]}, {"category_id": [1]}, {})
+        >>> truth.where("weather = 'fog'").images["image_id"].to_list()
+        [1]
+        """
+        tables = {name: getattr(self, name) for name in GROUND_TRUTH}
+        masks = conjunction(conditions, tables)
+        refuse_nothing("where", masks)
+        kept = {name: frame.filter(masks[name][name]) if name in masks else frame for name, frame in tables.items()}
+        chosen = choose_categories(kept["categories"], categories)
+        if chosen is not None:
+            kept["categories"] = kept["categories"].filter(is_known(kept["categories"]["category_id"], chosen))
+        return self._with(_core=consistent(kept), _json_columns=self.json_columns, _later=None)
+
+    def sample(self, n: int, seed: int = 0) -> Dataset:
+        """The data set of `n` of its images, chosen at random: the same ones for a seed, whatever the order of the rows.
+
+        >>> truth = Dataset({"image_id": [1, 2, 3]}, {"category_id": [1]}, {})
+        >>> truth.sample(2, seed=7).images["image_id"].to_list()
+        [1, 3]
+        """
+        return self._of_images(sampled(self.images["image_id"], n, seed))
+
+    def split(self, shares: Mapping[str, float], by: str | Sequence[str] = (), seed: int = 0) -> dict[str, Dataset]:
+        """The data set divided at random by images, the same for a seed whatever the order of the rows.
+
+        Parameters
+        ----------
+        shares
+            the share of each part by name, as in `{"train": 0.8, "val": 0.2}`; they sum to 1
+        by
+            columns of the images whose values stay together, such as "scene"; null counts as a value
+        seed
+            another one gives another split
+
+        Raises
+        ------
+        ParameterError
+            other shares, unknown columns, a part that gets no image
+
+        >>> images = {"image_id": [1, 2, 3, 4], "scene": ["a", "b", "a", "b"]}
+        >>> parts = Dataset(images, {"category_id": [1]}, {}).split({"train": 0.5, "val": 0.5}, by="scene")
+        >>> {name: part.images["image_id"].to_list() for name, part in parts.items()}
+        {'train': [1, 3], 'val': [2, 4]}
+        """
+        parts = part_of_split(self.images, shares, by, seed)
+        return {name: self._of_images(parts == name) for name in shares}
+
+    def _of_images(self, chosen: pl.Series) -> Dataset:
+        images, annotations = self.images.filter(chosen), self.annotations
+        return self.part(images, annotations.filter(is_known(annotations["image_id"], images["image_id"])))
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with what has not been read yet, for its readers stay with their file."""

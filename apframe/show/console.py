@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import polars as pl
 
 from apframe.protocols.protocol import Protocol
@@ -9,11 +11,11 @@ from apframe.protocols.published import departures
 from apframe.protocols.summary import headlines
 
 
-def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
+def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = ()) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
 
-    A last line says in what the parameters depart from those that were published, and which numbers have a threshold that is
-    not evaluated.
+    A further line says in what the parameters depart from those that were published, and which numbers have a threshold that is
+    not evaluated; then there is a line for each note on the data.
 
     >>> from apframe.protocols.coco import COCO
     >>> names = [line.metric for line in headlines(COCO)]
@@ -36,6 +38,6 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol) -> list[str]:
         )
     missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
     changed = departures(protocol)
-    notes = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
-    notes += [f"not evaluated: {', '.join(missing)}"] if missing else []
-    return [*lines, f" {'; '.join(notes)}"] if notes else lines
+    departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
+    departs += [f"not evaluated: {', '.join(missing)}"] if missing else []
+    return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]

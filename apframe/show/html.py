@@ -27,8 +27,13 @@ def html_table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> str:
     return f"<table><thead>{line('th', head)}</thead><tbody>{body}</tbody></table>"
 
 
-def evaluation_html(summary: pl.DataFrame, protocol: Protocol, dataset: str, n_detections: int) -> str:
-    """The headline numbers as an HTML table, what each is a mean of beside it; a dash where nothing was evaluated."""
+def evaluation_html(
+    summary: pl.DataFrame, protocol: Protocol, dataset: str, n_detections: int, notes: Sequence[str] = ()
+) -> str:
+    """The headline numbers as an HTML table, what each is a mean of beside it; a dash where nothing was evaluated.
+
+    Notes on the data follow the line above the table.
+    """
     values = dict(summary.rows())
     lines = headlines(protocol, with_parts=True)
     has_parts = any(line.part is not None for line in lines)
@@ -48,4 +53,4 @@ def evaluation_html(summary: pl.DataFrame, protocol: Protocol, dataset: str, n_d
     departs = f" (not as published: other {', '.join(changed)})" if changed else ""
     names = ["metric", "value", "IoU", "area", "max. detections", *(["part"] if has_parts else [])]
     head = f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
-    return head + html_table(names, rows)
+    return head + "".join(f"<p>{escape(note)}</p>" for note in notes) + html_table(names, rows)

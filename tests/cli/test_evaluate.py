@@ -235,3 +235,17 @@ def test_image_attributes(run: Command) -> None:
     path.write_text("scene\ntunnel\n")
     code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, *arguments)
     assert (code, err) == (1, "error: image attributes: no column image_id or file_name to join by; there are scene\n")
+
+
+def test_category_map(run: Command) -> None:
+    path = run.folder / "map.csv"
+    path.write_text("from,to\ncat,animal\n")
+    code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--category-map", str(path), "--out", str(run.folder / "run"))
+    assert (code, err) == (0, "")
+    assert out.endswith("\n categories mapped: animal = cat\n")
+    assert apf.read_evaluation(run.folder / "run").dataset.categories["name"][0] == "animal"
+    code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--unmapped", "drop")
+    assert (code, err) == (2, "error: --unmapped is for categories that --category-map does not name; give that too\n")
+    path.write_text("from,to\ncats,animal\n")
+    code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--category-map", str(path))
+    assert (code, err) == (2, "error: --category-map: names no category: 'cats'; did you mean cat?\n")

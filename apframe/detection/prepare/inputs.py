@@ -15,16 +15,23 @@ from apframe.exceptions import (
     BoxFormatWarning,
     ColumnError,
     MissingColumnWarning,
-    ParameterError,
     UnitWarning,
     UnknownImageWarning,
-    listed,
-    nearest,
     spelled,
     warn,
 )
 from apframe.protocols.protocol import Protocol
-from apframe.schema import OUTSIDE, TABLES, Dataset, are_fractions, canonical_detections, is_known, to_polars, unknown_ids
+from apframe.schema import (
+    OUTSIDE,
+    TABLES,
+    Dataset,
+    are_fractions,
+    canonical_detections,
+    describe_map,
+    is_known,
+    to_polars,
+    unknown_ids,
+)
 from apframe.shapes.boxes import BOX
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import CORNERS
@@ -55,6 +62,13 @@ class Inputs:
     category_ids: pl.Series
     by_category: bool
     prepared: Mapping[str, Any] = field(default_factory=dict)
+
+    @property
+    def notes(self) -> list[str]:
+        """What was done to the data before, in words: the categories that were mapped."""
+        merged = self.dataset.merged
+        note = "" if merged is None else describe_map(merged)
+        return [note] if note else []
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""
@@ -213,26 +227,6 @@ def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -
             f"far apart overlap then; give pixels, or {spelled('relative', 'True')} and the sizes of the images",
             BoxFormatWarning,
         )
-
-
-def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
-    """The ids of the categories that were named, by id or by name; None for None."""
-    if chosen is None:
-        return None
-    ids, names = categories["category_id"], categories["name"]
-    as_text = ids.cast(pl.String)
-    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
-    found: list[pl.Series] = []
-    for value in chosen:
-        # a text is a name, or an id where no category has that name; an integer is an id
-        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
-        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
-    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
-    if unknown or not found:
-        known = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
-        near = nearest(str(unknown[0]), names.drop_nulls().to_list()) if len(unknown) == 1 else ""
-        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or known)
-    return pl.concat(found).unique()
 
 
 def _of_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.DataFrame:

@@ -8,16 +8,16 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.prepare.counting import ignored_annotations
-from apframe.detection.slices.conditions import conjunction
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, warn
 from apframe.protocols.summary import headlines
 from apframe.schema import RESULTS, SUPPORT
+from apframe.schema.conditions import conjunction
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
-    from apframe.detection.slices.conditions import Condition
     from apframe.detection.slices.keys import Key, SliceKey
+    from apframe.schema.conditions import Condition
 
 
 def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:

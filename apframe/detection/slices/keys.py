@@ -14,7 +14,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.detection.slices.conditions import (
+from apframe.exceptions import ParameterError, listed, nearest
+from apframe.schema.conditions import (
     Condition,
     Masks,
     Tables,
@@ -23,7 +24,6 @@ from apframe.detection.slices.conditions import (
     refuse_ambiguous,
     refuse_nothing,
 )
-from apframe.exceptions import ParameterError, listed, nearest
 
 SEVERAL = "several"  # the table of named slices that are about more than one
 

@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apframe.detection.slices.conditions import conjunction
+from apframe.schema.conditions import conjunction
 
 TABLES = {
     "images": pl.DataFrame({"image_id": [1, 2, 3], "weather": ["fog", "sun", None], "n": [1, 2, 3], "tags": [["a"], [], None]}),

@@ -9,8 +9,8 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ParameterError, did_you_mean, first_line, listed
-from apframe.schema import OUTSIDE
+from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest
+from apframe.schema.tables import OUTSIDE
 
 Tables = Mapping[str, pl.DataFrame]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
@@ -52,6 +52,26 @@ def conjunction(conditions: Iterable[Any], tables: Tables) -> dict[str, dict[str
         for owner, mask in masks.items():
             of_table[owner] = mask & of_table[owner] if owner in of_table else mask
     return found
+
+
+def choose_categories(categories: pl.DataFrame, chosen: Sequence[int | str] | None) -> pl.Series | None:
+    """The ids of the categories that were named, by id or by name; None for None."""
+    if chosen is None:
+        return None
+    ids, names = categories["category_id"], categories["name"]
+    as_text = ids.cast(pl.String)
+    chosen = [chosen] if isinstance(chosen, (int, str)) else list(chosen)
+    found: list[pl.Series] = []
+    for value in chosen:
+        # a text is a name, or an id where no category has that name; an integer is an id
+        by_name = ids.filter(names == value) if isinstance(value, str) else ids.clear()
+        found.append(ids.filter(as_text == str(value)) if by_name.is_empty() else by_name)
+    unknown = [value for value, matching in zip(chosen, found, strict=True) if matching.is_empty()]
+    if unknown or not found:
+        known = f"there are {listed(names.fill_null(as_text).to_list(), 12)}"
+        near = nearest(str(unknown[0]), names.drop_nulls().to_list()) if len(unknown) == 1 else ""
+        raise ParameterError(f"no category {listed(unknown) or 'was named'}", near or known)
+    return pl.concat(found).unique()
 
 
 def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
