@@ -11,15 +11,17 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
+from apframe.file_formats.coco import is_of_videos
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
 from apframe.rows import refuse_rows
-from apframe.schema import TABLES, Dataset, kind_of
+from apframe.schema import TABLES, Dataset, is_known, kind_of
 from apframe.shapes.intervals import INTERVAL
 
 _EVALUATED, _ALL = "validation", "all"
+_PREFIX = "v_"
 _VERSION = "VERSION 1.3"
 _OWN = {"images": {"annotations"}, "annotations": {"label", "segment"}, "detections": {"label", "segment"}}
 
@@ -27,9 +29,10 @@ _OWN = {"images": {"annotations"}, "annotations": {"label", "segment"}, "detecti
 class ActivityNet(Format):
     """ActivityNet's database of videos, which stand for images, with labels and segments (in seconds) of activities.
 
-    A video is called by its key. Its `duration`, `subset`, `resolution`, `url` and further fields are attributes, and so are
-    further fields of the annotations. Only one subset is read: `split`, or where that is not given `validation`, which is what
-    ActivityNet evaluates on, or the only one that has annotations; `split="all"` reads all of them.
+    A video is called by its key; there need be no `database` around the videos. Results may lack the `v_` that is before the
+    keys of the data set, or have it where those do not. Its `duration`, `subset`, `resolution`, `url` and further fields are
+    attributes, and so are further fields of the annotations. Only one subset is read: `split`, or where that is not given
+    `validation`, which is what ActivityNet evaluates on, or the only one that has annotations; `split="all"` reads all of them.
 
     Categories are the activities at the ends of the taxonomy, with the name right above as `supercategory`, and others of it
     that are used; without a taxonomy all labels of the file. A data set without `subset` is written as validation.
@@ -42,6 +45,7 @@ class ActivityNet(Format):
     dataset_is = "a JSON file, plain or gzip, with an object database of videos, each with annotations of label and segment"
     results_are = "a JSON file, plain or gzip, with an object results of videos, each a list of label, score and segment"
     options = ("split",)
+    asks_for_images = True
     holds = {
         "images": ("*",),
         "categories": ("supercategory",),
@@ -51,10 +55,9 @@ class ActivityNet(Format):
     unused_categories = True
 
     def is_dataset(self, path: Path) -> bool:
-        """A JSON object with a database, or a taxonomy of nodes, near its beginning."""
+        """A JSON object with a database, a taxonomy of nodes, or videos with segments near its beginning."""
         head = read_head(path)
-        is_there = b'"database"' in head or (b'"taxonomy"' in head and b'"nodeName"' in head)
-        return head.lstrip()[:1] == b"{" and is_there
+        return head.lstrip()[:1] == b"{" and is_of_videos(head)
 
     def is_results(self, path: Path) -> bool:
         """A JSON object with results near its beginning."""
@@ -64,7 +67,8 @@ class ActivityNet(Format):
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """See `Format.read_tables`; `ParameterError` for a subset that is not there, or has to be named."""
         data = _parsed(path)
-        database = _section(path, data, "database")
+        are_videos = "database" not in data and all(isinstance(each, dict) and "annotations" in each for each in data.values())
+        database = data if data and are_videos else _section(path, data, "database")
         _refuse(path, database, [not isinstance(video, dict) for video in database.values()], "no JSON object")
         lists = {key: video.get("annotations") for key, video in database.items()}
         _refuse(path, lists, [not isinstance(rows, list) for rows in lists.values()], "no list of annotations")
@@ -82,7 +86,7 @@ class ActivityNet(Format):
         """See `Format.read_results`."""
         results = _section(path, _parsed(path), "results")
         _refuse(path, results, [not isinstance(rows, list) for rows in results.values()], "no list of results")
-        return _intervals(path, "detections", results)
+        return _as_called_in(dataset, _intervals(path, "detections", results))
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`."""
@@ -134,6 +138,16 @@ def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(data.get(name), dict):
         raise FormatError(f"no object named {name}, the names here: {', '.join(data) or 'none'}", path=path)
     return data[name]
+
+
+def _as_called_in(dataset: Dataset | None, found: pl.DataFrame) -> pl.DataFrame:
+    """Detections whose videos are called as in their data set, where all lack the `v_` that these have, or the reverse."""
+    if dataset is None or dataset.core("images")["image_id"].dtype != pl.String:
+        return found
+    known, called = dataset.core("images")["image_id"], found["image_id"]
+    ways = [called, _PREFIX + called, called.str.strip_prefix(_PREFIX)]
+    as_known = next((each for each in ways if is_known(each, known).any()), called)
+    return found.with_columns(as_known.alias("image_id"))
 
 
 def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: str) -> None:

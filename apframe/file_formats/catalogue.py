@@ -234,7 +234,7 @@ def take_results(
         with reading_once(source), reading_from(source):
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
-            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions else None)
+            found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
     else:
         refuse_options(**{option: format})
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()

@@ -10,8 +10,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, counted
 from apframe.file_formats.documents import read_json
-from apframe.file_formats.files import read_text
-from apframe.file_formats.yolo.config import read_config
+from apframe.file_formats.yolo.config import names_in_lines, read_config
 from apframe.rows import refuse_rows
 from apframe.schema import as_id
 
@@ -51,10 +50,7 @@ def _read(path: Path) -> Any:
         return read_config(path).names
     if path.suffix == ".json":
         return read_json(path)
-    lines = [line.strip() for line in read_text(path).split("\n")]
-    while lines and not lines[-1]:
-        lines.pop()
-    return lines
+    return names_in_lines(path)
 
 
 def _refused(source: Any, problem: str) -> Exception:

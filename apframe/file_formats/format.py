@@ -36,6 +36,8 @@ class Format(ABC):
     boxes_of_dataset, boxes_of_results
         FIXED: the format says how boxes are written; OPEN: users write them in different ways, so `box_format` and `relative`
         apply; USUAL: these apply only if they are given for that data set alone
+    asks_for_images
+        whether the ids of images in results depend on what their data set calls these, where it is known
     image_ids, category_ids
         ids as they stand in the files: ANY, NUMBER (integers), INDEX (places, from 0 without gaps), NAME (the file's name
         without its ending; the name of the class)
@@ -53,6 +55,7 @@ class Format(ABC):
     results_from: ClassVar[tuple[str, ...]] = ("file",)
     options: ClassVar[tuple[str, ...]] = ()
     fractions: ClassVar[bool] = False
+    asks_for_images: ClassVar[bool] = False
     boxes_of_dataset: ClassVar[str] = FIXED
     boxes_of_results: ClassVar[str] = FIXED
     image_ids: ClassVar[str] = NAME

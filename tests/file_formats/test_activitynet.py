@@ -350,3 +350,25 @@ def test_told_from_the_head(tmp_path: Path) -> None:
     assert [ActivityNet().is_results(path) for path in every] == [False, False, True, False, False]
     assert [Coco().is_dataset(path) for path in every[:3]] == [False, False, False]
     assert [Coco().is_results(path) for path in every[:3]] == [False, False, False]
+
+
+VIDEOS = {
+    "v_aa": {"duration_second": 9.5, "fps": 30, "annotations": [{"label": "run", "segment": [1, 4]}]},
+    "v_bb": {"duration_second": 5.0, "fps": 30, "annotations": [{"label": "jump", "segment": [0, 2]}]},
+}
+SEGMENTS = {
+    "aa": [{"label": "run", "score": 0.9, "segment": [1, 4]}],
+    "bb": [{"label": "jump", "score": 0.8, "segment": [0, 2]}],
+}
+
+
+@pytest.mark.parametrize(("of_truth", "of_results"), [("v_", ""), ("", "v_"), ("v_", "v_"), ("", "")])
+def test_videos_without_a_database_and_with_a_prefix(of_truth: str, of_results: str, tmp_path: Path) -> None:
+    truth = {key.replace("v_", of_truth): video for key, video in VIDEOS.items()}
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    found = {of_results + key: rows for key, rows in SEGMENTS.items()}
+    (tmp_path / "found.json").write_text(json.dumps({"version": "1.3", "results": found}))
+    ev = apf.evaluate(tmp_path / "truth.json", tmp_path / "found.json", "activitynet")
+    assert ev.summary["value"][0] == pytest.approx(1)
+    assert sorted(ev.detections["image_id"]) == sorted(truth)
+    assert ev.dataset.images["fps"].to_list() == [30, 30]

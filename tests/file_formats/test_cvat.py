@@ -21,6 +21,7 @@ from apframe.file_formats import catalogue as formats
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.cvat import Cvat
 from apframe.file_formats.cvat.row_runs import Crop, to_columns, to_crop
+from tests.file_formats.folders import written
 
 BOX = ["x", "y", "width", "height"]
 LABELS = "<meta><task><labels><label><name>car</name></label><label><name>dog</name></label></labels></task></meta>"
@@ -460,3 +461,29 @@ def test_only_cvats_files_are_taken_for_such(tmp_path: Path) -> None:
 
 def test_a_crop_is_a_frozen_value() -> None:
     assert Crop([0, 1], 0, 0, 1, 1) == to_crop([[1]])
+
+
+TASK = """<annotations><meta><task><labels><label><name>cat</name></label></labels></task></meta>
+<image id="0" name="{name}.jpg" width="64" height="48">
+<box label="cat" xtl="1" ytl="2" xbr="4" ybr="6">{attributes}</box></image>
+</annotations>"""
+SCORED = '<attribute name="score">0.5</attribute>'
+
+
+@pytest.mark.parametrize(
+    "names", [["annotations.xml"], ["a.xml", "b.xml"], ["task_1/annotations.xml", "task_2/annotations.xml"]]
+)
+def test_folders_of_exports(names: list[str], tmp_path: Path) -> None:
+    for folder, attributes in (("truth", ""), ("found", SCORED)):
+        written(tmp_path / folder, {name: TASK.format(name=Path(name), attributes=attributes) for name in names})
+    (tmp_path / "truth" / "images").mkdir()
+    truth = apf.read_dataset(tmp_path / "truth")
+    assert truth.images["file_name"].to_list() == [f"{name}.jpg" for name in names]
+    assert truth.categories["name"].to_list() == ["cat"]
+    ev = apf.evaluate(truth, tmp_path / "found", join_by_name="images")
+    assert ev.summary["value"][0] == pytest.approx(1)
+
+
+def test_a_folder_without_exports_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=r"holds no XML file, nor folders with an annotations\.xml$"):
+        apf.read_dataset(tmp_path, "cvat")

@@ -564,3 +564,13 @@ def test_told_from_the_first_line(tmp_path: Path) -> None:
     assert [path.name for path in everything if form.is_results(path)] == ["found.csv", "string.csv"]
     for other in (Coco(), Boxes()):
         assert not any(other.is_dataset(path) or other.is_results(path) for path in everything if path.suffix == ".csv")
+
+
+def test_lines_with_an_image_alone_are_images_without_objects(tmp_path: Path) -> None:
+    header = "ImageID,LabelName,Score,XMin,XMax,YMin,YMax\n"
+    (tmp_path / "truth.csv").write_text(header.replace("Score,", "") + "a,/m/cat,.1,.5,.1,.5\nb,,,,,\n")
+    (tmp_path / "found.csv").write_text(header + "a,/m/cat,.9,.1,.5,.1,.5\nb,,,,,,\n")
+    with pytest.warns(UnitWarning):
+        truth = apf.read_dataset(tmp_path / "truth.csv")
+    assert (truth.images["image_id"].to_list(), truth.annotations.height) == (["a", "b"], 1)
+    assert apf.read_results(tmp_path / "found.csv", dataset=truth).height == 1

@@ -520,7 +520,7 @@ def test_what_is_wrong_in_data_yaml_is_said(text: str, message: str, tmp_path: P
 
 def test_a_file_that_is_no_data_yaml_is_refused(tmp_path: Path) -> None:
     path = small(tmp_path) / "image_sizes.csv"
-    message = r"image_sizes\.csv: a data\.yaml ends in \.yaml or \.yml; give that file, or the folder that holds it$"
+    message = r"image_sizes\.csv: a data\.yaml ends in \.yaml or \.yml, an obj\.data in \.data; give that file, or the folder"
     with pytest.raises(FormatError, match=message):
         apf.read_dataset(path, "yolo")
 
@@ -628,3 +628,44 @@ def test_told_from_names_and_the_first_line(tmp_path: Path) -> None:
     assert Yolo().is_dataset(truth / "data.yaml")
     assert not Yolo().is_dataset(other / "settings.yaml")
     assert not Yolo().is_dataset(truth / "image_sizes.csv")
+
+
+DARKNET = {
+    "data/obj.data": "classes = 2\ntrain  = data/train.txt\nvalid = data/test.txt\n# weights\n"
+    "names = data/obj.names\nbackup = backup/\n",
+    "data/obj.names": "cat\ndog\n",
+    "data/train.txt": "data/obj/b.jpg\n",
+    "data/test.txt": "data/obj/a_jpg.rf.8d3.jpg\n",
+    "data/obj/a_jpg.rf.8d3.txt": "1 .5 .5 .5 .5\n",
+    "data/obj/b.txt": "0 .5 .5 .5 .5\n",
+    "sizes.csv": "file_name,image_width,image_height\na_jpg.rf.8d3.jpg,100,50\nb.jpg,100,50\n",
+    "found/a_jpg.rf.8d3.txt": "1 .5 .5 .5 .5 .9\n",
+}
+
+
+@pytest.mark.parametrize("name", ["data/obj.data", "data"])
+def test_obj_data_of_darknet(name: str, tmp_path: Path) -> None:
+    folder = written(tmp_path, DARKNET)
+    truth = apf.read_dataset(folder / name, image_sizes=folder / "sizes.csv")
+    assert truth.categories.select("category_id", "name").rows() == [(0, "cat"), (1, "dog")]
+    assert truth.annotations.select("image_id", "category_id", *BOX).rows() == [("a_jpg.rf.8d3", 1, 25, 12.5, 50, 25)]
+    assert apf.read_dataset(folder / name, split="train", image_sizes=folder / "sizes.csv").images["image_id"].to_list() == [
+        "b"
+    ]
+    assert apf.evaluate(truth, folder / "found").summary["value"][0] == pytest.approx(1)
+
+
+def test_obj_data_without_its_names_is_refused(tmp_path: Path) -> None:
+    folder = written(tmp_path, {name: text for name, text in DARKNET.items() if not name.endswith(".names")})
+    with pytest.raises(FormatError, match=r"obj\.data: there is no data/obj\.names; correct names, or add the file$"):
+        apf.read_dataset(folder / "data" / "obj.data")
+
+
+def test_names_with_dots_join(tmp_path: Path) -> None:
+    image = {"id": 7, "file_name": "val/a_jpg.rf.8d3.jpg", "width": 100, "height": 50}
+    box = {"id": 1, "image_id": 7, "category_id": 1, "bbox": [25, 12.5, 50, 25]}
+    truth = {"images": [image], "categories": [{"id": 1, "name": "dog"}], "annotations": [box]}
+    found = [{"image_id": "a_jpg.rf.8d3", "category_id": 1, "bbox": [25, 12.5, 50, 25], "score": 0.9}]
+    for source in (found, written(tmp_path, DARKNET) / "found"):
+        ev = apf.evaluate(truth, source, join_by_name="images")
+        assert ev.summary["value"][0] == pytest.approx(1)

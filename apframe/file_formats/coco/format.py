@@ -138,7 +138,7 @@ class Coco(Format):
         """A JSON object with one of COCO's lists near its beginning, and no database."""
         head = read_head(path)
         is_there = any(f'"{section}"'.encode() in head for section in GROUND_TRUTH)
-        return head.lstrip()[:1] == b"{" and is_there and b'"database"' not in head
+        return head.lstrip()[:1] == b"{" and is_there and not is_of_videos(head)
 
     def is_results(self, path: Path) -> bool:
         """A JSON list of objects with an image_id, or an empty one; such objects in lines; a data set with scores."""
@@ -281,6 +281,17 @@ def tables_of_json(
         frames[table] = canonical_names(table, frame)
         json_columns |= {(table, name) for name in as_json}
     return frames, json_columns
+
+
+def is_of_videos(head: bytes) -> bool:
+    """Whether JSON that begins like this is ActivityNet's: a database of videos, a taxonomy, or videos with segments.
+
+    >>> is_of_videos(b'{"v_1": {"annotations": [{"segment": [0, 1], "label": "a"}]}}'), is_of_videos(b'{"annotations": []}')
+    (True, False)
+    """
+    is_taxonomy = b'"taxonomy"' in head and b'"nodeName"' in head
+    has_segments = all(name in head for name in (b'"annotations"', b'"segment"', b'"label"'))
+    return b'"database"' in head or is_taxonomy or (has_segments and not (b'"images"' in head or b'"image_id"' in head))
 
 
 def are_lines(head: bytes) -> bool:

@@ -32,6 +32,7 @@ from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.file_formats.xml_text import escaped, refuse_illegal
+from apframe.paths import files_in, is_file, is_folder
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
@@ -48,9 +49,10 @@ class Cvat(Format):
     """The export "CVAT for images 1.1". Results are the same with an attribute `score` or `confidence`.
 
     Images have their number as id, the path that CVAT shows as `file_name`. Where a project's export begins anew with each
-    subset or task, images are numbered from 0 in the order of the file, and results are to be joined by file name. Categories
-    are the labels that the task lists, also those that nobody used, and where it lists none those of the shapes. The box of a
-    polygon or mask is the one around it, its `area` its own. `rotation`, in degrees clockwise about the centre, becomes
+    subset or task, or a folder has several files or folders with an `annotations.xml`, images are numbered from 0 in the order
+    of the files, and results are to be joined by file name. Categories are the labels that the task lists, also those that
+    nobody used, and where it lists none those of the shapes. The box of a polygon or mask is the one around it, its `area` its
+    own. `rotation`, in degrees clockwise about the centre, becomes
     `angle`, from -π to π. A mask of CVAT is run lengths along the rows of a crop; it becomes COCO's, down the columns of the
     image.
 
@@ -69,8 +71,9 @@ class Cvat(Format):
 
     name = "cvat"
     title = "CVAT XML"
-    dataset_is = "an XML file of CVAT for images"
+    dataset_is = "an XML file of CVAT for images, or a folder with one or more"
     results_are = "the same, its shapes with an attribute score"
+    dataset_from = results_from = ("file", "folder")
     image_ids = NUMBER
     holds: ClassVar[dict[str, tuple[str, ...]]] = {
         "images": ("image_width", "image_height", "file_name", *_OF_IMAGE),
@@ -81,8 +84,9 @@ class Cvat(Format):
     unused_categories = True
 
     def is_dataset(self, path: Path) -> bool:
-        """XML whose root is `annotations`."""
-        return _ROOT.match(read_head(path)) is not None
+        """XML whose root is `annotations`; a folder with such a file, or with folders that hold an annotations.xml."""
+        files = _files(path)
+        return bool(files) and _ROOT.match(read_head(files[0])) is not None
 
     def is_results(self, path: Path) -> bool:
         """The same: whether there are scores is seen when all is read."""
@@ -140,7 +144,29 @@ class Cvat(Format):
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
 
 
+def _files(path: Path) -> list[Path]:
+    """The file itself; those of a folder, or the annotations.xml of each folder in it."""
+    if not is_folder(path):
+        return [path]
+    of_tasks = (folder / "annotations.xml" for folder in sorted(path.iterdir()) if is_folder(folder))
+    return files_in(path, ".xml") or [file for file in of_tasks if is_file(file)]
+
+
 def _root(path: Path) -> ElementTree.Element:
+    """The root of the file, or of the first of a folder, with what the others hold behind it and images numbered anew."""
+    files = _files(path)
+    if not files:
+        raise FormatError("holds no XML file, nor folders with an annotations.xml", path=path)
+    first, *others = map(_root_of, files)
+    for other in others:
+        first.extend(other)
+    if others:
+        for number, image in enumerate(first.iterfind("image")):
+            image.set("id", str(number))
+    return first
+
+
+def _root_of(path: Path) -> ElementTree.Element:
     root = read_xml(path)
     if root.tag != "annotations":
         raise FormatError(f"the root is {root.tag}, not annotations", "is it of CVAT?", path=path)

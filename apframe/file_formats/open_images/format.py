@@ -54,8 +54,9 @@ class OpenImages(Format):
     Labels of classes that are not described are dropped, with an `UnknownCategoryWarning`; such boxes are an error.
 
     `category_id` is the LabelName, such as /m/01g317, and `name` its description. IsGroupOf is `is_crowd`, further columns are
-    attributes; flags are null where they are -1. A hierarchy makes `parent_ids`: its root is no class, parts of things are left
-    alone, and what no description names is passed over. The protocol `OPEN_IMAGES` needs it.
+    attributes; flags are null where they are -1. A line with an image alone is one without objects. A hierarchy makes
+    `parent_ids`: its root is no class, parts of things are left alone, and what no description names is passed over. The
+    protocol `OPEN_IMAGES` needs it.
 
     Sizes of the images come from `image_sizes`, else from `image_sizes.csv` beside the boxes; all images need one then. If
     there is neither, images are 1 x 1 and a `UnitWarning` says so. Numbers come back to 1e-9 of the image's size, as they are
@@ -98,10 +99,10 @@ class OpenImages(Format):
         if split is not None and not is_folder(path):
             raise ParameterError("this is one file already", f"leave out {spelled('split', split)}", path=path)
         files = find_files(path, split) if is_folder(path) else {"boxes": path}
-        boxes = read_boxes(files["boxes"])
+        boxes, without_objects = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None
         labels = _of_classes(files, read_labels(files["labels"]), classes) if "labels" in files else None
-        images = _images(read_images(files["images"]) if "images" in files else None, boxes, labels)
+        images = _images(read_images(files["images"]) if "images" in files else None, boxes, labels, without_objects)
         images = with_image_sizes(images, find_image_sizes(image_sizes, files["boxes"].parent), path)
         boxes = boxes.join(images.select("image_id", *SIZE).unique(), on="image_id", how="left", maintain_order="left")
         return {"images": images, "categories": _categories(files, classes, boxes, labels), "annotations": _in_pixels(boxes)}
@@ -152,9 +153,11 @@ class OpenImages(Format):
         return found
 
 
-def _images(listed: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFrame | None) -> pl.DataFrame:
+def _images(
+    listed: pl.DataFrame | None, boxes: pl.DataFrame, labels: pl.DataFrame | None, without_objects: pl.Series
+) -> pl.DataFrame:
     """The images that are listed, and others that boxes or labels name; lists of verified classes where there are labels."""
-    named = [frame.select("image_id") for frame in (boxes, labels) if frame is not None]
+    named = [frame.select("image_id") for frame in (boxes, without_objects.to_frame(), labels) if frame is not None]
     images = pl.concat(named).unique(maintain_order=True)
     if listed is not None:
         others = images.filter(~images["image_id"].is_in(listed["image_id"].implode()))

@@ -93,19 +93,25 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
     return files
 
 
-def read_boxes(path: Path) -> pl.DataFrame:
+def read_boxes(path: Path) -> tuple[pl.DataFrame, pl.Series]:
     """Boxes: `file` (0), `line`, and `BOXES` as far as they are there, with attributes; edges as fractions.
+
+    And the ids of images in lines without a class and a box: images without objects.
 
     Raises
     ------
     FormatError
         columns, ids or numbers that are missing or cannot be right, by line
     """
-    return _checked(path, *_read_table(path), BOXES, needed=("ImageID", "LabelName", *EDGES))
+    table, lines = _read_table(path)
+    is_alone = _without_boxes(table)
+    alone = _checked(path, table.filter(is_alone), lines.filter(is_alone), {"ImageID": "image_id"}, needed=["ImageID"])
+    boxes = table.filter(~is_alone), lines.filter(~is_alone)
+    return _checked(path, *boxes, BOXES, needed=("ImageID", "LabelName", *EDGES)), alone["image_id"]
 
 
 def read_scored_boxes(path: Path) -> pl.DataFrame:
-    """The same of results, with `score`: a row for each box in a prediction string."""
+    """The same of results, with `score`: a row for each box in a prediction string; lines without a box are left out."""
     table, lines = _read_table(path)
     called = {name.lower(): name for name in table.columns}
     if _PREDICTIONS.lower() in called:
@@ -113,8 +119,19 @@ def read_scored_boxes(path: Path) -> pl.DataFrame:
     else:
         score = next((called[name.lower()] for name in _SCORES if name.lower() in called), None)
         table = table if score is None else table.rename({score: "Score"})
+        is_alone = _without_boxes(table)
+        table, lines = table.filter(~is_alone), lines.filter(~is_alone)
     layout = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
     return _checked(path, table, lines, layout, needed=layout)
+
+
+def _without_boxes(table: pl.DataFrame) -> pl.Series:
+    """Flags of the lines that name an image, but no class and no box."""
+    wanted = {name.lower() for name in ("LabelName", *EDGES)}
+    names = [name for name in table.columns if name.lower() in wanted]
+    if len(names) < len(wanted):
+        return pl.repeat(False, table.height, eager=True)
+    return table.select(pl.all_horizontal(pl.col(names).is_null())).to_series()
 
 
 def read_labels(path: Path) -> pl.DataFrame:

@@ -1,4 +1,4 @@
-"""YOLO's data.yaml: classes, parts of the data set, and the image and label files of a part."""
+"""YOLO's data.yaml, or darknet's obj.data: classes, parts of the data set, and the image and label files of a part."""
 
 from __future__ import annotations
 
@@ -19,7 +19,10 @@ _IMAGES = {
 }  # fmt: skip
 _LARGEST, _DEEPEST = 1 << 22, 20  # bytes and levels of a data.yaml; PyYAML takes seconds for a megabyte
 _MOST_CLASSES, _MOST_KEYPOINTS = 1_000_000, 1_000
-_KEYS = re.compile(rb"^(names|nc)[ \t]*:", re.MULTILINE)
+_YAML, _DARKNET = (".yaml", ".yml"), ".data"
+ENDINGS = (*_YAML, _DARKNET)
+"""Of the files that name the classes and parts of a data set."""
+_KEYS = re.compile(rb"^(names|nc)[ \t]*:|^[ \t]*(names|classes)[ \t]*=", re.MULTILINE)
 
 
 @dataclass(frozen=True)
@@ -48,15 +51,15 @@ class Config:
 
 
 def find_config(path: Path) -> Path | None:
-    """The YAML file itself; or that of a folder: data.yaml, or the only one there that names classes.
+    """The file itself; or that of a folder: data.yaml, or the only one there that names classes.
 
     >>> find_config(Path("nowhere"))
     """
     if is_folder(path):
-        files = files_in(path, ".yaml", ".yml")
+        files = files_in(path, *ENDINGS)
         likely = [file for file in files if file.stem == "data"] or files
     else:
-        likely = [path] if path.suffix in (".yaml", ".yml") else []
+        likely = [path] if path.suffix in ENDINGS else []
     likely = [file for file in likely if _KEYS.search(read_head(file))]
     return likely[0] if len(likely) == 1 else None
 
@@ -71,6 +74,8 @@ def read_config(path: Path) -> Config:
     FormatError
         what cannot be read, is missing or given twice; more than 4 MB, 20 levels of nesting, 1,000,000 classes, 1,000 keypoints
     """
+    if path.suffix == _DARKNET:
+        return _read_darknet(path)
     fields = _read_yaml(path)
     given = _text(path, fields, "path")
     roots = [path.parent / given, path.parent] if given else [path.parent]
@@ -82,6 +87,30 @@ def read_config(path: Path) -> Config:
         roots=tuple(dict.fromkeys(roots)),
         keypoints=_keypoints(path, fields),
     )
+
+
+def _read_darknet(path: Path) -> Config:
+    """Read an obj.data: lines of `classes`, `names`, `train` and `valid`, paths from where darknet runs, the folder above."""
+    pairs = (line.partition("=") for line in read_text(path).split("\n") if not line.lstrip().startswith("#"))
+    fields = {key.strip(): value.strip() for key, equals, value in pairs if equals}
+    roots = tuple(dict.fromkeys((path.parent.parent, path.parent)))
+    names: Any = None
+    if "names" in fields:
+        file = next((root / fields["names"] for root in roots if is_file(root / fields["names"])), None)
+        if file is None:
+            raise FormatError(f"there is no {fields['names']}", "correct names, or add the file", path=path)
+        names = names_in_lines(file)
+    named = {"nc": fields.get("classes"), "names": names}
+    splits = {split: [fields[key]] for split, key in (("val", "valid"), ("train", "train"), ("test", "test")) if key in fields}
+    return Config(path, names=_names(path, named), splits=splits, roots=roots, keypoints=None)
+
+
+def names_in_lines(path: Path) -> list[str]:
+    """The names of classes in a text file, one in each line."""
+    lines = [line.strip() for line in read_text(path).split("\n")]
+    while lines and not lines[-1]:
+        lines.pop()
+    return lines
 
 
 def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:

@@ -19,7 +19,7 @@ from apframe.file_formats.image_sizes import (
     write_image_sizes,
 )
 from apframe.file_formats.lines import first_fields, refuse_lines, text_files, write_lines
-from apframe.file_formats.yolo.config import find_config, find_files, is_label, read_config, write_config
+from apframe.file_formats.yolo.config import ENDINGS, find_config, find_files, is_label, read_config, write_config
 from apframe.file_formats.yolo.lines import (
     count_keypoints,
     extent_of,
@@ -52,6 +52,9 @@ class Yolo(Format):
     images need one then. If there is none of these, images are 1 x 1 and a `UnitWarning` says so. Written are data.yaml,
     `labels/val` and `image_sizes.csv`. Numbers come back to 1e-9 of the image's size, as they are divided and multiplied by it.
 
+    In the place of data.yaml there may be darknet's obj.data, with `names`, `train` and `valid`; paths in it are taken from the
+    folder above its own, or from its own.
+
     At most 1,000,000 classes and 1,000 keypoints; a data.yaml of at most 4 MB, nested 20 levels deep.
 
     Source: the documentation of Ultralytics YOLO on data sets of detection, segmentation and pose, and on `save_txt`.
@@ -59,7 +62,7 @@ class Yolo(Format):
 
     name = "yolo"
     title = "YOLO text"
-    dataset_is = "a folder with a data.yaml that has names, and val, train or test, or that file"
+    dataset_is = "a folder with a data.yaml that has names, and val, train or test, or that file; darknet's obj.data"
     results_are = "a folder of text files, itself or its folder labels, lines of class x y width height score"
     dataset_from = ("folder", "file")
     results_from = ("folder",)
@@ -94,8 +97,9 @@ class Yolo(Format):
         FormatError
             what cannot be read or is not there, naming file and line
         """
-        if not is_folder(path) and path.suffix not in (".yaml", ".yml"):
-            raise FormatError("a data.yaml ends in .yaml or .yml", "give that file, or the folder that holds it", path=path)
+        if not is_folder(path) and path.suffix not in ENDINGS:
+            remedy = "give that file, or the folder that holds it"
+            raise FormatError("a data.yaml ends in .yaml or .yml, an obj.data in .data", remedy, path=path)
         file = (find_config(path) or path / "data.yaml") if is_folder(path) else path
         config = read_config(file)
         files = find_files(config, split)
