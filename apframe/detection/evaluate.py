@@ -12,6 +12,7 @@ from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import choose
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.file_formats.catalogue import naming_format
+from apframe.keywords import names_keywords
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.schema.conditions import choose_categories
@@ -19,6 +20,7 @@ from apframe.similarity.pairs import Similarity
 from apframe.threads import pool
 
 
+@names_keywords
 def evaluate(
     truth: Any,
     detections: Any,

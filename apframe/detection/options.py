@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.exceptions import one_of
 from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.keywords import refuse_unknown
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.published import as_protocol
 from apframe.schema import Dataset
@@ -67,6 +68,7 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     >>> choose("coco", iou_type="segm", max_detections=[10]).protocol.max_detections
     (10,)
     """
+    refuse_unknown(options, [*Options.__required_keys__, *Options.__optional_keys__])
     others: dict[str, Any] = {**options}
     reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
     categories = others.pop("categories", None)

@@ -11,6 +11,7 @@ from operator import index
 from typing import Any, Self
 
 from apframe.exceptions import ParameterError, listed, one_of, same_name, spelled
+from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
 from apframe.ranking.precision import SPACING
@@ -273,6 +274,7 @@ class Protocol:
         near = (number for number, known in enumerate(self.iou_thresholds) if abs(known - iou_threshold) < 1e-9)
         return next(near, None)
 
+    @names_keywords
     def with_options(
         self,
         *,

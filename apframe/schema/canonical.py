@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import Column
-from apframe.exceptions import ColumnError, DuplicateIdError, listed
+from apframe.exceptions import ColumnError, DuplicateIdError, listed, spelled
 from apframe.rows import KEY_OF, refuse_rows, row_numbers
 from apframe.schema.box_formats import as_xywh
 from apframe.schema.sources import to_polars
@@ -21,6 +21,23 @@ from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # what others call the columns of shapes, and how to make ours of them
 _CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+# what others call the other columns, in lower case: suggested, for they may mean something else
+_ELSEWHERE = {
+    "score": ("scores", "confidence", "conf", "probability", "prob", "detection_scores"),
+    "category_id": (
+        "class_id",
+        "cls_id",
+        "label_id",
+        "label",
+        "labels",
+        "class",
+        "cls",
+        "category",
+        "class_name",
+        "category_name",
+    ),
+    "image_id": ("image", "img_id", "imageid", "img", "image_name"),
+}
 
 
 def canonical(table: str, source: Any) -> pl.DataFrame:
@@ -48,11 +65,7 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     if set(BOX) & set(missing):
         raise _no_box(table, frame, missing)
     if missing:
-        near = [match for name in missing for match in difflib.get_close_matches(name, frame.columns, 1)]
-        hint = f" (did you mean to rename {', '.join(map(repr, near))}?)" if near else ""
-        raise ColumnError(
-            f"no column {', '.join(missing)}{hint}", f"there are {', '.join(frame.columns) or 'none'}", table=table
-        )
+        raise _lacking(table, frame, missing)
     frame = frame.with_columns(as_column(table, frame, c) for c in columns if c.name in frame.columns)
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
@@ -61,6 +74,24 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     frame = frame.select(*known, pl.exclude(known))
     _check_values(table, frame, given)
     return frame
+
+
+def _lacking(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
+    """The error that columns are missing, with those that may be meant."""
+    hints = {called: name for name in missing if (called := _called_elsewhere(name, frame)) is not None}
+    renamed = ", ".join(f"{called!r} to {name}" for called, name in hints.items())
+    hint = f" (did you mean to rename {renamed}?)" if renamed else ""
+    texts = [called for called, name in hints.items() if name == "category_id" and frame.schema[called] == pl.String]
+    if texts and table == "detections":
+        hint = f" (did you mean to rename {texts[0]!r} to name, with {spelled('join_by_name', 'categories')}?)"
+    return ColumnError(f"no column {', '.join(missing)}{hint}", f"there are {', '.join(frame.columns) or 'none'}", table=table)
+
+
+def _called_elsewhere(name: str, frame: pl.DataFrame) -> str | None:
+    """The column that may be one of ours by another name."""
+    lower = {column.lower(): column for column in frame.columns if column != name}
+    known = [lower[each] for each in _ELSEWHERE.get(name, ()) if each in lower]
+    return next(iter(known or difflib.get_close_matches(name, lower.values(), 1)), None)
 
 
 def _without_aliases(frame: pl.DataFrame, columns: tuple[Column, ...]) -> pl.DataFrame:
@@ -119,7 +150,10 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
 def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
-        refuse_rows(table, frame, frame[column.name].is_null(), f"{column.name} is missing", "give it, or remove the rows")
+        is_null = frame[column.name].is_null()
+        if frame.height and is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
+            raise _lacking(table, frame.drop(column.name), [column.name])
+        refuse_rows(table, frame, is_null, f"{column.name} is missing", "give it, or remove the rows")
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
             values = frame[column.name]

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest
-from apframe.schema.tables import OUTSIDE
+from apframe.schema.tables import OUTSIDE, TABLES
 
 Tables = Mapping[str, pl.DataFrame]
 Masks = Mapping[str, Mapping[str, pl.Series]]  # see `conjunction`
@@ -88,8 +88,25 @@ def find_owners(word: str, tables: Tables) -> tuple[str, list[str]]:
         return column, [table]
     known = columns.get(table) if column else None
     where = table if known else ", ".join(tables)
-    names = known or list(dict.fromkeys(name for names in columns.values() for name in names))
-    raise ParameterError(f"{where}: no column {column if known else word!r}", did_you_mean(column if known else word, names))
+    raise ParameterError(f"{where}: no column {column if known else word!r}", _meant(column if known else word, known, columns))
+
+
+def _meant(word: str, known: list[str] | None, columns: Mapping[str, list[str]]) -> str:
+    """The columns of a table, or of all, that may be meant: attributes, first those of the images, before the others."""
+    of_tables = {table: {column.name for column in TABLES[table]} for table in columns}
+    attributes = [name for table, names in columns.items() for name in names if name not in of_tables[table]]
+    names = known or list(dict.fromkeys([*attributes, *(name for names in columns.values() for name in names)]))
+    of_images = [name for name in columns.get("images", ()) if name in attributes]
+    return (not known and nearest(word, of_images)) or did_you_mean(word, names)
+
+
+def list_columns(tables: Tables) -> list[str]:
+    """The names of all columns, each once.
+
+    >>> list_columns({"images": pl.DataFrame({"image_id": [1]}), "annotations": pl.DataFrame({"image_id": [1], "x": [0]})})
+    ['image_id', 'x']
+    """
+    return list(dict.fromkeys(name for frame in tables.values() for name in frame.columns))
 
 
 def refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:

@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import re
 from typing import Any
 
 import polars as pl
 import pytest
 
-from apframe.schema.conditions import conjunction
+from apframe.exceptions import ParameterError
+from apframe.schema.conditions import conjunction, find_owners
 
 TABLES = {
     "images": pl.DataFrame({"image_id": [1, 2, 3], "weather": ["fog", "sun", None], "n": [1, 2, 3], "tags": [["a"], [], None]}),
@@ -53,3 +55,21 @@ def test_each_part_is_about_the_tables_that_have_its_columns() -> None:
     assert as_lists(["occlusion < .5 AND weather = 'fog'"]) == {
         "annotations": {"annotations": [True, False]}, "images": {"images": [True, False, False]},
     }  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("word", "remedy"),
+    {
+        "wether": "did you mean weather?",
+        "area_of": "did you mean area_of_city?",  # of the images, though the area of objects is nearer
+        "widt": "did you mean width",
+        "zzz": "there are weather, area_of_city, occlusion, image_id, ",  # attributes first, those of images before others
+    }.items(),
+)
+def test_attributes_of_images_are_suggested_first(word: str, remedy: str) -> None:
+    tables = {
+        "images": pl.DataFrame({"image_id": [1], "image_width": [9], "weather": ["fog"], "area_of_city": [1]}),
+        "annotations": pl.DataFrame({"annotation_id": [1], "image_id": [1], "width": [9.0], "area": [9.0], "occlusion": [0]}),
+    }
+    with pytest.raises(ParameterError, match=rf"no column '{word}'; {re.escape(remedy)}"):
+        find_owners(word, tables)

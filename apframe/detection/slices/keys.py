@@ -21,6 +21,7 @@ from apframe.schema.conditions import (
     Tables,
     conjunction,
     find_owners,
+    list_columns,
     refuse_ambiguous,
     refuse_nothing,
 )
@@ -198,6 +199,9 @@ def _named_slices(place: int, slices: Mapping[str, Any], tables: Tables) -> Key:
     masks: dict[str, Masks] = {}
     for name, condition in slices.items():
         is_several = isinstance(condition, (list, tuple)) and condition and all(isinstance(c, pl.Expr) for c in condition)
+        has_texts = isinstance(condition, (list, tuple)) and any(isinstance(c, str) for c in condition)
+        if has_texts and tables["images"]["image_id"].dtype != pl.String and nearest(str(name), list_columns(tables)):
+            find_owners(str(name), tables)  # these are no image ids but values of a column, misspelt: the error names it
         masks[str(name)] = conjunction(condition if is_several else [condition], tables)
         refuse_nothing(f"by: slice {name!r}", masks[str(name)])
     values = pl.Series("slice", list(masks), dtype=pl.Enum(list(masks)))

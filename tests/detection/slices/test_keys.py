@@ -213,3 +213,7 @@ def test_conditions_that_leave_no_image_together() -> None:
 
 def test_images_outside_a_part_are_unknown_in_it() -> None:
     refused(lambda: evaluated().where([1]).where([2]), "2")
+
+
+def test_a_misspelt_column_with_values_is_named() -> None:
+    refused(lambda: evaluated().by({"wether": ["rain", "sun"]}), "no column 'wether'", "did you mean weather?")
