@@ -80,6 +80,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
+    from apframe.show.markup import to_latex as to_latex
+    from apframe.show.markup import to_markdown as to_markdown
     from apframe.show.score_charts import plot_scores as plot_scores
     from apframe.show.score_charts import plot_thresholds as plot_thresholds
     from apframe.show.slice_charts import plot_slice_heatmap as plot_slice_heatmap
@@ -140,6 +142,7 @@ _HOMES = {
     "apframe.runs.run_sets": "RunSets scan_runs",
     "apframe.schema": "Dataset merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
+    "apframe.show.markup": "to_latex to_markdown",
     "apframe.show.score_charts": "plot_scores plot_thresholds",
     "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",
     "apframe.similarity.boundary_iou": "BoundaryIoU",

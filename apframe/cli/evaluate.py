@@ -18,6 +18,8 @@ from apframe.cli.options import (
     ImageAttributes,
     ImageSizes,
     JoinByName,
+    Latex,
+    Markdown,
     Names,
     Relative,
     RunName,
@@ -26,9 +28,9 @@ from apframe.cli.options import (
     Unmapped,
     given_labels,
     numbers,
+    one_style,
     path_argument,
     path_option,
-    refuse_both,
     words,
 )
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table
@@ -91,13 +93,15 @@ def evaluate_files(
         typer.Option(metavar="\"weather = 'fog'\"", help="only this part of the data: SQL conditions, with AND between them"),
     ] = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
     drop_unknown_images: Annotated[
         bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
     ] = False,
 ) -> None:
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
-    refuse_both(as_json, as_csv)
-    if as_csv and not by:
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    if style == "csv" and not by:
         raise ParameterError("--csv is for slices: name columns with --by")
     published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
     chosen = published.with_options(
@@ -140,20 +144,22 @@ def evaluate_files(
         if out is not None:
             say(f"writing {out}")
             evaluation.write_parquet(out, **labelled)
-    if rules and not (as_json or as_csv):
+    if rules and style is None:
         print(evaluation.protocol, end="\n\n")
     if slices is None:
-        if as_json:
+        if style == "json":
             print(json.dumps(dict(summary.rows()) | {"json_version": JSON_VERSION}))
+        elif style is not None:
+            show_table(summary, style, digits=3)
         else:
             print_lines(summary_lines(summary, evaluation.protocol, evaluation.notes))
         return
-    if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
+    if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]
         limits = evaluation.protocol.max_detections
         kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
         slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
-    show_table(slices, as_json, as_csv, digits=3)
+    show_table(slices, style, digits=3)
 
 
 def _limit(item: str) -> int | None:

@@ -25,8 +25,8 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
         "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "iou_thresholds", "iou_type",
-        "join_by_name", "matching", "max_detections", "measures", "missing", "name", "names", "no_relevant", "queries",
-        "relative", "split", "trec_eval", "unjudged", "unmapped",
+        "join_by_name", "matching", "max_detections", "max_documents", "measures", "missing", "name", "names", "no_relevant",
+        "queries", "relative", "relevance_level", "split", "trec_eval", "unjudged", "unmapped",
     )
 }  # fmt: skip
 

@@ -66,6 +66,8 @@ Names = Annotated[
     Path | None,
     path_option(metavar="FILE", help="names of the classes that DT numbers: a name in each line, a data.yaml, or JSON"),
 ]
+Markdown = Annotated[bool, typer.Option("--markdown", help="print a table in Markdown")]
+Latex = Annotated[bool, typer.Option("--latex", help="print a LaTeX tabular, whose rules need the package booktabs")]
 RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
 Tags = Annotated[
     list[str] | None,
@@ -146,7 +148,9 @@ def _value(text: str) -> str | float | bool:
     return float(text) if re.fullmatch(r"[-+]?([0-9]+\.?[0-9]*|\.[0-9]+)([eE][-+]?[0-9]+)?", text) else text
 
 
-def refuse_both(as_json: bool, as_csv: bool) -> None:
-    """An error for --json together with --csv."""
-    if as_json and as_csv:
-        raise ParameterError("--json and --csv exclude each other")
+def one_style(**styles: bool) -> str | None:
+    """The style that a table is printed in: the one flag that is given, None for people; an error if there are several."""
+    given = [name for name, is_given in styles.items() if is_given]
+    if len(given) > 1:
+        raise ParameterError(f"--{given[0]} and --{given[1]} exclude each other")
+    return given[0] if given else None

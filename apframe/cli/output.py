@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import QueryError
+from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import Terminal, one_line, table_lines
 
 JSON_VERSION = 1
@@ -19,16 +20,19 @@ Objects have it as `json_version`. Lists have no place for it, so `apframe --ver
 """
 
 
-def show_table(answer: pl.DataFrame, as_json: bool, as_csv: bool, digits: int | None = None) -> None:
-    """Print a table: for people (numbers with so many digits), or for programs."""
-    if as_json:
+def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None) -> None:
+    """Print a table: for people (numbers with so many digits), for programs ("json", "csv") or papers ("markdown", "latex")."""
+    if style == "json":
         if any("Binary" in str(dtype) for dtype in answer.dtypes):
             raise QueryError("JSON holds no bytes", "use hex() to make them text, or choose other columns")
         stdout().write_json(answer.write_json())
-    elif as_csv:
+    elif style == "csv":
         if any(dtype.is_nested() for dtype in answer.dtypes):
             raise QueryError("CSV holds no lists or structs", "use --json, or choose other columns")
         stdout().write_data(answer.write_csv())
+    elif style is not None:
+        markup = to_markdown if style == "markdown" else to_latex
+        print(markup(answer) if digits is None else markup(answer, digits))
     else:
         print(table_lines(answer, digits, plain=not stdout().holds("┌╞│")))
 

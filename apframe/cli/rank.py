@@ -9,7 +9,7 @@ import polars.selectors as cs
 import typer
 
 import apframe as apf
-from apframe.cli.options import RunName, Tags, given_labels, path_argument, path_option, refuse_both, words
+from apframe.cli.options import Latex, Markdown, RunName, Tags, given_labels, one_style, path_argument, path_option, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
@@ -33,17 +33,26 @@ def evaluate_rankings(
     ] = False,
     queries: Annotated[Path | None, path_option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
-        list[str] | None, typer.Option(metavar="topic,length", help="print means for each value of these attributes")
+        list[str] | None,
+        typer.Option(metavar="topic,length", help="print means, or comparisons, for each value of these attributes"),
     ] = None,
     out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
     missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run does not have")] = "skip",
     no_relevant: Annotated[str, typer.Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
     unjudged: Annotated[str, typer.Option(metavar="nonrelevant|remove", help="documents without judgement")] = "nonrelevant",
     trec_eval: Annotated[int, typer.Option(metavar="9|10", help="the version of trec_eval to agree with")] = 10,
+    relevance_level: Annotated[
+        float, typer.Option("--relevance-level", "-l", metavar="2", help="a document is relevant from this relevance on")
+    ] = 1,
+    max_documents: Annotated[
+        int | None, typer.Option("--max-documents", "-M", metavar="100", help="look at so many documents of each query alone")
+    ] = None,
 ) -> None:
     """Evaluate search runs against relevance judgements: the mean of every measure, a column for each run.
 
@@ -51,9 +60,9 @@ def evaluate_rankings(
     SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet, and BPM@k SDCG@k INSQ INST NERR8@k NERR9@k NERR10 NERR11; parameters
     stand in brackets: AP(rel=2)@10, nDCG(gain=exp). trec_eval's names work too: map, P.5,10, ndcg_cut.10, official.
     """
-    refuse_both(as_json, as_csv)
-    if per_query + compare + bool(by) > 1:
-        raise ParameterError("--per-query, --compare and --by exclude each other")
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    if per_query and (compare or by):
+        raise ParameterError("--per-query and --compare, or --by, exclude each other")
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
     if by and queries is None:
@@ -71,6 +80,8 @@ def evaluate_rankings(
             no_relevant=no_relevant,
             unjudged=unjudged,
             trec_eval=trec_eval,
+            relevance_level=relevance_level,
+            max_documents=max_documents,
         )
         if out is not None:
             say(f"writing {out}")
@@ -79,17 +90,20 @@ def evaluate_rankings(
         columns = [name for name in evaluation.per_query.columns if name in ("run", "query_id")]
         table = evaluation.per_query.pivot("measure", index=columns, values="value", maintain_order=True)
     elif compare:
-        table = evaluation.compare()
-        if not (as_json or as_csv):  # the most telling columns, in the width of a terminal
-            table = table.select(
-                "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", p="p_randomisation_holm"
-            )
+        keys = words(by)
+        table = evaluation.compare(by=keys)
+        if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
+            telling = ["measure", "run_a", "run_b", "n_queries", "difference", "low", "high"]
+            table = table[[*keys, *telling, "p_randomisation_holm"]].rename({"p_randomisation_holm": "p"})
     elif by:
         means = evaluation.by(*words(by))
         table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)
-    elif as_json or as_csv:
+    elif style in ("json", "csv"):
         table = evaluation.summary
+    elif style is not None:
+        print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
+        return
     else:
         print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options))
         return
-    show_table(table, as_json, as_csv, digits=4)
+    show_table(table, style, digits=4)

@@ -10,7 +10,7 @@ import polars as pl
 import typer
 
 import apframe as apf
-from apframe.cli.options import path_argument, refuse_both
+from apframe.cli.options import Latex, Markdown, one_style, path_argument
 from apframe.cli.output import progress, show_table
 from apframe.exceptions import ParameterError
 from apframe.paths import is_pattern
@@ -33,6 +33,8 @@ def query_evaluation(
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
     unrestricted: Annotated[
         bool,
         typer.Option(
@@ -52,15 +54,15 @@ def query_evaluation(
     SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
     unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
     """
-    refuse_both(as_json, as_csv)
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if query is not None and not query.strip(" ;\n\t"):
         raise ParameterError("the query is empty", "leave it out for a prompt")
     from apframe.cli import prompt  # for this alone
     from apframe.store import sql
 
     def show(answer: pl.DataFrame) -> None:
-        most = 40 if sys.stdout.isatty() and not (as_json or as_csv) else answer.height
-        show_table(answer.head(most), as_json, as_csv)
+        most = 40 if sys.stdout.isatty() and style is None else answer.height
+        show_table(answer.head(most), style)
         if answer.height > most:
             print(f"… {answer.height:,} rows; add LIMIT, or use --csv")
 

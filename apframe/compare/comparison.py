@@ -12,6 +12,7 @@ import difflib
 import math
 from collections.abc import Iterator
 from itertools import combinations
+from typing import Any
 
 import numpy as np
 import polars as pl
@@ -109,6 +110,34 @@ def compare_runs(
         names = {"measure": [measure] * len(a), "run_a": [runs[k] for k in a], "run_b": [runs[k] for k in b]}
         compared.append(pl.DataFrame(names | {"n_queries": np.isfinite(differences).sum(axis=0)} | found))
     return pl.concat(compared).with_columns(pl.col(MEANS).fill_nan(None))
+
+
+def compare_groups(per_query: pl.DataFrame, keys: list[str], *, baseline: str | None = None, **options: Any) -> pl.DataFrame:
+    """`compare_runs` of the queries of each group alone, sorted by the columns `keys`, which come first.
+
+    All runs are compared in every group: n_queries is 0 where two have no query of it in common.
+
+    >>> per_query = pl.DataFrame({
+    ...     "topic": ["birds", "fish"] * 2, "run": ["a", "a", "b", "b"], "query_id": [1, 2, 1, 2], "measure": ["AP"] * 4,
+    ...     "value": [0.0, 0.5, 1.0, 0.25],
+    ... })
+    >>> compare_groups(per_query, ["topic"]).select("topic", "run_a", "run_b", "difference").rows()
+    [('birds', 'a', 'b', 1.0), ('fish', 'a', 'b', -0.25)]
+    """
+    columns = ["run", "query_id", "measure", "value"]
+    names = [f"key_{number}" for number in range(len(keys))]  # of ours, for those of the data may be patterns
+    renamed = per_query.rename(dict(zip(keys, names, strict=True))).select(*names, *columns)
+    # every run in every group
+    runs = renamed.select(pl.col("run").unique(maintain_order=True))
+    whole = renamed.select(*names, "query_id", "measure").unique(maintain_order=True).join(runs, how="cross")
+    whole = whole.join(renamed.drop(names), on=columns[:-1], how="left", maintain_order="left")
+    compared = [
+        compare_runs(part, baseline=baseline, **options).select(
+            *(pl.lit(value, whole.schema[name]).alias(name) for name, value in zip(names, group, strict=True)), pl.all()
+        )
+        for group, part in whole.group_by(names, maintain_order=True)
+    ]
+    return pl.concat(compared).sort(names, maintain_order=True).rename(dict(zip(names, keys, strict=True)))
 
 
 def bootstrap_mean(

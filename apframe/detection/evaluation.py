@@ -20,6 +20,7 @@ from apframe.schema import Dataset
 from apframe.schema.conditions import Masks, refuse_nothing
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
+from apframe.show.markup import to_latex, to_markdown
 from apframe.store.results import WritableResult
 
 if TYPE_CHECKING:
@@ -184,6 +185,14 @@ class Evaluation(WritableResult):
         part = Evaluation(lambda: inputs, self.protocol, notes=self.notes)
         part._may_warn, part._judged = False, self._pipeline.part(masks)
         return part
+
+    def to_markdown(self, digits: int = 3) -> str:
+        """The summary in Markdown; `apframe.to_markdown` takes any table, such as that of `by`."""
+        return to_markdown(self.summary, digits)
+
+    def to_latex(self, digits: int = 3) -> str:
+        """The summary as a LaTeX tabular, whose rules need the package booktabs; `apframe.to_latex` takes any table."""
+        return to_latex(self.summary, digits)
 
     def __str__(self) -> str:
         return "\n".join(summary_lines(self.summary, self.protocol, self.notes))

@@ -91,6 +91,17 @@ class Measure:
         """The relevance from which on a document is relevant."""
         return self.get("rel", 1)
 
+    def at_level(self, level: float) -> Measure:
+        """The measure with this level, if it has one and says no other.
+
+        >>> str(as_measure("AP@5").at_level(2)), str(as_measure("AP(rel=3)").at_level(2)), str(as_measure("nDCG").at_level(2))
+        ('AP(rel=2)@5', 'AP(rel=3)', 'nDCG')
+        """
+        if "rel" not in self.kind.defaults or "rel" in dict(self.parameters):
+            return self
+        whole = int(level) if level == int(level) else level  # which prints as people write it
+        return Measure(self.name, self.cutoff, (*self.parameters, ("rel", whole)))
+
     def get(self, name: str, default: Any = None) -> Any:
         """The value of a parameter."""
         return (self.kind.defaults | dict(self.parameters)).get(name, default)

@@ -3,7 +3,8 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import asdict, dataclass
+from math import isfinite
 from pathlib import Path
 from typing import Any
 
@@ -21,11 +22,12 @@ from apframe.exceptions import (
 )
 from apframe.file_formats.stored_sets import read_table
 from apframe.lists.measures import USUAL, Measure, as_measures
-from apframe.retrieval.one_run import evaluate_one, name_shown, same_ids
+from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
 from apframe.schema import RUN_RESULTS, TABLES, refuse_equal_pairs
-from apframe.show.runs import run_html, run_lines
+from apframe.show.markup import latex, markdown
+from apframe.show.runs import run_cells, run_html, run_lines
 from apframe.store.parquet import RETRIEVAL, labels, read_manifest, refuse_changed, write_tables
 from apframe.store.results import LazyTable, WritableResult
 from apframe.threads import pool
@@ -41,6 +43,8 @@ def evaluate_run(
     no_relevant: str = "zero",
     unjudged: str = "nonrelevant",
     trec_eval: int = 10,
+    relevance_level: float = 1,
+    max_documents: int | None = None,
 ) -> RunEvaluation:
     """Evaluate one run, or several, against relevance judgements.
 
@@ -65,6 +69,11 @@ def evaluate_run(
         documents without judgement: "nonrelevant", or "remove" them before ranks are given (condensed lists, trec_eval -J)
     trec_eval
         the version to agree with: 10; 9 compares scores in single precision and rounds AP11 and IPrec another way
+    relevance_level
+        the relevance from which on a document is relevant, trec_eval -l, for measures that say nothing else: with 2, AP is
+        AP(rel=2)
+    max_documents
+        how many documents of each query are looked at, trec_eval -M; all if it is left out
 
     Returns
     -------
@@ -93,7 +102,12 @@ def evaluate_run(
     one_of("no_relevant", no_relevant, ("zero", "skip"))
     one_of("unjudged", unjudged, ("nonrelevant", "remove"))
     one_of("trec_eval", trec_eval, (9, 10))
-    options: dict[str, Any] = {"missing": missing, "no_relevant": no_relevant, "unjudged": unjudged, "trec_eval": trec_eval}
+    if max_documents is not None and (not isinstance(max_documents, int) or max_documents < 1):
+        raise ParameterError(f"is a whole number, 1 or more, not {max_documents!r}", option="max_documents")
+    if not isinstance(relevance_level, (int, float)) or not isfinite(relevance_level):
+        raise ParameterError(f"is a finite number, not {relevance_level!r}", option="relevance_level")
+    chosen = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in chosen))
+    policies = Policies(missing, no_relevant, unjudged, trec_eval, max_documents)
     runs = _named(run)
     with pool() as others:
         reading = others.submit(read_qrels, qrels)
@@ -102,12 +116,13 @@ def evaluate_run(
         # takes about as long as the evaluation, and is done beside it
         checking = [others.submit(refuse_equal_pairs, name_shown(name), found) for name, found in runs.items()]
         attributes = _attributes(queries, judgements)
-        parts = [evaluate_one(name, judgements, found, chosen, **options) for name, found in runs.items()]
+        parts = [evaluate_one(name, judgements, found, chosen, policies) for name, found in runs.items()]
         for check in checking:
             check.result()
     per_query, coverage, matches = (pl.concat(tables) for tables in zip(*parts, strict=True))
     if list(runs) == [None]:
         per_query, coverage, matches = (table.drop("run") for table in (per_query, coverage, matches))
+    options = {name: value for name, value in asdict(policies).items() if value is not None}
     return RunEvaluation(chosen, options, judgements, runs, attributes, matches, per_query, coverage)
 
 
@@ -180,20 +195,23 @@ class RunEvaluation(WritableResult):
         ParameterError
             no queries were given, or they have no such column
         """
+        keys = list(dict.fromkeys(columns))
+        means = self._means(self._with_attributes(self.per_query, keys, [*self.per_query.columns, "n_queries"]), keys)
+        return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
+
+    def _with_attributes(self, table: pl.DataFrame, keys: list[str], taken: Sequence[str]) -> pl.DataFrame:
+        """The table with these attributes of its queries; none may have the name of a column that the answer has anyway."""
         if self.queries is None:
             raise ParameterError(
                 f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option="by"
             )
         attributes = [name for name in self.queries.columns if name != "query_id"]
-        for name in columns:
+        for name in keys:
             if name not in attributes:
                 raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option="by")
-            if name in (*self.per_query.columns, "n_queries"):
+            if name in taken:
                 raise ParameterError(f"the summary has a column {name!r} of its own", "rename that of the queries", option="by")
-        keys = list(dict.fromkeys(columns))
-        table = self.per_query.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
-        means = self._means(table, keys)
-        return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
+        return table.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
 
     def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
         """The means of `per_query`, with further columns, for each value of these."""
@@ -207,20 +225,38 @@ class RunEvaluation(WritableResult):
         )
 
     def compare(
-        self, baseline: str | None = None, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+        self,
+        baseline: str | None = None,
+        *,
+        by: str | Sequence[str] = (),
+        n_resamples: int = 10_000,
+        confidence: float = 0.95,
+        seed: int = 0,
     ) -> pl.DataFrame:
         """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, GMBpref and counts are left out.
 
-        Each pair, or with `baseline` that run and each other one, is compared on the queries that both have.
+        Each pair, or with `baseline` that run and each other one, is compared on the queries that both have. With `by`, one
+        attribute of `queries` or several, the queries of each value are compared alone: these columns come first, and p is
+        corrected within each value.
+
+        Raises
+        ------
+        ParameterError
+            one run alone, an unknown baseline or attribute, no queries were given, options that cannot be
         """
-        from apframe.compare.comparison import compare_runs
+        from apframe.compare.comparison import MEANS, compare_groups, compare_runs
 
         if "run" not in self.per_query.columns:
             raise ParameterError(
                 "compare: one run alone was evaluated", "give evaluate_run several, as a dict from names to runs"
             )
         options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-        return compare_runs(self._with_plain_means(), baseline=baseline, **options)
+        keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
+        values = self._with_plain_means()
+        if not keys:
+            return compare_runs(values, baseline=baseline, **options)
+        grouped = self._with_attributes(values, keys, [*values.columns, "run_a", "run_b", "n_queries", *MEANS])
+        return compare_groups(grouped, keys, baseline=baseline, **options)
 
     def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
         """The mean of every measure but GMAP, GMBpref and counts, with its bootstrap interval over the queries: see
@@ -269,6 +305,16 @@ class RunEvaluation(WritableResult):
         if self.queries is not None:
             tables["queries"] = self.queries
         return {name: LazyTable(table.lazy) for name, table in tables.items()}
+
+    def to_markdown(self) -> str:
+        """The summary in Markdown: a row for each measure, a column for each run; `apframe.to_markdown` takes any table."""
+        head, *rows = run_cells(self.summary, self.coverage)
+        return markdown(head, rows)
+
+    def to_latex(self) -> str:
+        """The same as a LaTeX tabular, whose rules need the package booktabs; `apframe.to_latex` takes any table."""
+        head, *rows = run_cells(self.summary, self.coverage)
+        return latex(head, rows)
 
     def __str__(self) -> str:
         return "\n".join(run_lines(self.summary, self.coverage, self.options))

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
@@ -14,17 +15,21 @@ from apframe.schema import different_id_types
 _RARE = 100  # one in so many
 
 
+@dataclass(frozen=True)
+class Policies:
+    """What is done with queries and documents of which one side knows nothing; see `evaluate_run`."""
+
+    missing: str
+    no_relevant: str
+    unjudged: str
+    trec_eval: int
+    max_documents: int | None
+
+
 def evaluate_one(
-    name: str | None,
-    judgements: pl.DataFrame,
-    run: pl.DataFrame,
-    measures: tuple[Measure, ...],
-    missing: str,
-    no_relevant: str,
-    unjudged: str,
-    trec_eval: int,
+    name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, measures: tuple[Measure, ...], policies: Policies
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
-    """The tables per_query, coverage and matches of one run, as `RunEvaluation` describes them; for options see `evaluate_run`.
+    """The tables per_query, coverage and matches of one run, as `RunEvaluation` describes them.
 
     Raises
     ------
@@ -35,7 +40,7 @@ def evaluate_one(
     run = same_ids(shown, run, judgements, ["query_id", "document_id"])
     kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
     taken = kept.select("query_id", "document_id", "score")
-    if trec_eval == 9:
+    if policies.trec_eval == 9:
         taken = taken.with_columns(pl.col("score").cast(pl.Float32))
     judged_ids = judgements["query_id"].unique(maintain_order=True)
     spans = find_spans(run)
@@ -57,28 +62,32 @@ def evaluate_one(
     if len(gone) == queries.height:
         ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
         raise InputError(f"{shown} and the judgements have no query in common: {ids}", "check that they belong together")
-    if gone and missing == "error":
+    if gone and policies.missing == "error":
         raise InputError(
             f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}",
             f'add them, or choose {spelled("missing", "skip")} or "zero"',
         )
     _warn_of_few(shown, in_run, queries, matches, ordered)
-    if missing == "skip":
+    if policies.max_documents is not None:
+        is_kept = pl.col("rank") <= policies.max_documents
+        matches = matches.with_columns(pl.when(is_kept).then(pl.col("score", "rank")))
+        queries = queries.with_columns(pl.col("n_ranked").clip(upper_bound=policies.max_documents))
+    if policies.missing == "skip":
         queries = queries.filter("is_found")
     queries = queries.with_row_index("group")
     judged = matches.join(queries.select("query_id", "group"), on="query_id", maintain_order="left")
-    if unjudged == "remove":
+    if policies.unjudged == "remove":
         judged, queries = pl.collect_all(condensed(judged.lazy(), queries.lazy()))
-    values = measure_queries(judged, queries, measures, trec_eval)
+    values = measure_queries(judged, queries, measures, policies.trec_eval)
     wide = queries.select("query_id").with_columns(value.alias(str(measure)) for measure, value in values.items())
     per_query = wide.with_row_index("row").unpivot(index=["row", "query_id"], variable_name="measure", value_name="value")
-    if no_relevant == "zero":
+    if policies.no_relevant == "zero":
         per_query = per_query.with_columns(pl.col("value").fill_null(0.0))
     relevant = judged.filter(pl.col("relevance") >= 1)["group"].n_unique()
     coverage = pl.DataFrame(
         {
             "n_judged": len(judged_ids),
-            "n_evaluated": relevant if no_relevant == "skip" else queries.height,
+            "n_evaluated": relevant if policies.no_relevant == "skip" else queries.height,
             "n_missing": len(gone),
             "n_without_relevant": queries.height - relevant,
             "n_not_judged": (~in_run.is_in(judged_ids.implode())).sum(),

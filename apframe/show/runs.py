@@ -9,6 +9,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.exceptions import counted
 from apframe.lists.kinds import KINDS
 from apframe.show.html import html_table
 
@@ -23,7 +24,7 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
     AP        0.2500
     3 of 4 judged queries evaluated: 1 missing from the run (left out)
     """
-    table = _cells(summary, coverage)
+    table = run_cells(summary, coverage)
     widths = [max(len(row[column]) for row in table) for column in range(len(table[0]))]
     rows = [
         [row[0].ljust(widths[0]), *(cell.rjust(max(7, n)) for cell, n in zip(row[1:], widths[1:], strict=True))]
@@ -34,12 +35,12 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
 
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
     """The same as HTML."""
-    head, *rows = _cells(summary, coverage)
+    head, *rows = run_cells(summary, coverage)
     notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage, options))
     return html_table(head, rows) + notes
 
 
-def _cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
+def run_cells(summary: pl.DataFrame, coverage: pl.DataFrame) -> list[list[str]]:
     """A row of names, then one for each measure; a mean over another number of queries than the run's has it in brackets."""
     table, counts = (one if "run" in one.columns else one.with_columns(run=pl.lit("value")) for one in (summary, coverage))
     evaluated = dict(counts.select("run", "n_evaluated").iter_rows())
@@ -68,7 +69,9 @@ def _notes(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
         "n_without_relevant": f"without relevant documents ({_treated(options['no_relevant'])})",
         "n_not_judged": "of the run without judgements (left out)",
     }
-    return [_note(row, texts) for row in coverage.iter_rows(named=True)]
+    limit = options.get("max_documents")
+    notes = [] if limit is None else [f"the first {counted(limit, 'document')} of each query"]
+    return [_note(row, texts) for row in coverage.iter_rows(named=True)] + notes
 
 
 def _treated(policy: str) -> str:

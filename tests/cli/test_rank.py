@@ -87,6 +87,34 @@ def test_compare_and_by() -> None:
     assert set(grouped[0]) == {"topic", "n_queries", "AP", "P@5"}
 
 
+def test_compare_by_topic() -> None:
+    options = ["-m", "AP", "--compare", "--by", "topic", "--queries", QUERIES]
+    rows = json.loads(rank(QRELS, LEXICAL, DENSE, *options, "--json").stdout)
+    assert [row["topic"] for row in rows] == ["cooking", "electronics", "gardening", "medicine", "travel"]
+    assert sum(row["n_queries"] for row in rows) == 59
+    assert {"mean_a", "p_t_holm"} <= set(rows[0])
+    head = rank(QRELS, LEXICAL, DENSE, *options, "--markdown").stdout.splitlines()[0]
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "topic", "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", "p",
+    ]  # fmt: skip
+
+
+def test_levels_and_limits_as_trec_eval_takes_them() -> None:
+    done = rank(QRELS, DENSE, "-m", "map P.5,10 ndcg_cut.10", "-l", "2", "-M", "20", "--csv")
+    ev = apf.evaluate_run(QRELS, DENSE, "AP(rel=2) P(rel=2)@5 P(rel=2)@10 nDCG@10", max_documents=20)
+    assert done.stdout == ev.summary.write_csv()
+    assert rank(QRELS, DENSE, "-M", "20").stdout.splitlines()[-1] == "the first 20 documents of each query"
+
+
+def test_markdown_and_latex() -> None:
+    ev = apf.evaluate_run(QRELS, [LEXICAL, DENSE], "AP NumQ")
+    assert rank(QRELS, LEXICAL, DENSE, "-m", "AP NumQ", "--markdown").stdout == f"{ev.to_markdown()}\n"
+    assert rank(QRELS, LEXICAL, DENSE, "-m", "AP NumQ", "--latex").stdout == f"{ev.to_latex()}\n"
+    table = apf.evaluate_run(QRELS, DENSE, "AP", queries=QUERIES).by("topic").select("topic", "n_queries", AP="value")
+    done = rank(QRELS, DENSE, "-m", "AP", "--queries", QUERIES, "--by", "topic", "--markdown")
+    assert done.stdout == f"{apf.to_markdown(table, 4)}\n"
+
+
 def test_policies_reach_the_library() -> None:
     options = ["--missing", "zero", "--no-relevant", "skip", "--unjudged", "remove", "--trec-eval", "9"]
     printed = json.loads(rank(QRELS, DENSE, "-m", "AP AP11", "--json", *options).stdout)
@@ -124,6 +152,9 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "--by", "topci", "--queries", QUERIES], 2, "no column 'topci'; did you mean topic?"),
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "exclude each other"),
+        ([QRELS, DENSE, "--latex", "--csv"], 2, "--csv and --latex exclude each other"),
+        ([QRELS, DENSE, "-M", "0"], 2, "--max-documents is a whole number, 1 or more, not 0"),
+        ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level is a finite number, not nan"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "exclude each other"),
         ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is 9 or 10, not 8"),
         ([QRELS, DENSE, "--out", str(SEARCH)], 1, "holds something else"),

@@ -585,6 +585,48 @@ def test_counts_are_summed_and_printed_as_counts() -> None:
     assert everywhere.summary["value"].to_list() == [4, 7]
 
 
+def test_the_relevance_level_is_that_of_measures_that_say_no_other() -> None:
+    evaluation = apf.evaluate_run(QRELS, RUN, "AP P(rel=3)@1 nDCG AP(rel=2)", relevance_level=2)
+    assert evaluation.summary["measure"].to_list() == ["AP(rel=2)", "P(rel=3)@1", "nDCG"]
+    assert evaluation.summary.equals(apf.evaluate_run(QRELS, RUN, "AP(rel=2) P(rel=3)@1 nDCG").summary)
+
+
+def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) -> None:
+    evaluation = apf.evaluate_run(QRELS, RUN, "AP P NumRet Bpref", max_documents=2)
+    first = {query: dict(sorted(found.items(), key=lambda item: -item[1])[:2]) for query, found in RUN.items()}
+    assert_frame_equal(evaluation.per_query, apf.evaluate_run(QRELS, first, "AP P NumRet Bpref").per_query)
+    assert evaluation.matches.filter(pl.col("document_id") == "c").row(0, named=True)["rank"] is None
+    evaluation.write_parquet(tmp_path / "run")
+    again = apf.read_run_evaluation(tmp_path / "run")
+    assert str(again) == str(evaluation)
+    assert str(evaluation).endswith("\nthe first 2 documents of each query")
+    for wrong in (0, -1, 2.5, "2"):
+        with pytest.raises(ParameterError, match="max_documents is a whole number, 1 or more"):
+            apf.evaluate_run(QRELS, RUN, max_documents=wrong)  # type: ignore[arg-type]
+    with pytest.raises(ParameterError, match="relevance_level is a finite number"):
+        apf.evaluate_run(QRELS, RUN, relevance_level=nan)
+
+
+def test_compare_by_an_attribute_is_the_comparison_of_its_queries() -> None:
+    evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES, missing="zero")
+    compared = evaluation.compare(by="kind")
+    assert compared["kind"].to_list() == [None, None, "long", "long", "short", "short"]
+    assert compared.select("kind", "measure", "n_queries").rows()[2:4] == [("long", "AP", 1), ("long", "RR", 1)]
+    short = evaluation.per_query.filter(pl.col("query_id").is_in(["q1", "q3"]))
+    assert_frame_equal(compared.filter(pl.col("kind") == "short").drop("kind"), apf.compare_runs(short))
+    assert evaluation.compare(by=["kind", "length"]).columns[:3] == ["kind", "length", "measure"]
+    assert evaluation.compare("y", by="kind")["run_a"].unique().to_list() == ["y"]
+    with pytest.raises(ParameterError, match="no column 'knd'; did you mean kind"):
+        evaluation.compare(by="knd")
+    with pytest.raises(ParameterError, match="give evaluate_run a table with the attributes"):
+        apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP").compare(by="kind")
+
+
+def test_a_group_in_which_one_run_has_no_query() -> None:
+    evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": {"q1": {"a": 1}}}, "AP", queries=QUERIES)
+    assert evaluation.compare(by="kind").select("kind", "n_queries", "difference").rows()[0] == ("long", 0, None)
+
+
 def test_judged_only_is_the_measure_of_condensed_lists() -> None:
     names = ["AP", "nDCG@2", "P@2", "RR", "SetP", "Bpref", "INST"]
     condensed = [re.sub(r"(@\d)?$", r"(judged_only=True)\1", name, count=1) for name in names]
@@ -725,7 +767,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     "queries without rows": (QRELS, {"q1": {}}, InputError, "the run and the judgements have no query in common"),
     "columns of other names": (
         QRELS, {"queryid": ["q1"], "document_id": ["a"], "score": [1]}, ColumnError,
-        "runs: no column query_id (did you mean to rename 'queryid'?); there are queryid, document_id, score",
+        "runs: no column query_id (did you mean to rename 'queryid' to query_id?); there are queryid, document_id, score",
     ),
     "judgements with a rank": (
         table(QRELS, "relevance").with_columns(rank=1), RUN, ColumnError,

@@ -374,10 +374,10 @@ BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
         columns(query_id=["q", "r", "q"], document_id=["d", "d", "d"]), DuplicateIdError,
         "runs: a query has a document more than once ('q d') where row is 1, 3; keep one of each",
     ),
-    "no score": (columns(score=None, Score=[1, 2, 3]), ColumnError, "runs: no column score (did you mean to rename 'Score'?)"),
+    "no score": (columns(score=None, Score=[1, 2, 3]), ColumnError, "runs: no column score (did you mean to rename 'Score' to"),
     "no ids": (
         columns(query_id=None, document_id=None, queryid=[1, 2, 3], documentid=[1, 2, 3]), ColumnError,
-        "runs: no column query_id, document_id (did you mean to rename 'queryid', 'documentid'?)",
+        "runs: no column query_id, document_id (did you mean to rename 'queryid' to query_id, 'documentid' to ",
     ),
     "nothing near": ({"a": [1]}, ColumnError, "runs: no column query_id, document_id, score; there are a"),
     "flag is text": (columns(ignore=["no", "no", "yes"]), ColumnError, "runs.ignore: Boolean expected, got String"),
