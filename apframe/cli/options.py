@@ -13,10 +13,12 @@ import typer
 from typer.core import TyperCommand
 
 from apframe.exceptions import ParameterError
+from apframe.file_formats.urls import url_of
 from apframe.paths import is_utf8
 from apframe.schema import BOX_FORMATS, UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
+_READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 # those of paths: the library says what is wrong with one
 path_argument, path_option = partial(typer.Argument, readable=False), partial(typer.Option, readable=False)
 # options that several commands have
@@ -91,9 +93,10 @@ class Command(TyperCommand):
         for text in args:
             if "\0" in text:
                 raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
-            if re.match(r"(--?[\w-]+=)?[A-Za-z][A-Za-z0-9+.-]+://", text):
-                raise ParameterError(f"{text}: URLs are neither read nor written", "download the file and name its path")
+            if re.match(r"--?[\w-]+=[A-Za-z][A-Za-z0-9+.-]+://", text):
+                raise _refused(text)
         rest = super().parse_args(ctx, args)
+        _take_urls_and_stdin(ctx.params, [text for text in args if url_of(text)])
         for value in ctx.params.values():
             for text in value if isinstance(value, list) else [value]:
                 if isinstance(text, str) and not is_utf8(text):  # a path may be of any bytes
@@ -102,6 +105,19 @@ class Command(TyperCommand):
                         f"{text}: not text in the encoding of this environment, {encoding}", "set PYTHONUTF8=1"
                     )
         return rest
+
+
+def _take_urls_and_stdin(params: dict[str, Any], urls: list[str]) -> None:
+    """Put the standard input in the place of `-`, and refuse URLs where no data are read."""
+    read = [params[name] for name in _READ & params.keys()]
+    for url in urls:
+        if Path(url) not in read:
+            raise _refused(url)
+    params |= {name: Path("/dev/stdin") for name in _READ & params.keys() if params[name] == Path("-")}
+
+
+def _refused(url: str) -> ParameterError:
+    return ParameterError(f"{url}: URLs are not read or written here", "download the file and name its path")
 
 
 def words(texts: Sequence[str] | None) -> list[str]:

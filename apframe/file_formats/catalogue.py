@@ -25,9 +25,10 @@ from apframe.file_formats.kitti import Kitti
 from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
-from apframe.file_formats.object_rows import is_of_objects, tables_of_objects
+from apframe.file_formats.object_rows import is_of_objects, tables_of_objects, with_canonical_names
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.tables import Arrow, Parquet
+from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
 from apframe.paths import files_in, kind_at, reading_once
@@ -121,13 +122,14 @@ def read_truth(
 
     With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
     """
-    if not isinstance(source, (str, Path)):
+    url = url_of(source)
+    if url or not isinstance(source, (str, Path)):
         refuse_options(format=format, **options)
         if isinstance(source, Dataset):
             taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
             return source
-        if holds_columns(source):
-            frame, features = frame_of_rows("images", source)
+        if url or holds_columns(source):
+            frame, features = read_url(url) if url else frame_of_rows("images", source)
             nested = has_objects(frame.schema)
             if nested or is_of_objects(frame.columns, scored=False):
                 tables = tables_of_rows(frame, features) if nested else tables_of_objects(frame)
@@ -230,7 +232,8 @@ def take_results(
 ) -> tuple[Any, str]:
     """Results as they stand in a file or in memory, and how far it is said how their boxes are written: OPEN or FIXED."""
     how, of = OPEN, ""
-    if isinstance(source, (str, Path)):
+    url = url_of(source)
+    if isinstance(source, (str, Path)) and not url:
         with reading_once(source), reading_from(source):
             chosen = choose_format(source, format, "results", option)
             how, of = chosen.boxes_of_results, chosen.title
@@ -241,9 +244,12 @@ def take_results(
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
         refuse_outputs(source)
-        if holds_columns(source):
-            found, features = frame_of_rows("detections", source)
-            found = results_of_rows(found, features) if has_objects(found.schema) else found
+        if url or holds_columns(source):
+            found, features = read_url(url) if url else frame_of_rows("detections", source)
+            if has_objects(found.schema):
+                found = results_of_rows(found, features)
+            elif url:
+                found = with_canonical_names("detections", found)
         else:
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
     taken_boxes(how, of, boxes, refuses=True)
@@ -256,7 +262,7 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
     try:
         yield
     except UnknownIdError as error:
-        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) != "pipe":  # which is empty by now
+        if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder"):  # a pipe is empty
             as_what = choose_format(source, format, "results").name
             remedy = f"{error.remedy}; {source} was read as {as_what}"
             raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None

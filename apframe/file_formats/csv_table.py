@@ -106,6 +106,15 @@ def _read(path: Path, *, scored: bool) -> pl.DataFrame:
     for name in numbers_among(texts.columns):
         broken = ~texts[name].str.strip_chars().cast(pl.Float64, strict=False).is_finite().fill_null(False)
         refuse_lines([path], lines, broken & texts[name].is_not_null(), f"{name} is not a finite number")
+    return typed(texts)
+
+
+def typed(texts: pl.DataFrame) -> pl.DataFrame:
+    """Columns of text as what their values look like, see `Csv`; without empty lines.
+
+    >>> typed(pl.DataFrame({"image_id": ["007", None], "score": [".5", None]})).rows()
+    [('007', 0.5)]
+    """
     return pl.DataFrame([_typed(values) for values in texts]).filter(~pl.all_horizontal(pl.all().is_null()))
 
 

@@ -218,8 +218,12 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
     "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are image_id, "),
     "results of other images": (["eval", TRUTH, "{lines}"], 1, "a.jsonl was read as coco"),
-    "a page": (["eval", "https://x.org/a.json", RESULTS], 2, "https://x.org/a.json: URLs are neither read nor written; "),
-    "a bucket": (["eval", TRUTH, RESULTS, "--out=s3://a/b"], 2, "--out=s3://a/b: URLs are neither read nor written; "),
+    "a page": (
+        ["eval", "https://x.org/a.json", RESULTS],
+        2,
+        "https://x.org/a.json: only .parquet and .csv are read from a URL",
+    ),
+    "a bucket": (["eval", TRUTH, RESULTS, "--out=s3://a/b"], 2, "--out=s3://a/b: URLs are not read or written here; "),
     "bad SQL": (["sql", "{run}", "SELEC 1"], 2, "the tables are images, categories"),
     "no such table": (["sql", "{run}", "SELECT * FROM boxes"], 2, "boxes"),
 }

@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 from typing import Any
 
 import pytest
 
 import apframe as apf
-from tests.cli.test_command import command, files
+from tests.cli.test_command import RESULTS, TRUTH, command, files
 from tests.protocols.test_protocol_values import (
     COUNTS,
     HEADLINES,
@@ -249,3 +251,11 @@ def test_category_map(run: Command) -> None:
     path.write_text("from,to\ncats,animal\n")
     code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--category-map", str(path))
     assert (code, err) == (2, "error: --category-map: names no category: 'cats'; did you mean cat?\n")
+
+
+def test_a_dash_is_the_standard_input() -> None:
+    text = Path(RESULTS).read_bytes()
+    for given in (["eval", TRUTH, "-"], ["eval", "-", RESULTS]):
+        read = text if given[2] == "-" else Path(TRUTH).read_bytes()
+        done = subprocess.run([sys.executable, "-m", "apframe", *given], input=read, capture_output=True, check=False)
+        assert (done.returncode, done.stdout.decode()) == (0, f"{apf.evaluate(TRUTH, RESULTS)}\n")
