@@ -167,6 +167,10 @@ class UnitWarning(ApframeWarning):
     """Numbers look as if they were of another unit than the one they are taken in."""
 
 
+class InvalidRowsWarning(ApframeWarning):
+    """Rows that cannot be evaluated were left out, as was asked for."""
+
+
 class BoxFormatWarning(ApframeWarning):
     """Boxes look as if they were written in another way than the one they are taken in: two corners, or fractions."""
 

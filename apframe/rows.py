@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
 from typing import Any
 
 import polars as pl
@@ -16,6 +17,10 @@ KEY_OF = {
     "queries": "query_id",
 }
 """The column of the ids of a table's rows; rows of other tables are named by their numbers."""
+
+
+MOST = 5
+"""How many ids of rows are named."""
 
 
 def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str, remedy: str) -> None:
@@ -44,3 +49,12 @@ def rows_of(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, lis
 def row_numbers(where: pl.Series) -> list[int]:
     """The numbers of the rows that are flagged, from 1."""
     return [row + 1 for row in where.arg_true().to_list()]
+
+
+def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
+    """The first five of some ids, as text.
+
+    >>> first_few(range(9))
+    ('0', '1', '2', '3', '4')
+    """
+    return tuple(str(row) for row, _ in zip(rows, range(MOST), strict=False))

@@ -9,15 +9,16 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
-from apframe.checks.findings import Finding, Findings, as_table
+from apframe.checks.findings import Finding, Findings, as_table, of_refused
 from apframe.checks.masks import check_masks
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
 from apframe.checks.shapes import check_shapes
 from apframe.checks.shifted_ids import check_shifts
-from apframe.checks.sources import read_found, read_truth
+from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.file_formats.refused import Refused
 from apframe.schema import Dataset
 from apframe.threads import pool
 
@@ -89,12 +90,12 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     reading = Reading(**options)
     with pool() as others:
         read = others.submit(read_truth, truth, reading, alone=detections is None)
-        found, of_results, n_results = None, list[Finding](), dict[str, int]()
+        found, of_results, n_results = None, list[Refused](), dict[str, int]()
         if detections is not None:
             found, of_results, n_results = read_found(detections, reading, lambda: read.result()[0])
-        dataset, findings, n_given = read.result()
-    findings = findings + of_results
-    refused = {finding.table for finding in findings}
+        dataset, refused, n_given = read.result()
+    findings = [of_refused(each) for each in (*refused, *of_results)]
+    refused_of = {finding.table for finding in findings}
     if dataset is not None:
         findings += _check_dataset(dataset)
     if found is not None:
@@ -102,7 +103,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused
-    return as_table((finding for finding in findings if empty.get(finding.check) not in refused), n_given | n_results)
+    return as_table((finding for finding in findings if empty.get(finding.check) not in refused_of), n_given | n_results)
 
 
 # help and completion list the options

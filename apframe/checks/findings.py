@@ -8,7 +8,9 @@ from typing import Any, Literal
 
 import polars as pl
 
-from apframe.exceptions import counted
+from apframe.exceptions import RowError, counted
+from apframe.file_formats.refused import Refused
+from apframe.rows import MOST, first_few
 from apframe.schema import TABLES, noun
 
 SEVERITIES = pl.Enum(["error", "warning", "note"])
@@ -16,7 +18,6 @@ _SCHEMA: dict[str, Any] = {
     "severity": SEVERITIES, "check": pl.String, "table": pl.String, "n_rows": pl.Int64, "rows": pl.List(pl.String),
     "problem": pl.String, "remedy": pl.String,
 }  # fmt: skip
-_MOST = 5  # rows that are named
 
 
 # how a problem is worded: what some rows do ("have no annotations"), what is wrong in them ("area is 0"), or as a sentence
@@ -85,13 +86,27 @@ def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, r
     return Finding(severity, check, table, n_rows, (), problem, remedy)
 
 
-def first_few(rows: Iterable[Any]) -> tuple[str, ...]:
-    """The first five of some ids, as text.
+def of_refused(refused: Refused) -> Finding:
+    """What evaluation refuses, as a finding.
 
-    >>> first_few(range(9))
-    ('0', '1', '2', '3', '4')
+    >>> from apframe.file_formats.refused import of_error
+    >>> error = RowError("detections", "score is missing", "row", [3], "give it, or remove the rows")
+    >>> of_refused(of_error(error))  # doctest: +NORMALIZE_WHITESPACE
+    Finding(severity='error', check='invalid_value', table='detections', n_rows=1, rows=('row 3',),
+        problem='score is missing', remedy='Give it, or remove the rows.', wording='clause')
     """
-    return tuple(str(row) for row, _ in zip(rows, range(_MOST), strict=False))
+    error, is_of_rows = refused.error, isinstance(refused.error, RowError)
+    remedy = (error.remedy or "correct the column").rstrip(".")
+    return Finding(
+        "error",
+        refused.check,
+        error.table,
+        refused.n_rows,
+        refused.rows,
+        error.problem if is_of_rows else error.sentence,
+        f"{remedy[0].upper()}{remedy[1:]}.",
+        "clause" if is_of_rows else "sentence",
+    )
 
 
 class Findings(pl.DataFrame):
@@ -102,7 +117,7 @@ class Findings(pl.DataFrame):
         return "\n".join([*map(_line, self.iter_rows(named=True)), ", ".join(counts) or "nothing found"])
 
     def _repr_html_(self, *, _from_series: bool = False) -> str:
-        with pl.Config(fmt_str_lengths=1000, tbl_rows=-1, tbl_cols=-1, fmt_table_cell_list_len=_MOST):
+        with pl.Config(fmt_str_lengths=1000, tbl_rows=-1, tbl_cols=-1, fmt_table_cell_list_len=MOST):
             return super()._repr_html_()
 
 

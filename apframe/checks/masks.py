@@ -7,9 +7,9 @@ from dataclasses import replace
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_rows
-from apframe.checks.refused import accept
+from apframe.checks.findings import Finding, of_refused, of_rows
 from apframe.detection.prepare.extents import with_image_sizes
+from apframe.file_formats.refused import accept
 
 # An area that was computed from outlines differs from the number of pixels, most where there is much edge for its size; the
 # published areas of COCO's crowds by up to 13 %.
@@ -38,11 +38,12 @@ def check_masks(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
     missing = ~has_mask(frame["mask"])
     problem, remedy = "have no mask, while others do", "Supply their masks if masks are compared. Boxes do not need them."
     yield from of_rows("note", "missing_mask", table, frame, missing, problem, remedy)
-    decoded, findings = accept(
+    decoded, refused = accept(
         {table: with_image_sizes(given.drop("image_width", "image_height", strict=False), images)},
         lambda **frames: (frames[table], read_masks(table, frames[table])),
         "invalid_mask",
     )
+    findings = [of_refused(each) for each in refused]
     if "x" in given.columns and not given["x"].null_count():  # evaluating the boxes goes well
         findings = [replace(finding, severity="warning") for finding in findings]
     yield from findings

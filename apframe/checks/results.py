@@ -6,8 +6,9 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding, first_few, of_rows, of_table
+from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.exceptions import counted
+from apframe.rows import first_few
 
 _MOST = 100  # detections of an image and category that COCO counts
 

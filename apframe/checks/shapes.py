@@ -6,8 +6,8 @@ from collections.abc import Iterable
 
 import polars as pl
 
-from apframe.checks.findings import Finding
-from apframe.checks.refused import accept
+from apframe.checks.findings import Finding, of_refused
+from apframe.file_formats.refused import accept
 from apframe.shapes.catalogue import OTHERS
 from apframe.shapes.masks import MASKS
 
@@ -24,4 +24,5 @@ def check_shapes(table: str, frame: pl.DataFrame) -> Iterable[Finding]:
     for shape in OTHERS:
         if shape is not MASKS and shape.column in frame.columns and frame[shape.column].count():
             given = {table: frame.filter(pl.col(shape.column).is_not_null())}
-            yield from accept(given, lambda extents=shape.extents, **frames: extents(table, frames[table]), "invalid_shape")[1]
+            accepted = accept(given, lambda extents=shape.extents, **frames: extents(table, frames[table]), "invalid_shape")
+            yield from map(of_refused, accepted[1])

@@ -98,6 +98,13 @@ def evaluate_files(
     drop_unknown_images: Annotated[
         bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
     ] = False,
+    invalid: Annotated[
+        str,
+        typer.Option(
+            metavar="error|drop|keep",
+            help="rows that cannot be evaluated: an error, left out, or kept where VOC's development kit keeps them",
+        ),
+    ] = "error",
 ) -> None:
     """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
@@ -124,6 +131,7 @@ def evaluate_files(
             chosen,
             categories=words(categories) or None,
             unknown_images="drop" if drop_unknown_images else "error",
+            invalid=invalid,
             format=gt_format,
             results_format=dt_format,
             split=split,

@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.detection.evaluation import Evaluation
-from apframe.detection.options import choose
+from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.file_formats.catalogue import naming_format
 from apframe.keywords import names_keywords
@@ -36,6 +36,7 @@ def evaluate(
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None = None,
     matching: str | None = None,
     unknown_images: str = "error",
+    invalid: str = "error",
     format: str | None = None,
     results_format: str | None = None,
     split: str | None = None,
@@ -69,6 +70,12 @@ def evaluate(
         evaluate only these, given by name or id; one or several
     unknown_images
         "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
+    invalid
+        what becomes of rows that cannot be evaluated (negative sides, NaN, missing values, ids that stand twice, corners that
+        do not go around a convex shape, annotations of unknown images, ...): "error" refuses them, "drop" leaves them out, with
+        a warning; how many there were stays in `Evaluation.notes`, and is printed and stored. "keep" refuses them too, but
+        keeps detections with negative sides, as false positives, where the protocol's reference does so: `VOCevaldet.m` of the
+        VOC development kit, which finds no overlap for them
     format, results_format
         of paths, where these do not tell; see `formats`
     split, image_sizes
@@ -111,6 +118,8 @@ def evaluate(
         detections of categories that the ground truth does not have were dropped
     UnknownImageWarning
         all detections were dropped as of unknown images
+    InvalidRowsWarning
+        rows were left out, with `invalid="drop"`
     UnmatchedAttributesWarning
         rows of `image_attributes` match no image, or images have no row
     NoAnnotationsWarning
@@ -134,11 +143,13 @@ def evaluate(
     choice = choose(
         protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
-        unknown_images=unknown_images, format=format, results_format=results_format, split=split, image_sizes=image_sizes,
-        box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
+        unknown_images=unknown_images, invalid=invalid, format=format, results_format=results_format, split=split,
+        image_sizes=image_sizes, box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
         image_attributes=image_attributes,
         category_map=category_map, unmapped=unmapped,
     )  # fmt: skip
+    if choice.invalid != "error":
+        return _evaluate_valid(truth, detections, choice)
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
@@ -149,3 +160,17 @@ def evaluate(
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
     return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes)
+
+
+def _evaluate_valid(truth: Any, detections: Any, choice: Choice) -> Evaluation:
+    """The evaluation of what can be evaluated, with what was left out."""
+    from apframe.detection.prepare.invalid import left_out, valid_detections, valid_truth
+
+    dataset, refused = valid_truth(truth, choice)
+    chosen = choose_categories(dataset.core("categories"), choice.categories)
+    found, further = valid_detections(detections, dataset, chosen, choice)
+    without = left_out(refused + further)
+    with naming_format(detections, choice.reading.results_format):
+        drops = choice.drop_unknown_images
+        inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
+    return Evaluation(lambda: inputs, choice.protocol, notes=(*inputs.notes, *without))

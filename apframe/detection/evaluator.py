@@ -22,7 +22,9 @@ from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Options, choose
 from apframe.detection.prepare.extents import prepare_shapes
 from apframe.detection.prepare.inputs import check_detections, make_inputs, on_known_images
+from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
+from apframe.file_formats.refused import Refused, accept_joined
 from apframe.protocols.coco import COCO
 from apframe.protocols.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars, warn_of_boxes
@@ -83,8 +85,12 @@ class Evaluator:
     def __init__(self, truth: Any, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
-        needs = self.protocol.similarity.needs
-        dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
+        self._invalid, needs = choice.invalid, self.protocol.similarity.needs
+        self._refused_truth: list[Refused] = []
+        if self._invalid == "drop":
+            dataset, self._refused_truth = valid_truth(truth, choice)
+        else:
+            dataset = choice.with_attributes(self._reading.dataset(truth, masks="mask" in needs))
         self._category_ids = choose_categories(dataset.core("categories"), choice.categories)
         of_all_images = replace(self.protocol, detected_images_only=False)
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
@@ -116,6 +122,7 @@ class Evaluator:
             self._updates: dict[tuple[Any, ...], _Updates] = {}  # what came since, by columns and types
             self._columns: set[str] = set()
             self._n_updates = 0
+            self._refused: list[Refused] = []  # of the updates
 
     def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
@@ -145,8 +152,12 @@ class Evaluator:
         number = self._next_number()
         if image_ids is not None or _are_by_image(detections):
             detections = from_torchvision(detections, image_ids, iou_type=compared_alone(self.protocol.iou_type))
-        found = self._reading.raw_results(detections, lambda: self._dataset, warns=False)
-        self._add(to_polars(found, "detections"), number)
+        found = to_polars(self._reading.raw_results(detections, lambda: self._dataset, warns=False), "detections")
+        if self._invalid == "drop":
+            found, refused = self._valid(found)
+            with self._lock:
+                self._refused += refused
+        self._add(found, number)
 
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
@@ -194,9 +205,20 @@ class Evaluator:
             found = found.with_row_index("detection_id", 1).cast({"detection_id": pl.Int64})
         if not any(self._reading.boxes.values()):
             warn_of_boxes("detections", found, lambda: self._dataset.core("images"))
+        refused = [*self._refused_truth, *self._refused]
+        if self._invalid == "drop":
+            _, found, further = without_invalid_shapes(self._dataset, found, self.protocol)
+            refused += further
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
-        return Evaluation(lambda: inputs, self.protocol, notes=inputs.notes)
+        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *left_out(refused)))
+
+    def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
+        """The detections that are not refused, and what is."""
+        accepted, refused = accept_joined(found, self._dataset)
+        if accepted is None:
+            raise refused[-1].error
+        return accepted if "detection_id" in found.columns else accepted.drop("detection_id"), refused
 
     def _next_number(self) -> int:
         with self._lock:
@@ -219,7 +241,8 @@ class Evaluator:
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Detections on known images as a canonical table."""
-        found = check_detections(frame, self._dataset, self._category_ids, self.protocol)
+        keeps = self._invalid == "keep"
+        found = check_detections(frame, self._dataset, self._category_ids, self.protocol, keeps_negative=keeps)
         known = on_known_images(found, self._dataset, drop=self._drop)
         return found if known.all() else found.filter(known)
 
@@ -242,7 +265,7 @@ class Evaluator:
             table = table.sort("image_id", maintain_order=True)
         if "detection_id" in table.columns:
             try:
-                table = canonical("detections", table)
+                table = canonical("detections", table, keeps_negative=self._invalid == "keep")
             except DuplicateIdError as error:  # as it is where each update numbers its own
                 remedy = "make the ids unique, or drop the column from all updates: the detections are numbered then"
                 problem = "detection_id is not unique over all updates"

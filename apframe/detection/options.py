@@ -8,7 +8,7 @@ from typing import Any, Unpack
 
 import polars as pl
 
-from apframe.exceptions import one_of
+from apframe.exceptions import ParameterError, one_of, spelled
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
 from apframe.protocols.protocol import Protocol
@@ -30,6 +30,7 @@ class Options(ReadingOptions, total=False):
     similarity: Similarity | Callable[[pl.DataFrame], Any] | None
     matching: str | None
     unknown_images: str
+    invalid: str
     image_attributes: Any
 
 
@@ -45,6 +46,8 @@ class Choice:
         those that were asked for; None: all
     drop_unknown_images
         leave out detections of images that the ground truth does not have
+    invalid
+        what becomes of rows that cannot be evaluated: "error", "drop" or "keep"
     image_attributes
         further columns of the images; None: none
     reading
@@ -54,6 +57,7 @@ class Choice:
     protocol: Protocol
     categories: Sequence[int | str] | None
     drop_unknown_images: bool
+    invalid: str
     image_attributes: Any
     reading: Reading
 
@@ -73,6 +77,10 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
     categories = others.pop("categories", None)
     unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
+    invalid = one_of("invalid", others.pop("invalid", "error"), ("error", "drop", "keep"))
     image_attributes = others.pop("image_attributes", None)
-    variant = as_protocol(protocol).variant(others.pop("iou_type", None))
-    return Choice(variant.with_options(**others), categories, unknown_images == "drop", image_attributes, reading)
+    chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
+    if invalid == "keep" and not chosen.similarity.inclusive:
+        problem = f"the reference of {chosen.name} evaluates no boxes with negative sides"
+        raise ParameterError(f"{spelled('invalid', 'keep')}: {problem}", f"leave them out with {spelled('invalid', 'drop')}")
+    return Choice(chosen, categories, unknown_images == "drop", invalid, image_attributes, reading)

@@ -7,11 +7,12 @@ from typing import Any, ClassVar
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import FormatError
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import ANY, OPEN, Format
-from apframe.file_formats.lines import refuse_lines
+from apframe.file_formats.lines import refuse_numbers
 from apframe.file_formats.object_rows import (
     is_of_objects,
     numbers_among,
@@ -104,8 +105,10 @@ def _read(path: Path, *, scored: bool) -> pl.DataFrame:
         raise FormatError(f"the columns are {', '.join(texts.columns)}", remedy, path=path)
     lines = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
     for name in numbers_among(texts.columns):
-        broken = ~texts[name].str.strip_chars().cast(pl.Float64, strict=False).is_finite().fill_null(False)
-        refuse_lines([path], lines, broken & texts[name].is_not_null(), f"{name} is not a finite number")
+        values = texts[name].str.strip_chars().cast(pl.Float64, strict=False)
+        broken = ~values.is_finite().fill_null(False) & texts[name].is_not_null()
+        refuse_numbers([path], lines, broken, f"{name} is not a finite number")
+        texts = texts.with_columns(pl.when(values.is_not_null()).then(exact(name)).alias(name))
     return typed(texts)
 
 

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Collection, Iterable, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
+from contextlib import contextmanager
+from contextvars import ContextVar
 from pathlib import Path
 
 import polars as pl
@@ -12,7 +14,25 @@ from apframe.exceptions import FormatError, listed
 from apframe.file_formats.files import read_text, reading, write_text
 from apframe.paths import files_in
 
+_passes: ContextVar[bool] = ContextVar("passes", default=False)
 _BLANKS, _FIELD = " \t\r\v\f", r"[^ \t\r\v\f]+"
+
+
+@contextmanager
+def passing_invalid() -> Iterator[None]:
+    """Inside, readers let numbers pass that are refused later by the table they come into, so that their rows can be left out.
+
+    That is: numbers that are missing or not finite, and boxes that end before they begin.
+
+    >>> lines = pl.DataFrame({"file": [0], "line": [1]})
+    >>> with passing_invalid():
+    ...     refuse_numbers([Path("a.txt")], lines, pl.Series([True]), "no good")
+    """
+    token = _passes.set(True)
+    try:
+        yield
+    finally:
+        _passes.reset(token)
 
 
 def read_lines(paths: Sequence[Path]) -> pl.DataFrame:
@@ -67,7 +87,7 @@ def take_fields(
     values = texts.select(pl.col(name).cast(pl.Float64, strict=False) for name in layout if name in numbers)
     for column in values:
         broken = (column.is_null() & texts[column.name].is_not_null()) | ~column.is_finite().fill_null(True)
-        refuse_lines(paths, lines, broken, f"{column.name} is not a finite number")
+        refuse_numbers(paths, lines, broken, f"{column.name} is not a finite number")
     return texts.with_columns(values)
 
 
@@ -96,6 +116,19 @@ def refuse_lines(
         where = f" in {unit} {listed(numbers)}" if numbers else ""
         others = f", and in {n_files - 1:,} more files" if n_files > 1 else ""
         raise FormatError(f"{problem}{where}{others}", remedy, path=paths[bad["file"][0]], rows=numbers)
+
+
+def refuse_numbers(
+    paths: Sequence[Path],
+    lines: pl.DataFrame,
+    wrong: pl.Series,
+    problem: str,
+    remedy: str = "correct these lines",
+    unit: str = "line",
+) -> None:
+    """`refuse_lines` for numbers that the table refuses too which they come into; nothing inside `passing_invalid`."""
+    if not _passes.get():
+        refuse_lines(paths, lines, wrong, problem, remedy, unit)
 
 
 def first_fields(paths: Iterable[Path]) -> list[str]:

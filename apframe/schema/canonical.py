@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import math
+from collections.abc import Collection
 from typing import Any
 
 import polars as pl
@@ -40,12 +41,12 @@ _ELSEWHERE = {
 }
 
 
-def canonical(table: str, source: Any) -> pl.DataFrame:
+def canonical(table: str, source: Any, *, keeps_negative: bool = False) -> pl.DataFrame:
     """Any source of columns as the named canonical table: names, dtypes, defaults and values checked.
 
     Missing optional columns are added: ids are numbered from 1, `area` is that of the box, `is_crowd` is false, the others
-    are null. A detection's `area` is that of its box, unless the frame has another shape too
-    and says the area. Attributes keep their dtypes and follow the canonical columns.
+    are null. A detection's `area` is that of its box, unless the frame has another shape too and says the area. Attributes keep
+    their dtypes and follow the canonical columns. With `keeps_negative`, boxes may have negative sides; their area is 0 then.
     """
     columns = TABLES[table]
     frame = _without_aliases(to_polars(source, table), columns)
@@ -70,9 +71,12 @@ def canonical(table: str, source: Any) -> pl.DataFrame:
     given = frame.columns
     frame = frame.with_columns(pl.lit(None, c.dtype).alias(c.name) for c in columns if c.unless and c.name not in given)
     frame = frame.with_columns(_defaults(table, frame))
+    if keeps_negative:
+        is_reversed = (pl.col("width") < 0) | (pl.col("height") < 0)
+        frame = frame.with_columns(area=pl.when(is_reversed).then(0.0).otherwise("area"))
     known = [c.name for c in columns if c.name in frame.columns]
     frame = frame.select(*known, pl.exclude(known))
-    _check_values(table, frame, given)
+    _check_values(table, frame, given, () if keeps_negative else ("width", "height", "area"))
     return frame
 
 
@@ -147,7 +151,7 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
     return exprs
 
 
-def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
+def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negative: Collection[str]) -> None:
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         is_null = frame[column.name].is_null()
@@ -161,7 +165,7 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str]) -> None:
                 refuse_rows(
                     table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
                 )
-            if column.name in ("width", "height", "area") and values.count() and values.min() < 0:  # type: ignore[operator]
+            if column.name in not_negative and values.count() and values.min() < 0:  # type: ignore[operator]
                 refuse_rows(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
     key = KEY_OF.get(table)
     if key in given and not _all_different(frame[key]):

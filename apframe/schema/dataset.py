@@ -341,9 +341,9 @@ class Dataset:
         return f"Dataset({sizes})"
 
 
-def canonical_detections(source: Any, dataset: Dataset) -> pl.DataFrame:
+def canonical_detections(source: Any, dataset: Dataset, *, keeps_negative: bool = False) -> pl.DataFrame:
     """Detections as a canonical table, checked against the images and categories of their data set.
 
     Detections of categories that the data set does not have stay in; evaluation leaves them out with a warning.
     """
-    return with_id_types("detections", canonical("detections", source), dataset)
+    return with_id_types("detections", canonical("detections", source, keeps_negative=keeps_negative), dataset)

@@ -160,11 +160,18 @@ def _by_rules(
     return inputs
 
 
-def check_detections(detections: Any, dataset: Dataset, category_ids: pl.Series | None, protocol: Protocol) -> pl.DataFrame:
+def check_detections(
+    detections: Any,
+    dataset: Dataset,
+    category_ids: pl.Series | None,
+    protocol: Protocol,
+    *,
+    keeps_negative: bool = False,
+) -> pl.DataFrame:
     """Detections as a canonical table, as far as they can be checked without the annotations.
 
     Where categories are pooled and equal scores stay in the order of the input (proposals), detections need no category_id:
-    one that is missing or unknown is taken for the first category's.
+    one that is missing or unknown is taken for the first category's. With `keeps_negative`, boxes may have negative sides.
 
     >>> from apframe.protocols.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {})
@@ -174,7 +181,7 @@ def check_detections(detections: Any, dataset: Dataset, category_ids: pl.Series 
     """
     if protocol.agnostic and protocol.ties == "input":
         detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
-    found = canonical_detections(detections, dataset)
+    found = canonical_detections(detections, dataset, keeps_negative=keeps_negative)
     _refuse_intervals("detections", found, protocol)
     return found
 

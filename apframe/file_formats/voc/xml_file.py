@@ -12,7 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, listed
 from apframe.file_formats.documents import read_xml
 from apframe.file_formats.edges import to_edges
-from apframe.file_formats.lines import refuse_lines
+from apframe.file_formats.lines import refuse_lines, refuse_numbers
 from apframe.file_formats.xml_text import escaped, refuse_illegal
 from apframe.schema import SIZE
 
@@ -59,7 +59,7 @@ def read_annotations(paths: Sequence[Path]) -> tuple[pl.DataFrame, pl.DataFrame]
             objects.append((place, number, *map(element.findtext, OBJECT), *map(corners.findtext, EDGES)))
     found = _values(paths, objects, ("file", "object", *OBJECT, *EDGES)).rename(OBJECT)
     for near, far in zip(EDGES[:2], EDGES[2:], strict=True):
-        refuse_lines(paths, found, found[far] < found[near], f"{far} is less than {near}", "correct it", "object")
+        refuse_numbers(paths, found, found[far] < found[near], f"{far} is less than {near}", "correct it", "object")
     return _without_empty(_values(paths, images, ("file", *IMAGE)).rename(IMAGE)), _without_empty(found)
 
 
@@ -78,7 +78,7 @@ def _values(paths: Sequence[Path], rows: list[tuple[Any, ...]], names: tuple[str
         if name in _NUMBERS:
             numbers = texts.cast(pl.Float64, strict=False)
             broken = texts.is_not_null() & ~numbers.is_finite().fill_null(False)
-            refuse(broken, f"{name} is not a finite number")
+            refuse_numbers(paths, frame, broken, f"{name} is not a finite number", "correct it", "object")
             frame = frame.with_columns(numbers)
         elif name in _FLAGS:
             words = texts.str.to_lowercase()

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Collection, Mapping
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from typing import Any, TypeVar
 
 import polars as pl
 
-from apframe.checks.findings import Finding, first_few, of_rows
 from apframe.exceptions import ColumnError, DuplicateIdError, IdTypeError, InputError, RowError, UnknownIdError, counted
 from apframe.file_formats.ids import with_ids_by_name
+from apframe.rows import first_few
 from apframe.schema import TABLES, Dataset, as_pixel_boxes, canonical, map_ids, with_id_types
 
 PLACE = "place in the source"
@@ -19,20 +19,43 @@ _PLAIN: Mapping[str, Any] = {}
 Made = TypeVar("Made")
 
 
-def accept_truth(frames: Mapping[str, pl.DataFrame], boxes: Mapping[str, Any] = _PLAIN) -> tuple[Dataset | None, list[Finding]]:
+@dataclass(frozen=True)
+class Refused:
+    """What is refused for one reason: rows of a table, or the table as a whole.
+
+    Attributes
+    ----------
+    check
+        a short name of what is wrong
+    error
+        what says why
+    n_rows, rows
+        how many rows, and the ids of the first of them; of a table as a whole all of its rows, and none
+    n_left_out
+        how many rows are left out for it; fewer than `n_rows` if the first row of an id, or the id of an image, is kept
+    """
+
+    check: str
+    error: InputError
+    n_rows: int
+    rows: tuple[str, ...]
+    n_left_out: int = 0
+
+
+def accept_truth(frames: Mapping[str, pl.DataFrame], boxes: Mapping[str, Any] = _PLAIN) -> tuple[Dataset | None, list[Refused]]:
     """A data set of what is right in raw tables, and why the rest of it is refused; `boxes` are options of `as_pixel_boxes`.
 
     Refused rows of images and categories keep their ids and lose the rest; other rows are left out. There is no data set
     where a table lacks a column, or holds another type than it needs.
 
-    >>> dataset, findings = accept_truth({
+    >>> dataset, refused = accept_truth({
     ...     "images": pl.DataFrame({"image_id": [1, 1]}), "categories": pl.DataFrame({"category_id": [1]}),
     ...     "annotations": pl.DataFrame({"image_id": [1, 2], "category_id": 1, "bbox": [[0.0, 0.0, 9.0, 9.0]] * 2})})
-    >>> dataset, [(finding.check, finding.rows) for finding in findings]
+    >>> dataset, [(each.check, each.rows) for each in refused]
     (Dataset(1 image, 1 category, 1 annotation), [('duplicate_id', ('1',)), ('unknown_reference', ('2',))])
     """
     tables: dict[str, pl.DataFrame | None] = {}
-    findings: list[Finding] = []
+    findings: list[Refused] = []
     for table, frame in frames.items():
         given = boxes if table == "annotations" else _PLAIN
         tables[table], found = _accept_table(table, frame, tables.get("images"), given)
@@ -49,7 +72,7 @@ def accept_detections(
     dataset: Dataset | None,
     join_by_name: Collection[str] = (),
     boxes: Mapping[str, Any] = _PLAIN,
-) -> tuple[pl.DataFrame | None, list[Finding]]:
+) -> tuple[pl.DataFrame | None, list[Refused]]:
     """The same of detections: a canonical table, with ids of the types of their data set if there is one.
 
     Detections of images and categories that it does not have stay in, unless they are to be joined to these by name.
@@ -57,7 +80,7 @@ def accept_detections(
     >>> accept_detections(pl.DataFrame({"image_id": [1]}), None)[1][0].check
     'column'
     """
-    findings: list[Finding] = []
+    findings: list[Refused] = []
     if dataset is not None and dataset.merged is not None:
         frame = map_ids("detections", frame, dataset.merged, by_name="categories" in join_by_name)
     if dataset is not None and join_by_name:
@@ -66,17 +89,24 @@ def accept_detections(
         if joined is None:
             return None, findings
         frame = joined
-    found, further = _accept_table("detections", frame, None if dataset is None else dataset.core("images"), boxes)
-    findings += further
+    found, further = accept_joined(frame, dataset, boxes)
+    return found, findings + further
+
+
+def accept_joined(
+    frame: pl.DataFrame, dataset: Dataset | None, boxes: Mapping[str, Any] = _PLAIN
+) -> tuple[pl.DataFrame | None, list[Refused]]:
+    """`accept_detections` of detections that have the ids of their data set."""
+    found, refused = _accept_table("detections", frame, None if dataset is None else dataset.core("images"), boxes)
     if found is None or dataset is None:
-        return found, findings
+        return found, refused
     typed, further = accept({"detections": found}, lambda detections: with_id_types("detections", detections, dataset))
-    return typed, findings + further
+    return typed, refused + further
 
 
 def accept(
     frames: Mapping[str, pl.DataFrame], make: Callable[..., Made], name: str = "invalid_value"
-) -> tuple[Made | None, list[Finding]]:
+) -> tuple[Made | None, list[Refused]]:
     """What is made of tables, without the rows that are refused; None where tables are refused as a whole.
 
     Parameters
@@ -86,54 +116,48 @@ def accept(
     make
         raises `RowError`, `ColumnError` or `IdTypeError`
     name
-        of findings of rows, where their error has none of its own
+        the check of rows, where their error has none of its own
     """
     frames = dict(frames)
-    findings: list[Finding] = []
+    findings: list[Refused] = []
     while True:
         try:
             return make(**frames), findings
         except RowError as error:
             if error.table not in frames:
                 return None, [*findings, of_error(error, frames)]
-            frame, finding, is_double = frames[error.table], of_error(error, frames, name), isinstance(error, DuplicateIdError)
-            if not is_double and finding not in findings:  # doubles were reported already
-                findings.append(finding)
+            frame, is_double = frames[error.table], isinstance(error, DuplicateIdError)
             frames[error.table] = _without(error.table, frame, _refused(frame, error), is_double=is_double)
+            n_left_out = frame.height - frames[error.table].height
+            refused = replace(of_error(error, {error.table: frame}, name), n_left_out=n_left_out)
+            if not is_double:  # which were reported already
+                findings.append(refused)
             if frames[error.table].equals(frame):
-                return None, [*findings, finding]
+                return None, [*findings, refused]
         except (ColumnError, IdTypeError) as error:
             return None, [*findings, of_error(error, frames)]
 
 
-def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Finding:
-    """An error as a finding; `frames` are the tables that may be meant, `name` that of a finding of rows.
+def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Refused:
+    """What an error refuses; `frames` are the tables that may be meant, `name` is the check of rows without one of their own.
 
-    >>> of_error(ColumnError("no column image_id", "there are a, b", table="images"))  # doctest: +NORMALIZE_WHITESPACE
-    Finding(severity='error', check='column', table='images', n_rows=0, rows=(), problem='images: no column image_id',
-        remedy='There are a, b.', wording='sentence')
+    >>> of_error(ColumnError("no column image_id", "there are a, b", table="images")).check
+    'column'
     """
     check = next((given for kind, given in _NAMES.items() if isinstance(error, kind)), name)
+    frame = (frames or {}).get(error.table)
     if not isinstance(error, RowError):
-        n_rows = (frames or {}).get(error.table, pl.DataFrame()).height
-        return Finding(
-            "error", check, error.table, n_rows, (), error.sentence, _as_sentence(error.remedy or "correct the column")
-        )
-    frame, n_rows, rows = (frames or {}).get(error.table), len(error.rows), first_few(error.rows)
+        return Refused(check, error, 0 if frame is None else frame.height, ())
+    rows = first_few(error.rows)
     if error.key == "row":
         places = error.rows if frame is None else frame[PLACE].gather([row - 1 for row in error.rows])
         rows = tuple(f"row {place}" for place in first_few(places))
-    return Finding("error", check, error.table, n_rows, rows, error.problem, _as_sentence(error.remedy), "clause")
-
-
-def _as_sentence(remedy: str) -> str:
-    """What an error ends with, as a sentence of its own."""
-    return f"{remedy[0].upper()}{remedy[1:].rstrip('.')}."
+    return Refused(check, error, len(error.rows), rows, len(error.rows))
 
 
 def _accept_table(
     table: str, frame: pl.DataFrame, images: pl.DataFrame | None, boxes: Mapping[str, Any]
-) -> tuple[pl.DataFrame | None, list[Finding]]:
+) -> tuple[pl.DataFrame | None, list[Refused]]:
     def read(frame: pl.DataFrame) -> pl.DataFrame:
         return canonical(table, as_pixel_boxes(table, frame, images, **boxes) if any(boxes.values()) else frame)
 
@@ -162,7 +186,7 @@ def _numbered(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _duplicates(table: str, frame: pl.DataFrame) -> list[Finding]:
+def _duplicates(table: str, frame: pl.DataFrame) -> list[Refused]:
     name = TABLES[table][0].name
     if name not in frame.columns:
         return []
@@ -170,11 +194,14 @@ def _duplicates(table: str, frame: pl.DataFrame) -> list[Finding]:
     if key.dtype.is_nested() or (key.is_sorted() and (key.shift() != key).all()):
         return []
     doubled = key.is_duplicated() & key.is_not_null()
+    if not doubled.any():
+        return []
     ids = key.filter(doubled).unique(maintain_order=True)
     ids = ids.cast(pl.Int64, strict=False) if ids.dtype.is_float() else ids
     problem = f"{name} is not unique ({counted(len(ids), 'id')} in several rows)"
-    found = of_rows("error", "duplicate_id", table, frame, doubled, problem, "Make the ids unique.")
-    return [replace(finding, rows=first_few(ids)) for finding in found]
+    error = DuplicateIdError(table, problem, name, ids, "make the ids unique")
+    n_rows = int(doubled.sum())
+    return [Refused("duplicate_id", error, n_rows, first_few(ids), n_rows - len(ids))]
 
 
 def _refused(frame: pl.DataFrame, error: RowError) -> pl.Series:

@@ -1,4 +1,4 @@
-"""Ground truth and results of any kind as tables, without the checks that reading does otherwise."""
+"""Ground truth and results of any kind without the rows that are refused, and what these are."""
 
 from __future__ import annotations
 
@@ -8,8 +8,6 @@ from typing import Any
 
 import polars as pl
 
-from apframe.checks.findings import Finding
-from apframe.checks.refused import PLACE, accept_detections, accept_truth, of_error
 from apframe.exceptions import ColumnError, RowError
 from apframe.file_formats.catalogue import choose_format, refuse_options, take_results, taken_options
 from apframe.file_formats.class_names import with_class_names
@@ -18,6 +16,7 @@ from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
 from apframe.file_formats.format import FIXED, USUAL, taken_boxes
 from apframe.file_formats.reading import Reading
+from apframe.file_formats.refused import PLACE, Refused, accept_detections, accept_truth, of_error
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
@@ -25,11 +24,14 @@ Frames = dict[str, pl.DataFrame]
 Heights = dict[str, int]  # rows of each table that a source has
 
 
-def read_truth(source: Any, reading: Reading, *, alone: bool = True) -> tuple[Dataset | None, list[Finding], Heights]:
+def read_truth(
+    source: Any, reading: Reading, *, alone: bool = True, whole: bool = False
+) -> tuple[Dataset | None, list[Refused], Heights]:
     """The data set of what is right in a source, masks included, and what is not; no data set where these cannot be parted.
 
     With the number of rows that each table of the source has, as far as it could be read. Unless it is read `alone`,
-    `box_format` and `relative` are for its results, and for it only if its format leaves its boxes open.
+    `box_format` and `relative` are for its results, and for it only if its format leaves its boxes open. The attributes of
+    annotations in COCO's JSON are read if it is to be `whole`.
 
     Raises
     ------
@@ -49,23 +51,23 @@ def read_truth(source: Any, reading: Reading, *, alone: bool = True) -> tuple[Da
         return source, [], {table: source.core(table).height for table in GROUND_TRUTH}
     heights: Heights = {}
     try:
-        tables, findings, heights = _raw_tables(source, reading)
+        tables, refused, heights = _raw_tables(source, reading, whole)
         dataset, further = accept_truth(tables, boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
-    return None if dataset is None else reading.mapped(dataset), findings + further, heights
+    return None if dataset is None else reading.mapped(dataset), refused + further, heights
 
 
 def read_found(
     source: Any, reading: Reading, truth: Callable[[], Dataset | None]
-) -> tuple[pl.DataFrame | None, list[Finding], Heights]:
+) -> tuple[pl.DataFrame | None, list[Refused], Heights]:
     """Canonical detections of what is right in a source, and what is not; none where these cannot be parted. And all rows.
 
     `truth` is asked for the data set that they are of; where there is none, they are looked at alone, if they can be read so.
 
-    >>> found, findings, heights = read_found(
+    >>> found, refused, heights = read_found(
     ...     [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}], Reading(), lambda: None)
-    >>> found.height, findings[0].problem, heights
+    >>> found.height, refused[0].error.problem, heights
     (0, 'score is missing', {'detections': 1})
     """
 
@@ -77,29 +79,29 @@ def read_found(
 
     heights: Heights = {}
     try:
-        frame, findings, heights = _raw_detections(source, reading, dataset)
+        frame, refused, heights = _raw_detections(source, reading, dataset)
         frame = frame if reading.names is None else with_class_names(frame, reading.names)
         by_name = reading.joined
         needs_truth = by_name or reading.relative
         found, further = accept_detections(frame, dataset() if needs_truth else truth(), by_name, reading.boxes)
     except (RowError, ColumnError) as error:
         return None, [of_error(error)], heights
-    return found, findings + further, heights
+    return found, refused + further, heights
 
 
-def _raw_tables(source: Any, reading: Reading) -> tuple[Frames, list[Finding], Heights]:
+def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, list[Refused], Heights]:
     if isinstance(source, (str, Path)):
         path = Path(source)
         with reading_once(path), reading_from(path):
             chosen = choose_format(source, reading.format, "dataset")
+            options = taken_options(chosen, split=reading.split, image_sizes=reading.image_sizes)
             try:
-                return _whole(
-                    chosen.read_tables(path, **taken_options(chosen, split=reading.split, image_sizes=reading.image_sizes))
-                )
+                if not (whole and isinstance(chosen, Coco)):
+                    return _whole(chosen.read_tables(path, **options))
             except RowError:
                 if not isinstance(chosen, Coco):
                     raise
-                source = read_json(path)
+            source = read_json(path)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
     if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
         given = {table: source[table] for table in GROUND_TRUTH}
@@ -121,7 +123,7 @@ def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any
 
 def _raw_detections(
     source: Any, reading: Reading, dataset: Callable[[], Dataset]
-) -> tuple[pl.DataFrame, list[Finding], Heights]:
+) -> tuple[pl.DataFrame, list[Refused], Heights]:
     format = reading.results_format
     with reading_once(source):
         try:
@@ -134,20 +136,20 @@ def _raw_detections(
                 source = read_json(Path(source))
             if not isinstance(source, list):
                 raise
-    frames, findings, heights = _accept_rows(
+    frames, refused, heights = _accept_rows(
         {"detections": source}, lambda data: {"detections": read_result_columns(data["detections"])}
     )
-    return frames["detections"], findings, heights
+    return frames["detections"], refused, heights
 
 
-def _whole(frames: Frames) -> tuple[Frames, list[Finding], Heights]:
+def _whole(frames: Frames) -> tuple[Frames, list[Refused], Heights]:
     """Tables that were read without a complaint."""
     return frames, [], {table: frame.height for table, frame in frames.items()}
 
 
-def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list[Finding], Heights]:
+def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list[Refused], Heights]:
     """What is read of lists of JSON objects without those that the reader refuses, with their places; why; and all rows."""
-    findings: list[Finding] = []
+    refused: list[Refused] = []
     places: dict[str, list[int]] = {}
     heights: Heights = {}
     while True:
@@ -157,18 +159,18 @@ def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list
             rows = data[error.table]
             numbers = places.get(error.table, range(1, len(rows) + 1))
             names = range(1, len(rows) + 1) if error.key == "row" else [row.get("id") for row in rows]
-            refused, n_rows = set(error.rows), len(rows)
+            wrong, n_rows = set(error.rows), len(rows)
             heights.setdefault(error.table, n_rows)
-            kept = [(row, number) for row, number, name in zip(rows, numbers, names, strict=True) if name not in refused]
+            kept = [(row, number) for row, number, name in zip(rows, numbers, names, strict=True) if name not in wrong]
             if len(kept) == n_rows:
                 raise
-            findings.append(of_error(error, {error.table: pl.DataFrame({PLACE: numbers})}))
+            refused.append(of_error(error, {error.table: pl.DataFrame({PLACE: numbers})}))
             data = data | {error.table: [row for row, _ in kept]}
             places[error.table] = [number for _, number in kept]
         else:
             heights = {table: frame.height for table, frame in frames.items()} | heights
             return (
                 frames | {table: frames[table].with_columns(pl.Series(PLACE, of)) for table, of in places.items()},
-                findings,
+                refused,
                 heights,
             )

@@ -1,0 +1,227 @@
+"""Rows that cannot be evaluated: refused, left out and counted, or kept where the reference keeps them."""
+
+from __future__ import annotations
+
+import json
+import math
+import pickle
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.cli.command import main
+from apframe.exceptions import ColumnError, InputError, InvalidRowsWarning, ParameterError
+from tests.file_formats.folders import text_folder
+
+BOX = ["x", "y", "width", "height"]
+IMAGES = [{"id": k, "width": 640, "height": 480, "file_name": f"{k}.jpg"} for k in (1, 2)]
+CATEGORIES = [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}]
+GOOD = [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [10, 10, 50, 40], "scene": "night"},
+        {"id": 2, "image_id": 2, "category_id": 2, "bbox": [5, 5, 60, 70], "scene": "day"}]  # fmt: skip
+FOUND = [{"image_id": 1, "category_id": 1, "bbox": [10, 10, 50, 40], "score": 0.9},
+         {"image_id": 2, "category_id": 2, "bbox": [5, 5, 60, 60], "score": 0.8}]  # fmt: skip
+BAD_ANNOTATIONS: dict[str, dict[str, Any]] = {
+    "width is negative": {"bbox": [0, 0, -5, 9]},
+    "x is not a finite number": {"bbox": [math.nan, 0, 5, 9]},
+    "bbox is missing or not four numbers": {"bbox": [1, 2, 3]},
+    "bbox is not a list of numbers": {"bbox": ["a", 1, 2, 3]},
+    "image_id is not among the images": {"image_id": 77},
+    "category_id is missing": {"category_id": None},
+    "area is negative": {"area": -4},
+}
+BAD_DETECTIONS: dict[str, dict[str, Any]] = {
+    "height is negative": {"bbox": [0, 0, 5, -9]},
+    "score is missing": {"score": None},
+    "score is not a finite number": {"score": math.nan},
+    "score is not a number": {"score": "high"},
+    "bbox is missing or not four numbers": {"bbox": None},
+}
+
+
+def truth_with(*rows: dict[str, Any]) -> dict[str, Any]:
+    bad = [GOOD[0] | {"id": 100 + k} | row for k, row in enumerate(rows)]
+    return {"images": IMAGES, "categories": CATEGORIES, "annotations": [bad[0], *GOOD, *bad[1:]] if bad else GOOD}
+
+
+def found_with(*rows: dict[str, Any]) -> list[dict[str, Any]]:
+    return [*FOUND, *(FOUND[0] | row for row in rows)]
+
+
+EXPECTED = apf.evaluate(truth_with(), FOUND).summary
+
+
+def as_file(data: Any, path: Path) -> Path:
+    path.write_text(json.dumps(data))
+    return path
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize(("problem", "fields"), BAD_ANNOTATIONS.items())
+def test_annotations_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    truth: Any = truth_with(fields, fields)
+    if kind == "file":
+        truth = as_file(truth, tmp_path / "truth.json")
+    with pytest.raises(InputError):
+        apf.evaluate(truth, FOUND)
+    with pytest.warns(InvalidRowsWarning, match=r"left out: 2 annotations \(.*: 100, 101\)$") as warned:
+        evaluation = apf.evaluate(truth, FOUND, invalid="drop")
+    assert [warning.filename for warning in warned] == [__file__]
+    assert evaluation.summary.equals(EXPECTED)
+    assert evaluation.notes == (f"left out: 2 annotations ({problem})",)
+    assert evaluation.dataset.annotations["scene"].to_list() == ["night", "day"]
+
+
+@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize(("problem", "fields"), BAD_DETECTIONS.items())
+def test_detections_are_left_out(problem: str, fields: dict[str, Any], kind: str, tmp_path: Path) -> None:
+    found: Any = found_with(fields)
+    if kind == "file":
+        found = as_file(found, tmp_path / "found.json")
+    with pytest.raises(InputError):
+        apf.evaluate(truth_with(), found)
+    with pytest.warns(InvalidRowsWarning, match=r"left out: 1 detection \(.*: row 3\)$|1 detection \(.*: 3\)$"):
+        evaluation = apf.evaluate(truth_with(), found, invalid="drop")
+    assert evaluation.summary.equals(EXPECTED)
+    assert evaluation.notes == (f"left out: 1 detection ({problem})",)
+
+
+def test_all_kinds_at_once_and_what_shows_them(tmp_path: Path) -> None:
+    truth, found = truth_with(*BAD_ANNOTATIONS.values()), found_with(*BAD_DETECTIONS.values())
+    with pytest.warns(InvalidRowsWarning):
+        evaluation = apf.evaluate(truth, found, invalid="drop")
+    assert evaluation.notes[0].count("1 annotation (") == len(BAD_ANNOTATIONS)
+    assert evaluation.notes[0].count("1 detection (") == len(BAD_DETECTIONS)
+    last = str(evaluation).splitlines()[-1]
+    assert last.startswith(" left out: 1 annotation (") and "1 detection (score is missing)" in last
+    assert "1 detection (score is missing)" in evaluation._repr_html_()
+    evaluation.write_parquet(tmp_path / "run")
+    again = apf.read_evaluation(tmp_path / "run")
+    assert again.notes == evaluation.notes
+    assert str(again).splitlines()[-1] == last
+    assert pickle.loads(pickle.dumps(again)).notes == evaluation.notes
+    assert evaluation.where(pl.col("scene") == "night").notes == evaluation.notes
+
+
+def test_nothing_is_said_where_all_is_well() -> None:
+    evaluation = apf.evaluate(truth_with(), FOUND, invalid="drop")
+    assert (evaluation.notes, "left out" in str(evaluation)) == ((), False)
+
+
+def test_ids_that_stand_twice_leave_the_first() -> None:
+    truth = truth_with()
+    truth["annotations"] = [*GOOD, GOOD[1], GOOD[1]]
+    with pytest.warns(InvalidRowsWarning, match="2 annotations .annotation_id is not unique"):
+        evaluation = apf.evaluate(truth, FOUND, invalid="drop")
+    assert evaluation.notes[0].startswith("left out: 2 annotations (annotation_id is not unique")
+    assert evaluation.summary.equals(EXPECTED)
+
+
+def test_frames() -> None:
+    columns = pl.DataFrame({"image_id": [1, 2, 2], "category_id": [1, 2, 2], "score": [0.9, 0.8, float("nan")],
+                            "x": [10.0, 5, 5], "y": [10.0, 5, 5], "width": [50.0, 60, 1], "height": [40.0, 60, 1]})  # fmt: skip
+    truth = apf.read_dataset(truth_with())
+    with pytest.warns(InvalidRowsWarning, match="1 detection .score is not a finite number: 3"):
+        assert apf.evaluate(truth, columns, invalid="drop").summary.equals(EXPECTED)
+    with pytest.raises(ColumnError, match="no column score"):
+        apf.evaluate(truth, columns.drop("score"), invalid="drop")
+    evaluator = apf.Evaluator(truth_with(BAD_ANNOTATIONS["width is negative"]), invalid="drop")
+    evaluator.update(columns[:1])
+    evaluator.update(columns[1:])
+    with pytest.warns(InvalidRowsWarning, match=r"1 annotation \(width is negative: 100\), 1 detection"):
+        evaluation = evaluator.compute()
+    assert evaluation.summary.equals(EXPECTED)
+    assert evaluation.notes == ("left out: 1 annotation (width is negative), 1 detection (score is not a finite number)",)
+    evaluator.reset()
+    assert evaluator._refused == []
+
+
+def test_shapes_that_are_refused_only_where_they_are_compared() -> None:
+    pytest.importorskip("shapely")
+    square, crossed = [0.0, 0, 9, 0, 9, 9, 0, 9], [0.0, 0, 9, 9, 9, 0, 0, 9]
+    images, categories = {"image_id": [1]}, {"category_id": [1], "name": ["ship"]}
+    truth = apf.Dataset(images, categories, {"image_id": [1, 1], "category_id": [1, 1], "corners": [square, crossed]})
+    found = {"image_id": [1, 1, 1], "category_id": [1, 1, 1], "score": [0.9, 0.8, 0.7], "corners": [square, crossed, square]}
+    with pytest.warns(InvalidRowsWarning, match="1 annotation .corners do not go around a convex shape: 2.*1 detection"):
+        evaluation = apf.evaluate(truth, found, apf.DOTA, invalid="drop")
+    assert evaluation.metrics.select("n_positives", "n_detections").row(0) == (1, 2)
+    masks = ['{"size": [4, 4], "counts": [0, 16]}', '{"size": [4, 4], "counts": [0, 99]}']
+    sized = {"image_id": [1], "image_width": [4], "image_height": [4]}
+    dataset = apf.Dataset(sized, categories, {"image_id": [1, 1], "category_id": [1, 1], "mask": masks})
+    of_masks = {"image_id": [1, 1], "category_id": [1, 1], "score": [0.9, 0.8], "mask": masks}
+    with pytest.warns(InvalidRowsWarning, match="1 annotation.*1 detection"):
+        assert apf.evaluate(dataset, of_masks, iou_type="segm", invalid="drop").summary["value"][0] == pytest.approx(1)
+
+
+def test_lines_of_csv(tmp_path: Path) -> None:
+    truth = "image_id,class,x,y,w,h\n1,cat,1,2,30,40\n1,cat,1,2,-3,4\n1,cat,nan,2,3,4\n"
+    (tmp_path / "truth.csv").write_text(truth)
+    (tmp_path / "found.csv").write_text("image_id,class,score,x,y,w,h\n1,cat,.9,1,2,30,40\n1,cat,high,1,2,3,4\n")
+    with pytest.warns(InvalidRowsWarning, match=r"1 annotation .* 1 annotation .* 1 detection \(score is missing"):
+        evaluation = apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv", invalid="drop")
+    assert evaluation.summary["value"][0] == pytest.approx(1)
+
+
+def test_lines_of_text(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", a="cat 1 2 30 40\ncat 1 2 -3 4\n", b="dog 1 2 nan 4\ndog 5 6 70 80\n")
+    found = text_folder(tmp_path / "found", a="cat .9 1 2 30 40\ncat inf 1 2 3 4\n", b="dog .8 5 6 70 80\ndog .7 1 2 3 wide\n")
+    with pytest.warns(InvalidRowsWarning):
+        evaluation = apf.evaluate(truth, found, invalid="drop")
+    assert evaluation.summary["value"][0] == pytest.approx(1)
+    assert (evaluation.notes[0].count("1 annotation"), evaluation.notes[0].count("1 detection")) == (2, 2)
+    text_folder(tmp_path / "voc", comp4_det_test_cat="a .9 2 3 31 42\na .8 60 60 50 70\n")
+    dataset = apf.Dataset(
+        {"image_id": ["a"]}, {"category_id": ["cat"], "name": ["cat"]},
+        {"image_id": ["a"], "category_id": ["cat"], "x": [1], "y": [2], "width": [30], "height": [40]})  # fmt: skip
+    with pytest.warns(InvalidRowsWarning, match="width is negative"):
+        assert apf.evaluate(dataset, tmp_path / "voc", apf.VOC2012, invalid="drop").detections.height == 1
+    kept = apf.evaluate(dataset, tmp_path / "voc", apf.VOC2012, invalid="keep")
+    assert kept.matches(0.5)["outcome"].to_list() == ["tp", "fp"]
+
+
+def test_negative_sides_stay_as_false_positives_where_the_reference_keeps_them(tmp_path: Path) -> None:
+    found = found_with({"bbox": [30, 30, -20, 9], "score": 0.99}, {"bbox": [30, 30, -20, -9], "score": 0.98})
+    with pytest.raises(InputError, match="width is negative"):
+        apf.evaluate(truth_with(), found, apf.VOC2007)
+    evaluation = apf.evaluate(truth_with(), found, apf.VOC2007, invalid="keep")
+    assert evaluation.matches(0.5, "all").filter(pl.col("detection_id") > 2)["outcome"].to_list() == ["fp", "fp"]
+    dropped = apf.evaluate(truth_with(), FOUND, apf.VOC2007).summary["value"][0]
+    assert evaluation.summary["value"][0] < dropped
+    evaluation.write_parquet(tmp_path / "run")
+    assert apf.read_evaluation(tmp_path / "run").matches(0.5).equals(evaluation.matches(0.5))
+    evaluator = apf.Evaluator(truth_with(), apf.VOC2007, invalid="keep")
+    evaluator.update(found)
+    assert evaluator.compute().summary.equals(evaluation.summary)
+    with pytest.raises(InputError, match="score is missing"):
+        apf.evaluate(truth_with(), found_with({"score": None}), apf.VOC2007, invalid="keep")
+    with pytest.raises(ParameterError, match=r'invalid="keep": the reference of COCO .*leave them out with invalid="drop"'):
+        apf.evaluate(truth_with(), found, invalid="keep")
+
+
+def test_from_the_shell(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    truth = as_file(truth_with(BAD_ANNOTATIONS["width is negative"]), tmp_path / "truth.json")
+    found = as_file(FOUND, tmp_path / "found.json")
+    with pytest.raises(SystemExit) as ended:
+        main(["eval", str(truth), str(found), "--invalid", "drop"])
+    printed = capsys.readouterr()
+    assert ended.value.code == 0
+    assert printed.out.splitlines()[-1] == " left out: 1 annotation (width is negative)"
+    assert printed.err.startswith("warning: rows that cannot be evaluated were left out: 1 annotation")
+    with pytest.raises(SystemExit):
+        main(["eval", str(truth), str(found), "--invalid", "dropp"])
+    assert "did you mean drop?" in capsys.readouterr().err
+
+
+def test_a_pipe_is_read_once(tmp_path: Path) -> None:
+    import os
+    import threading
+
+    pipe = tmp_path / "found"
+    os.mkfifo(pipe)
+    writer = threading.Thread(target=lambda: pipe.write_text(json.dumps(found_with({"bbox": [0, 0, -1, 1]}))))
+    writer.start()
+    with pytest.warns(InvalidRowsWarning):
+        assert apf.evaluate(truth_with(), pipe, invalid="drop").summary.equals(EXPECTED)
+    writer.join()
