@@ -72,25 +72,28 @@ def _run_blocks(text: str) -> Page:
         between = text[at : block.start()]
         indent, language, body = block["indent"], block["language"], textwrap.dedent(block["body"])
         shown = language == "text" and not between.strip()
-        if not shown:
-            _refuse_hidden_error(output)
+        _refuse_new_errors(output, body if shown else "")
         if shown:
-            body, output = output, ""
+            body = output
         elif language == "console":
-            body, output = "".join(map(_command_run, re.split(r"^(?=\$ )", body, flags=re.MULTILINE))), ""
+            old, body = body, "".join(map(_command_run, re.split(r"^(?=\$ )", body, flags=re.MULTILINE)))
+            _refuse_new_errors(body, old)
+        output = ""
         page.text += f"{between}{indent}```{language}\n{textwrap.indent(body, indent)}{indent}```"
         at = block.end()
         if language == "python":
             output, value = _code_run(body, namespace)
             if _is_chart(value):
                 page.charts.append((len(page.text), value))
-    _refuse_hidden_error(output)
+    _refuse_new_errors(output, "")
     page.text += text[at:]
     return page
 
 
-def _refuse_hidden_error(output: str) -> None:
-    assert not re.search(r"^\w*(Error|Warning): ", output, re.MULTILINE), f"this is not shown on the page: {output}"
+def _refuse_new_errors(output: str, old: str) -> None:
+    """An error or a warning is shown only where the page has one of its name already."""
+    names, known = (set(re.findall(r"^(\w*Error|\w*Warning|error|warning): ", each, re.MULTILINE)) for each in (output, old))
+    assert names <= known, f"not on the page: {output}"
 
 
 def _code_run(code: str, namespace: dict[str, Any]) -> tuple[str, Any]:

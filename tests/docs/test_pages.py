@@ -50,18 +50,19 @@ def test_the_navigation_has_every_page() -> None:
 def test_a_page_shows_values_prints_warnings_and_errors(tmp_path: Path) -> None:
     page = (
         "```python\nimport apframe as apf\nprint(1)\n2\n```\n\n```text\n1\n2\n```\n\n"
-        "- a list\n\n    ```python\n    apf.evaluate({}, {}, 'voc')\n    ```\n\n    ```text\n    old\n    ```\n\n"
-        "```console\n$ apframe --version --jso\n$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n"
+        "- a list\n\n    ```python\n    apf.evaluate({}, {}, 'voc')\n    ```\n\n"
+        "    ```text\n    ParameterError: old\n    ```\n\n"
+        "```console\n$ apframe --version --jso\nerror: old\n$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n"
     )
     text = page_run(page, tmp_path).text
-    assert text.startswith(page[: page.index("    old")])
+    assert text.startswith(page[: page.index("old")])
     assert "    ParameterError: no protocol 'voc'; did you mean" in text
     assert "$ apframe --version --jso\nerror: No such option: --jso" in text
     assert text.endswith("$ ls\nuntouched\n```\n\n```sh\nrm everything\n```\n")
 
 
 def test_an_error_that_a_page_does_not_show_fails(tmp_path: Path) -> None:
-    with pytest.raises(AssertionError, match="not shown on the page: ParameterError"):
+    with pytest.raises(AssertionError, match="not on the page: ParameterError"):
         page_run("```python\nimport apframe as apf\napf.bins('a', [1])\n```\n\nWords.\n\n```text\n```\n", tmp_path)
 
 
