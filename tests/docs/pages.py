@@ -92,7 +92,7 @@ def _run_blocks(text: str) -> Page:
 
 def _refuse_new_errors(output: str, old: str) -> None:
     """An error or a warning is shown only where the page has one of its name already."""
-    names, known = (set(re.findall(r"^(\w*Error|\w*Warning|error|warning): ", each, re.MULTILINE)) for each in (output, old))
+    names, known = (set(re.findall(r"^(\w*Error|\w*Warning|error|warning):\s", each, re.MULTILINE)) for each in (output, old))
     assert names <= known, f"not on the page: {output}"
 
 
