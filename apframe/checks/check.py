@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterable
 from inspect import Parameter, signature
+from pathlib import Path
 from typing import Any, Unpack
 
 import polars as pl
@@ -14,11 +15,13 @@ from apframe.checks.masks import check_masks
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
+from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
 from apframe.checks.shifted_ids import check_shifts
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused
+from apframe.retrieval.sources import is_for_search
 from apframe.schema import Dataset
 from apframe.threads import pool
 
@@ -35,7 +38,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     ----------
     truth
         as `evaluate` takes it: a `Dataset`, a path of any format, a dict as `json.load` returns it for COCO; also a dict of
-        the tables `images`, `categories` and `annotations`, which hold columns
+        the tables `images`, `categories` and `annotations`, which hold columns. The path of judgements of search runs is taken
+        too: see `check_run`
     detections
         as `evaluate` takes them; None: only the ground truth is looked at
     format, results_format
@@ -87,7 +91,10 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     [('error', 'unknown_reference', ['2'], '1 of 2 annotations: image_id is not among the images'),
      ('note', 'unused_category', ['2'], '1 of 2 categories has no annotations')]
     """
-    reading = Reading(**options)
+    reading, usual = Reading(**options), Reading()
+    is_read_as_usual = not any(value and value != getattr(usual, name) for name, value in options.items())
+    if is_read_as_usual and isinstance(truth, (str, Path)) and is_for_search(Path(truth)):
+        return check_run(truth, detections)
     with pool() as others:
         read = others.submit(read_truth, truth, reading, alone=detections is None)
         found, of_results, n_results = None, list[Refused](), dict[str, int]()

@@ -29,8 +29,8 @@ from apframe.show.terminal import written_out
 
 
 def check_files(
-    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format")],
-    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="results, in any format")] = None,
+    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format; or judgements of search runs")],
+    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="results, in any format; or a search run")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -43,7 +43,7 @@ def check_files(
     unmapped: Unmapped = "keep",
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
-    """Find what is wrong or suspicious in a data set and its results: severity, rows, and what to do.
+    """Find what is wrong or suspicious in a data set and its results, or in judgements and a run (QRELS RUN).
 
     Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
     """
@@ -74,5 +74,6 @@ def check_files(
 
 
 def _as_flag(option: str, value: str | None = None) -> str:
-    """This command drops nothing: what does is another one."""
-    return f"{'apframe eval ' if option == 'unknown_images' else ''}{as_flag(option, value)}"
+    """This command evaluates nothing: what does is another one."""
+    of_rank = dict.fromkeys(("missing", "no_relevant", "relevance_level"), "apframe rank ")
+    return f"{({'unknown_images': 'apframe eval '} | of_rank).get(option, '')}{as_flag(option, value)}"

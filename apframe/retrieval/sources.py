@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any
@@ -11,8 +12,8 @@ import polars as pl
 from apframe.exceptions import ColumnError, FormatError, first_line, import_optional, listed
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import decoded, read_head, read_unpacked, reading_from
-from apframe.paths import reading_once
-from apframe.retrieval.trec_lines import QRELS, RUN, read_lines
+from apframe.paths import kind_at, reading_once, scan_parquet
+from apframe.retrieval.trec_lines import QRELS, RUN, first_lines, read_lines
 from apframe.schema import TABLES
 
 _LZ4 = b"\x04\x22\x4d\x18"
@@ -47,6 +48,29 @@ def columns_of(table: str, source: Any) -> Any:
 def is_query_id(name: str) -> bool:
     """Whether a column of this name holds the ids of queries."""
     return _names("judgements", name) == "query_id"
+
+
+def is_for_search(path: Path) -> bool:
+    """Whether a file looks like judgements: lines of 3 or 4 fields that end with a number, a header, nested JSON or Parquet.
+
+    A TREC run looks so, too, for messages that it comes second.
+    """
+    if kind_at(path) != "file":
+        return False
+    if path.suffix == ".parquet":
+        names = scan_parquet(path).collect_schema().names()
+        return {"query_id", "document_id"} <= {_names("judgements", name) for name in names}
+    head = read_head(path)
+    if head.lstrip()[:1] == b"{":
+        # {"query": {"document": 1, as COCO's {"info": {"year": 2017 begins, too, but has no such objects alone
+        begins = re.match(rb'\s*\{\s*"[^"]*"\s*:\s*\{\s*"[^"]*"\s*:\s*-?[\d.]+\s*[,}]', head)
+        return begins is not None and not re.search(rb'"(images|annotations)"\s*:\s*\[', head)
+    if _separator("judgements", head) is not None:
+        return True
+    lines = first_lines(path)["line"].head(100).to_list()
+    is_run = all(len(line) >= len(RUN) and line[1] == "Q0" for line in lines)
+    number = r"-?\d+(\.\d+)?"
+    return bool(lines) and (is_run or all(len(line) in (3, 4) and re.fullmatch(number, line[-1]) for line in lines))
 
 
 def _of_file(table: str, path: Path) -> Any:

@@ -34,7 +34,7 @@ def read_lines(path: Path, fields: Sequence[str]) -> pl.DataFrame:
     RisingScoresWarning
         see `warn_of_rising_scores`
     """
-    head = _first_lines(path)
+    head = first_lines(path)
     if head.height and head["line"][0].len() == len(_SHORT[tuple(fields)]):
         fields = _SHORT[tuple(fields)]
     number = fields[-1] if fields != RUN else "score"
@@ -149,7 +149,7 @@ def _split(text: str) -> pl.DataFrame:
     return split.filter(~pl.col("line").list.first().str.starts_with("#"))
 
 
-def _first_lines(path: Path, size: int = 1 << 16) -> pl.DataFrame:
+def first_lines(path: Path, size: int = 1 << 16) -> pl.DataFrame:
     """The whole lines among the first bytes of a file, split."""
     text = read_head(path, size).decode(errors="replace")
     return _split(text.rpartition("\n")[0] if len(text) >= size // 4 else text)

@@ -1,0 +1,173 @@
+"""`check_run`: what is wrong or suspicious in judgements and a search run, as one table."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable, Iterable
+from typing import Any
+
+import polars as pl
+
+from apframe.checks.findings import Finding, Findings, as_table, of_table
+from apframe.exceptions import ApframeError, FormatError, RisingScoresWarning, counted, spelled
+from apframe.retrieval.trec import read_qrels, read_run
+from apframe.rows import first_few
+
+_TOP = 10  # documents that are looked at most
+
+
+def check_run(qrels: Any, run: Any = None) -> Findings:
+    """What is wrong or suspicious in judgements, and in a run if it is given; `check` does the same of two files.
+
+    Parameters
+    ----------
+    qrels
+        what `read_qrels` takes
+    run
+        what `read_run` takes; None: only the judgements are looked at
+
+    Returns
+    -------
+    A frame as `check` returns it, printed as a line for each finding. The checks are
+
+    - errors: what reading refuses (`duplicate_pair`, `column`, `invalid_value`), `no_judgements`, `id_types`,
+      `no_common_query`
+    - warnings: `rising_scores` (the scores rise with the ranks that the run gives), `no_relevant_documents` (of all queries),
+      `missing_query`, `no_judged_document` (of all queries), `equal_scores`
+    - notes: `query_without_relevant`, `query_without_judgements`, `unjudged_top` (queries without a judged document in the
+      first ten), `pool_document` (of negative relevance)
+
+    Raises
+    ------
+    FormatError
+        a file that cannot be read, with the numbers of its lines
+
+    >>> print(check_run({"q1": {"d1": 1}, "q2": {"d1": 0}}, {"q1": {"d1": 0.5}}))
+    warning: the run has nothing for 1 of 2 judged queries [q2]. Means leave them out, without missing="zero".
+    note: 1 of 2 judged queries has no relevant document [q2]. It counts as 0 in means, without no_relevant="skip".
+    1 warning, 1 note
+    """
+    judgements, findings = _read("judgements", read_qrels, qrels)
+    if judgements is not None:
+        findings += _check_judgements(judgements)
+    if run is not None:
+        found, of_run = _read("runs", read_run, run)
+        findings += of_run
+        if found is not None:
+            findings += _check_scores(found)
+        if found is not None and judgements is not None and judgements.height:
+            findings += _check_both(judgements, found)
+    return as_table(findings, {})
+
+
+def _read(table: str, read: Callable[[Any], pl.DataFrame], source: Any) -> tuple[pl.DataFrame | None, list[Finding]]:
+    """The table, None if it is refused, and what reading says."""
+    with warnings.catch_warnings(record=True) as told:
+        warnings.simplefilter("always", RisingScoresWarning)
+        try:
+            frame = read(source)
+        except FormatError:
+            raise
+        except ApframeError as error:
+            names = {"DuplicateIdError": "duplicate_pair", "ColumnError": "column"}
+            check = names.get(type(error).__name__, "invalid_value")
+            remedy = f"{error.remedy[:1].upper()}{error.remedy[1:]}."
+            return None, [Finding("error", check, table, len(error.rows), first_few(error.rows), error.sentence, remedy)]
+    rising = [str(each.message) for each in told if issubclass(each.category, RisingScoresWarning)]
+    problems = [message.partition("; if")[0] for message in rising]
+    remedy = "Negate the scores if they are distances."
+    return frame, [of_table("warning", "rising_scores", table, frame.height, problem, remedy) for problem in problems]
+
+
+def _check_judgements(judgements: pl.DataFrame) -> Iterable[Finding]:
+    if judgements.is_empty():
+        yield Finding(
+            "error", "no_judgements", "judgements", 0, (), "there are no judgements", "Check that this is the right file."
+        )
+        return
+    grade = pl.col("relevance")
+    queries = judgements.group_by("query_id", maintain_order=True).agg(grade.max())
+    without = queries.filter(grade < 1)["query_id"]
+    if len(without) == queries.height:
+        highest = judgements.select(grade.max()).item()
+        problem = f"no judged query has a relevant document (the highest relevance is {highest:g})"
+        remedy = f"A document is relevant from relevance 1 on; {spelled('relevance_level')} changes that."
+        yield Finding("warning", "no_relevant_documents", "judgements", len(without), first_few(without), problem, remedy)
+    elif len(without):
+        problem = f"{len(without):,} of {_queries(queries.height)} {_verb(without, 'has', 'have')} no relevant document"
+        subject, verb = ("It", "counts") if len(without) == 1 else ("They", "count")
+        remedy = f"{subject} {verb} as 0 in means, without {spelled('no_relevant', 'skip')}."
+        yield Finding("note", "query_without_relevant", "judgements", len(without), first_few(without), problem, remedy)
+    n_pool = judgements.filter(grade < 0).height
+    if n_pool:
+        problem = f"{n_pool:,} of {counted(judgements.height, 'judgement')} {'is' if n_pool == 1 else 'are'} negative"
+        remedy = "They are taken as seen, but not judged."
+        yield of_table("note", "pool_document", "judgements", n_pool, problem, remedy)
+
+
+def _check_scores(run: pl.DataFrame) -> Iterable[Finding]:
+    queries = (
+        run.group_by("query_id", maintain_order=True).agg(pl.len(), n=pl.col("score").n_unique()).filter(pl.col("len") > 1)
+    )
+    equal = queries.filter(pl.col("n") == 1)["query_id"]
+    if len(equal):
+        problem = f"all scores of {len(equal):,} of {counted(queries.height, 'query')} with several documents are equal"
+        remedy = "Their documents are ordered by id, descending: write the scores with more digits, or 1 / rank."
+        yield Finding("warning", "equal_scores", "runs", len(equal), first_few(equal), problem, remedy)
+
+
+def _check_both(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding]:
+    for column in ("query_id", "document_id"):
+        mine, theirs = run[column].dtype, judgements[column].dtype
+        if mine != theirs:
+            kinds = {pl.Int64(): "integers", pl.String(): "strings"}
+            problem = f"{column} holds {kinds[mine]} in the run, and {kinds[theirs]} in the judgements"
+            yield of_table("error", "id_types", "runs", run.height, problem, "Cast one of them, so that both are the same.")
+            return
+    judged, asked = (table["query_id"].unique(maintain_order=True) for table in (judgements, run))
+    missing, other = judged.filter(~judged.is_in(asked.implode())), asked.filter(~asked.is_in(judged.implode()))
+    if len(missing) == len(judged):
+        theirs_and_mine = f"such as {judged[0]!r}, and the run {asked[0]!r}" if len(asked) else "and the run has none"
+        problem = f"no judged query is in the run: the judgements have queries {theirs_and_mine}"
+        yield Finding("error", "no_common_query", "runs", len(missing), first_few(missing), problem, "Use the same query ids.")
+        return
+    if len(missing):
+        problem = f"the run has nothing for {len(missing):,} of {_queries(len(judged))}"
+        remedy = f"Means leave them out, without {spelled('missing', 'zero')}."
+        yield Finding("warning", "missing_query", "runs", len(missing), first_few(missing), problem, remedy)
+    if len(other):
+        problem = f"{len(other):,} of {counted(len(asked), 'query')} of the run {_verb(other, 'has', 'have')} no judgements"
+        yield Finding(
+            "note", "query_without_judgements", "runs", len(other), first_few(other), problem, "Nothing to do: left out."
+        )
+    yield from _check_documents(judgements, run)
+
+
+def _check_documents(judgements: pl.DataFrame, run: pl.DataFrame) -> Iterable[Finding]:
+    pair = ["query_id", "document_id"]
+    known = judgements.filter(pl.col("relevance") >= 0).select(*pair, is_judged=True)
+    asked = run.join(judgements.select("query_id").unique(), on="query_id", how="semi", maintain_order="left")
+    ranked = asked.sort("score", "document_id", descending=True, maintain_order=True).join(
+        known, on=pair, how="left", maintain_order="left"
+    )
+    first = pl.col("is_judged").head(_TOP).any()
+    queries = ranked.group_by("query_id", maintain_order=True).agg(in_all=pl.col("is_judged").any(), in_first=first)
+    if not queries["in_all"].any():
+        mine, theirs = asked["document_id"][0], judgements["document_id"][0]
+        problem = f"no document of the run is judged: it has documents such as {mine!r}, the judgements {theirs!r}"
+        yield of_table("warning", "no_judged_document", "runs", run.height, problem, "Use the same document ids.")
+        return
+    unseen = queries.filter(~pl.col("in_first"))["query_id"].sort()
+    if len(unseen):
+        of = f"{len(unseen):,} of {counted(queries.height, 'query')}"
+        problem = f"none of the first {_TOP} documents is judged for {of}"
+        remedy = "Unjudged documents count as not relevant; Judged@10 says how many are judged."
+        yield Finding("note", "unjudged_top", "runs", len(unseen), first_few(unseen), problem, remedy)
+
+
+def _queries(number: int) -> str:
+    return f"{number:,} judged {'query' if number == 1 else 'queries'}"
+
+
+def _verb(ids: pl.Series, one: str, several: str) -> str:
+    return one if len(ids) == 1 else several
