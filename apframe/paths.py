@@ -90,6 +90,19 @@ def files_in(folder: Path, *endings: str, deep: bool = False) -> list[Path]:
     return sorted(found)
 
 
+def folders_in(folder: Path) -> list[Path]:
+    """The folders inside a folder that are not hidden, sorted; none if it is no folder or cannot be read.
+
+    >>> folders_in(Path("nowhere"))
+    []
+    """
+    try:
+        with os.scandir(folder) as entries:
+            return sorted(folder / entry.name for entry in entries if entry.is_dir() and not entry.name.startswith("."))
+    except OSError:
+        return []
+
+
 def is_pattern(path: str | Path) -> bool:
     """Whether a path is a pattern of many paths: it has `*`, `?` or `[`, and nothing is called exactly like it.
 

@@ -27,6 +27,7 @@ TESTED_IN = {
     "file_formats/test_hugging_face.py": "file_formats/nested_rows",
     "file_formats/test_ids.py": "file_formats/names",
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
+    "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
     "file_formats/test_open_images.py": "file_formats/open_images/class_hierarchy file_formats/open_images/format "
     "file_formats/open_images/tables",

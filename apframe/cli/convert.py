@@ -27,9 +27,13 @@ from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
 from apframe.show.terminal import one_line, written_out
 
 _FILES = (
-    ", ".join(name for name, each in FORMATS.items() if each.dataset_from[0] == "file")
+    ", ".join(name for name, each in FORMATS.items() if each.writable and each.dataset_from[0] == "file")
     + ", and results to "
-    + ", ".join(name for name, each in FORMATS.items() if each.dataset_from[0] != "file" and each.results_from[0] == "file")
+    + ", ".join(
+        name
+        for name, each in FORMATS.items()
+        if each.writable and each.dataset_from[0] != "file" and each.results_from[0] == "file"
+    )
 )
 
 
@@ -96,8 +100,8 @@ def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a l
     if as_json:
         stdout().write_json(apf.formats().write_json())
         return
-    for name, title, dataset, results in apf.formats().select("format", "title", "dataset", "results").iter_rows():
-        print(f"{name}: {title}\n  data set: {dataset}\n  results:  {results}")
+    for name, title, dataset, results, written in apf.formats().iter_rows():
+        print(f"{name}: {title}{'' if written else ' (read only)'}\n  data set: {dataset}\n  results:  {results}")
 
 
 def _of_source(option: str, value: str | None = None) -> str:

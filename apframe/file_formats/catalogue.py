@@ -23,10 +23,13 @@ from apframe.file_formats.hugging_face import HuggingFace
 from apframe.file_formats.ids import with_ids_by_name
 from apframe.file_formats.kitti import Kitti
 from apframe.file_formats.label_studio import LabelStudio
+from apframe.file_formats.labelbox import Labelbox
+from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.object_rows import is_of_objects, tables_of_objects, with_canonical_names
 from apframe.file_formats.open_images import OpenImages
+from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.voc import Voc
@@ -36,19 +39,19 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
-    Arrow(), HuggingFace(), Csv(),
+    Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 
 
 def formats() -> pl.DataFrame:
-    """The formats there are: `format`, `title`, what a `dataset` of it is, what `results` are.
+    """The formats there are: `format`, `title`, what a `dataset` of it is, what `results` are, and whether it is `written` too.
 
     >>> formats().filter(pl.col("format") == "coco")["title"].item()
     'COCO JSON'
     """
-    rows = [(each.name, each.title, each.dataset_is, each.results_are) for each in FORMATS.values()]
-    return pl.DataFrame(rows, schema=["format", "title", "dataset", "results"], orient="row")
+    rows = [(each.name, each.title, each.dataset_is, each.results_are, each.writable) for each in FORMATS.values()]
+    return pl.DataFrame(rows, schema=["format", "title", "dataset", "results", "written"], orient="row")
 
 
 def as_format(name: str) -> Format:
@@ -290,6 +293,8 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     kind = "folder" if there == "folder" else "file"
     if name is not None:
         chosen = as_format(name)
+        if not _from(chosen, role):
+            raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
         if kind not in _from(chosen, role):
             raise FormatError(f"this is a {kind}", f"{chosen.title}, {_words(chosen, role)}, is needed", path=path)
         return chosen

@@ -45,6 +45,8 @@ class Format(ABC):
         the columns of each table that come back equal, but for the ids above; "*" stands for attributes
     empty_images, unused_categories
         whether images without annotations, and categories without, come back
+    writable
+        whether it is written, or only read
     """
 
     name: ClassVar[str]
@@ -63,6 +65,7 @@ class Format(ABC):
     holds: ClassVar[Mapping[str, tuple[str, ...]]]
     empty_images: ClassVar[bool] = True
     unused_categories: ClassVar[bool] = False
+    writable: ClassVar[bool] = True
 
     @abstractmethod
     def is_dataset(self, path: Path) -> bool:
@@ -110,10 +113,30 @@ class Format(ABC):
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
         """The same of results: canonical detections."""
 
+    def refuse_writing(self) -> None:
+        """An error where the format is only read."""
+        if not self.writable:
+            raise ParameterError(f"{self.title} is read, but not written", "choose another format; see apf.formats()")
+
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """What values of columns that it holds are lost all the same: column, flags of the rows, what becomes of them."""
         del table, frame
         return []
+
+
+class ReadOnly(Format):
+    """A format that is read, but not written."""
+
+    holds: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(("images", "categories", "annotations", "detections"), ())
+    writable = False
+
+    def write(self, dataset: Dataset, path: Path) -> None:
+        """An error."""
+        self.refuse_writing()
+
+    def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
+        """An error."""
+        self.refuse_writing()
 
 
 def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:

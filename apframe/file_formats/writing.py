@@ -49,7 +49,9 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
     OutputError
         there is something at the path, or it cannot be written
     """
-    chosen, dataset = as_format(format), read_dataset(dataset)
+    chosen = as_format(format)
+    chosen.refuse_writing()
+    dataset = read_dataset(dataset)
     boxed = dataset
     if _has_boxes_alone(chosen, "annotations"):
         boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
@@ -65,6 +67,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     `detections` are as `read_results` takes them, `dataset` is what they are of, as `read_dataset` takes it.
     """
     chosen = as_format(format)
+    chosen.refuse_writing()
     known = None if dataset is None else read_dataset(dataset)
     found = read_results(detections, dataset=known)
     if _has_boxes_alone(chosen, "detections"):

@@ -37,6 +37,17 @@ def test_every_format_says_what_its_files_are() -> None:
         assert set(format_.holds) == {"images", "categories", "annotations", "detections"}
 
 
+def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
+    read_only = apf.formats().filter(~pl.col("written"))["format"].to_list()
+    assert read_only == ["labelme", "labelbox", "supervisely"]
+    for name in read_only:
+        message = f"^{FORMATS[name].title} is read, but not written; choose another format"
+        with pytest.raises(ParameterError, match=message):
+            apf.write_dataset(TRUTH, tmp_path / "a", name)
+        with pytest.raises(ParameterError, match=message):
+            apf.write_results([], tmp_path / "a", name)
+
+
 def test_what_is_in_memory_is_taken_as_it_is() -> None:
     dataset = apf.read_dataset(TRUTH)
     assert apf.read_dataset(dataset) is dataset

@@ -29,6 +29,7 @@ SHAPES = {
     "label_studio": ("box", "polygon", "mask", "keypoints", "angle"), "kitti": ("box",), "dota": ("corners", "box"),
     "activitynet": ("interval",), "boxes": ("box",), "parquet": _ANY, "arrow": _ANY,
     "hugging_face": ("box", "mask"), "csv": ("box",),
+    **{name: () for name, each in FORMATS.items() if not each.writable},
 }  # fmt: skip
 """The shapes of objects whose files are mutated, by format."""
 _ENDINGS = {

@@ -138,7 +138,7 @@ class Coco(Format):
         """A JSON object with one of COCO's lists near its beginning, and no database."""
         head = read_head(path)
         is_there = any(f'"{section}"'.encode() in head for section in GROUND_TRUTH)
-        return head.lstrip()[:1] == b"{" and is_there and not is_of_videos(head)
+        return head.lstrip()[:1] == b"{" and is_there and not (is_of_videos(head) or b'"data_row"' in head)
 
     def is_results(self, path: Path) -> bool:
         """A JSON list of objects with an image_id, or an empty one; such objects in lines; a data set with scores."""

@@ -32,7 +32,7 @@ from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import NUMBER, Format
 from apframe.file_formats.outlines import angle_of, as_masks, polygon_extents, warn_left_out
 from apframe.file_formats.xml_text import escaped, refuse_illegal
-from apframe.paths import files_in, is_file, is_folder
+from apframe.paths import files_in, folders_in, is_file, is_folder
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
 from apframe.shapes.limits import MOST_PIXELS, MOST_RUNS, MOST_SIDE
@@ -148,7 +148,7 @@ def _files(path: Path) -> list[Path]:
     """The file itself; those of a folder, or the annotations.xml of each folder in it."""
     if not is_folder(path):
         return [path]
-    of_tasks = (folder / "annotations.xml" for folder in sorted(path.iterdir()) if is_folder(folder))
+    of_tasks = (folder / "annotations.xml" for folder in folders_in(path))
     return files_in(path, ".xml") or [file for file in of_tasks if is_file(file)]
 
 

@@ -1,0 +1,85 @@
+"""Objects of labelling tools that save a document for each image: boxes and polygons, collected as rows, as tables."""
+
+from __future__ import annotations
+
+from collections import Counter
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import FormatError
+from apframe.file_formats.names import categories_of
+from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
+from apframe.schema import SIZE
+from apframe.shapes.boxes import BOX
+
+_POINTS = "points_of_polygon"  # no attribute is called so
+_IMAGE: dict[str, Any] = {"image_id": pl.String, "file_name": pl.String, **dict.fromkeys(SIZE, pl.Int64)}
+_OBJECT: dict[str, Any] = {
+    "image_id": pl.String,
+    "category_id": pl.String,
+    **dict.fromkeys(BOX, pl.Float64),
+    _POINTS: pl.List(pl.Float64),
+}
+
+
+@dataclass
+class Drawn:
+    """What has been read so far: rows of images and of objects, and how many objects of each kind were left out."""
+
+    images: list[dict[str, Any]] = field(default_factory=list)
+    objects: list[dict[str, Any]] = field(default_factory=list)
+    left_out: Counter[str] = field(default_factory=Counter)
+
+    def add_image(self, image_id: str, file_name: str | None, width: Any, height: Any, **attributes: Any) -> None:
+        """An image; sizes that are no whole numbers are unknown."""
+        sizes = (side if type(side) is int and side > 0 else None for side in (width, height))
+        self.images.append(attributes | dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
+
+    def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
+        """An object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.
+
+        Raises
+        ------
+        FormatError
+            `where` it is, if it has no label, or its points are not numbers, or too few
+        """
+        if not isinstance(label, str) or not label:
+            raise FormatError(f"{where} has no label", "give it one")
+        if not isinstance(outline, list) or not all(_is_point(point) for point in outline):
+            raise FormatError(f"the points of {where} are not lists of two numbers", "correct it")
+        if len(outline) < (2 if is_box else 3):
+            raise FormatError(f"{where} has {len(outline)} points", "a box has two corners, a polygon three points or more")
+        xs, ys = zip(*outline, strict=True)
+        row: dict[str, Any] = {"image_id": image_id, "category_id": label}
+        if is_box:
+            row |= dict(zip(BOX, (min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), strict=True))
+        else:
+            row[_POINTS] = [float(side) for point in outline for side in point]
+        self.objects.append(attributes | row)
+
+    def rows(self, path: Path) -> pl.DataFrame:
+        """The objects; the box of a polygon is the one around it. What was left out is warned of."""
+        warn_left_out(path, self.left_out)
+        frame = pl.DataFrame(self.objects, schema_overrides=_OBJECT, infer_schema_length=None, strict=False)
+        frame = frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in _OBJECT.items() if name not in frame)
+        around = polygon_extents(frame[_POINTS])
+        frame = frame.with_columns(pl.coalesce(name, around[name]).alias(name) for name in BOX)
+        if frame[_POINTS].count():
+            frame = frame.with_columns(around["area"], as_masks(frame[_POINTS]))
+        empty = [values.name for values in frame if not values.count() and values.name not in _OBJECT]
+        return frame.drop(_POINTS, *empty).select("image_id", "category_id", pl.exclude("image_id", "category_id"))
+
+    def tables(self, path: Path, labels: list[str] | None = None) -> dict[str, pl.DataFrame]:
+        """The tables of a data set; `labels` are its categories, by default those that occur."""
+        annotations = self.rows(path)
+        images = pl.DataFrame(self.images, schema_overrides=_IMAGE, infer_schema_length=None, strict=False)
+        names = None if labels is None else pl.Series("category_id", labels, pl.String)
+        categories = categories_of(annotations) if names is None else pl.DataFrame({"category_id": names, "name": names})
+        return {"images": images.select(*_IMAGE, pl.exclude(_IMAGE)), "categories": categories, "annotations": annotations}
+
+
+def _is_point(point: Any) -> bool:
+    return isinstance(point, list) and len(point) == 2 and all(type(side) in (int, float) for side in point)

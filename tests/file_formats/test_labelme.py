@@ -1,0 +1,93 @@
+"""labelme's JSON: shapes as boxes and masks, results with scores, and files that cannot be right."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+import apframe as apf
+from apframe.exceptions import FormatError, ShapesLeftOutWarning
+from tests.file_formats.folders import written
+
+BOX = ["x", "y", "width", "height"]
+
+
+def image(*shapes: dict[str, Any], name: str = "..\\\\images\\\\a.jpg") -> str:
+    """A file as labelme saves it."""
+    head = {"version": "5.4.1", "flags": {}, "shapes": shapes, "imagePath": name.replace("\\\\", "\\")}
+    return json.dumps(head | {"imageData": None, "imageHeight": 48, "imageWidth": 64}, indent=2)
+
+
+def shape(kind: str, points: Any, label: Any = "cat", **more: Any) -> dict[str, Any]:
+    return {"label": label, "points": points, "group_id": None, "shape_type": kind, "flags": {}} | more
+
+
+CORNERS, TRIANGLE = [[4, 6], [1, 2]], [[10, 10], [20, 10], [10, 30.5]]
+
+
+def test_rectangles_are_boxes_and_polygons_masks(tmp_path: Path) -> None:
+    files = {
+        "a.json": image(shape("rectangle", CORNERS), shape("polygon", TRIANGLE, "dog", group_id=3)),
+        "b.json": image(name="b.jpg"),
+    }
+    truth = apf.read_dataset(written(tmp_path, files))
+    assert truth.images.select("image_id", "file_name", "image_width", "image_height").rows() == [
+        ("a", "a.jpg", 64, 48), ("b", "b.jpg", 64, 48),
+    ]  # fmt: skip
+    assert truth.categories["name"].to_list() == ["cat", "dog"]
+    assert truth.annotations.select("image_id", "category_id", *BOX, "area", "group_id").rows() == [
+        ("a", "cat", 1, 2, 3, 4, 12, None), ("a", "dog", 10, 10, 10, 20.5, 102.5, 3),
+    ]  # fmt: skip
+    assert truth.annotations["mask"].to_list() == [None, "[[10.0,10.0,20.0,10.0,10.0,30.5]]"]
+    assert apf.read_dataset(tmp_path / "a.json").annotations.height == 2
+
+
+def test_shapes_with_scores_are_results(tmp_path: Path) -> None:
+    truth = written(tmp_path / "truth", {"a.json": image(shape("rectangle", CORNERS)), "b.json": image(name="b.jpg")})
+    found = written(
+        tmp_path / "found", {"a.json": image(), "b.json": image(shape("rectangle", CORNERS, score=0.5), name="b.jpg")}
+    )
+    ev = apf.evaluate(truth, found)
+    assert dict(ev.matches(0.5, area_range="all")["outcome"].value_counts().rows()) == {"fp": 1, "fn": 1}
+    with pytest.raises(FormatError, match="looks like a data set of labelme, but results are needed here"):
+        apf.read_results(truth)
+
+
+def test_other_shapes_are_left_out_and_counted(tmp_path: Path) -> None:
+    folder = written(
+        tmp_path, {"a.json": image(shape("circle", CORNERS), shape("point", [[1, 2]]), shape("rectangle", CORNERS))}
+    )
+    with pytest.warns(ShapesLeftOutWarning, match="1 circle, 1 point"):
+        assert apf.read_dataset(folder).annotations.height == 1
+
+
+def test_an_image_without_shapes_is_one_without_objects(tmp_path: Path) -> None:
+    truth = apf.read_dataset(written(tmp_path, {"a.json": image()}))
+    assert (truth.images.height, truth.categories.height, truth.annotations.height) == (1, 0, 0)
+
+
+BAD = {
+    "no label": (image(shape("rectangle", CORNERS, None)), r"a\.json: shape 1 has no label; give it one$"),
+    "one corner": (image(shape("rectangle", CORNERS[:1])), r"shape 1 has 1 points; a box has two corners, a polygon three"),
+    "two points": (image(shape("polygon", CORNERS)), r"shape 1 has 2 points"),
+    "texts": (
+        image(shape("polygon", [["a", 1]] * 3)),
+        r"the points of .*a\.json: shape 1 are not lists of two numbers",
+    ),
+    "no shapes": ("{}", r"a\.json: no list of objects named shapes; is it labelme's\?"),
+    "cut": (image()[:40], r"not JSON, or cut off"),
+}
+
+
+@pytest.mark.parametrize(("text", "message"), BAD.values(), ids=BAD)
+def test_what_cannot_be_right_is_named(text: str, message: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=message):
+        apf.read_dataset(written(tmp_path, {"a.json": text}), "labelme")
+
+
+def test_a_folder_without_files_is_told(tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match="holds no JSON file"):
+        apf.read_dataset(tmp_path, "labelme")
