@@ -14,6 +14,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.adapters.ultralytics import from_ultralytics as from_ultralytics
     from apframe.checks.check import check as check
     from apframe.checks.runs import check_run as check_run
+    from apframe.checks.statistics import stats as stats
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
     from apframe.detection.evaluate import evaluate as evaluate
@@ -111,6 +112,7 @@ _HOMES = {
     "apframe.adapters.ultralytics": "from_ultralytics",
     "apframe.checks.check": "check",
     "apframe.checks.runs": "check_run",
+    "apframe.checks.statistics": "stats",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
     "apframe.detection.evaluate": "evaluate",
     "apframe.detection.evaluation": "Evaluation",

@@ -14,6 +14,7 @@ TESTED_IN = {
     "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
     "checks/shapes checks/shifted_ids",
     "file_formats/test_accepted.py": "file_formats/refused",
+    "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options show/terminal",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",

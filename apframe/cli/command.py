@@ -20,6 +20,7 @@ from apframe.cli.messages import as_flag, say
 from apframe.cli.options import Command
 from apframe.cli.output import JSON_VERSION
 from apframe.cli.rank import evaluate_rankings
+from apframe.cli.stats import count_files
 from apframe.cli.stored import query_evaluation, upgrade_evaluations
 from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, spelling
 from apframe.interruption import unfinished
@@ -55,6 +56,7 @@ def about(
 for _name, _does, _verb in (
     ("eval", "Evaluate detections against ground truth.", evaluate_files),
     ("check", "Find what is wrong or suspicious in a data set and its results.", check_files),
+    ("stats", "Count what a data set holds.", count_files),
     ("convert", "Convert a data set, or results, from one format to another.", convert_files),
     ("formats", "List the formats of data sets and results.", list_formats),
     ("rank", "Evaluate search runs against relevance judgements.", evaluate_rankings),

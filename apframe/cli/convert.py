@@ -2,21 +2,28 @@
 
 from __future__ import annotations
 
+import re
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated
 
+import polars as pl
 import typer
 
 import apframe as apf
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
     BoxFormat,
+    Categories,
+    CategoryMap,
     GtFormat,
+    ImageAttributes,
     ImageSizes,
     JoinByName,
     Names,
     Relative,
-    Split,
+    Unmapped,
+    Where,
     path_argument,
     path_option,
     words,
@@ -24,6 +31,7 @@ from apframe.cli.options import (
 from apframe.cli.output import progress, stdout
 from apframe.exceptions import ParameterError, counted, spelling
 from apframe.file_formats.catalogue import FORMATS, as_format, naming_format
+from apframe.file_formats.reading import Reading
 from apframe.show.terminal import one_line, written_out
 
 _FILES = (
@@ -38,7 +46,10 @@ _FILES = (
 
 
 def convert_files(
-    source: Annotated[Path, path_argument(metavar="SOURCE", help="a data set; results with --results-of")],
+    sources: Annotated[
+        list[Path],
+        path_argument(metavar="SOURCE", help="a data set, or several, which are merged; results with --results-of"),
+    ],
     target: Annotated[Path, path_argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
     to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
     source_format: Annotated[
@@ -49,30 +60,75 @@ def convert_files(
         path_option(metavar="GT", help="SOURCE are results of this data set, which has their ids and names"),
     ] = None,
     gt_format: GtFormat = None,
-    split: Split = None,
+    split: Annotated[
+        str | None,
+        typer.Option(
+            metavar="NAME|train=.8,val=.2",
+            help="the part of SOURCE that is read; or the parts that are written, and their shares",
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="scene", help="columns of the images: those of one value stay in one part")
+    ] = None,
     image_sizes: ImageSizes = None,
     box_format: BoxFormat = None,
     relative: Relative = False,
     join_by_name: JoinByName = None,
     names: Names = None,
+    image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
+    categories: Categories = None,
+    where: Where = None,
+    sample: Annotated[int | None, typer.Option(metavar="500", help="only so many images, chosen at random")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="1", help="of --sample and --split: another one chooses others")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
 ) -> None:
     """Convert a data set, or results, from one format to another; what the format cannot hold is printed.
 
-    TARGET appears whole or not at all, and never in the place of another.
+    TARGET appears whole or not at all, and never in the place of another. Data sets may be merged, reduced to a part and split:
+    the parts of a split are TARGET with their name before its ending, or folders of their name in it.
     """
+    shares = _shares(split)
+    choices = {
+        "--by": by, "--image-attributes": image_attributes, "--category-map": category_map, "--categories": categories,
+        "--where": where, "--sample": sample, "--split": shares, "--unmapped": unmapped != "keep",
+    }  # fmt: skip
+    if given := [name for name, value in choices.items() if value] if results_of is not None else []:
+        raise ParameterError(f"{', '.join(given)}: for data sets, not for results")
+    if results_of is not None and len(sources) > 1:
+        raise ParameterError("results are converted one by one", f"there are {len(sources)}")
+    if seed is not None and not (sample or shares):
+        raise ParameterError("--seed is for --sample and for --split with shares")
+    if by and not shares:
+        raise ParameterError("--by is for --split with shares", "as in --split train=.8,val=.2")
     if results_of is None and (gt_format or join_by_name or names):
         raise ParameterError("--gt-format, --join-by-name and --names are for results: name their data set with --results-of")
     with progress() as say:
         say("reading")
         if results_of is None:
+            named = None if shares else split
             with spelling(_of_source):
-                dataset = apf.read_dataset(
-                    source, source_format, split=split, image_sizes=image_sizes, box_format=box_format, relative=relative
-                )
+                datasets = [
+                    apf.read_dataset(
+                        source, source_format, split=named, image_sizes=image_sizes, box_format=box_format, relative=relative
+                    )
+                    for source in sources
+                ]
+            dataset, changes = apf.merge(datasets) if len(datasets) > 1 else (datasets[0], None)
+            if image_attributes is not None:
+                dataset = dataset.with_images(image_attributes)
+            dataset = Reading(category_map=category_map, unmapped=unmapped).mapped(dataset)
+            if where is not None or categories:
+                dataset = dataset.where(*([where] if where is not None else []), categories=words(categories) or None)
+            if sample is not None:
+                dataset = dataset.sample(sample, seed or 0)
+            parts = dataset.split(shares, words(by), seed or 0) if shares else {"": dataset}
+            targets = {name: _target(target, name, to) for name in parts}
             say(f"writing {target}")
-            lost = apf.write_dataset(dataset, target, to)
+            lost = _together([apf.write_dataset(part, targets[name], to) for name, part in parts.items()], changes)
         else:
+            (source,), targets = sources, {"": target}
             dataset = apf.read_dataset(results_of, gt_format, split=split, image_sizes=image_sizes)
             with spelling(_of_source):
                 found = apf.read_results(
@@ -92,7 +148,45 @@ def convert_files(
         return
     for table, column, n_rows, what in written_out(lost).iter_rows():
         print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
-    print(f"{one_line(str(target))}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}")
+    for path in targets.values():
+        print(
+            f"{one_line(str(path))}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}"
+        )
+
+
+def _shares(split: str | None) -> dict[str, float] | None:
+    """The shares of --split, if it has some: a name alone is the part that is read."""
+    if split is None or "=" not in split:
+        return None
+    shares = {}
+    for word in words([split]):
+        name, _, share = word.partition("=")
+        try:
+            shares[name] = float(share)
+        except ValueError:
+            raise ParameterError(f"--split takes shares such as train=.8,val=.2, not {word!r}") from None
+        if Path(name).name != name:
+            raise ParameterError(f"--split: {name!r} cannot be the name of a file")
+    return shares
+
+
+def _target(target: Path, part: str, to: str) -> Path:
+    """Where a part of a split is written: beside `target` with its name before the ending, or as a folder in it."""
+    if not part:
+        return target
+    if as_format(to).dataset_from[0] != "file":
+        return target / part
+    ending = re.search(r"(\.[^.]*(\.gz)?)?$", target.name)
+    assert ending is not None  # it may be empty
+    return target.with_name(f"{target.name.removesuffix(ending[0])}_{part}{ending[0]}")
+
+
+def _together(losses: Sequence[pl.DataFrame], changes: pl.DataFrame | None) -> pl.DataFrame:
+    """What was lost in all parts, after what merging changed."""
+    parts = losses if changes is None else [changes, *losses]
+    keys = ["table", "column", "what"]
+    together = pl.concat(parts, how="vertical_relaxed").group_by(keys, maintain_order=True).agg(pl.col("n_rows").sum())
+    return together.select("table", "column", "n_rows", "what")
 
 
 def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:

@@ -12,6 +12,7 @@ import typer
 import apframe as apf
 from apframe.cli.options import (
     BoxFormat,
+    Categories,
     CategoryMap,
     DtFormat,
     GtFormat,
@@ -26,6 +27,7 @@ from apframe.cli.options import (
     Split,
     Tags,
     Unmapped,
+    Where,
     given_labels,
     numbers,
     one_style,
@@ -80,7 +82,7 @@ def evaluate_files(
     matching: Annotated[
         str | None, typer.Option(metavar="|".join(POLICIES), help="another policy than that of the protocol")
     ] = None,
-    categories: Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")] = None,
+    categories: Categories = None,
     agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
     by: Annotated[
         list[str] | None,
@@ -88,10 +90,7 @@ def evaluate_files(
             metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
         ),
     ] = None,
-    where: Annotated[
-        str | None,
-        typer.Option(metavar="\"weather = 'fog'\"", help="only this part of the data: SQL conditions, with AND between them"),
-    ] = None,
+    where: Where = None,
     as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,

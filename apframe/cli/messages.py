@@ -26,7 +26,8 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     for name in (
         "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid", "iou_thresholds",
         "iou_type", "join_by_name", "matching", "max_detections", "max_documents", "measures", "missing", "name", "names",
-        "no_relevant", "queries", "relative", "relevance_level", "split", "trec_eval", "unjudged", "unmapped",
+        "no_relevant", "queries", "relative", "relevance_level", "sample", "seed", "split", "trec_eval", "unjudged",
+        "unmapped",
     )
 }  # fmt: skip
 

@@ -39,9 +39,7 @@ ImageSizes = Annotated[
 ]
 ImageAttributes = Annotated[
     Path | None,
-    path_option(
-        metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and further columns of the images, for --by"
-    ),
+    path_option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and further columns of the images"),
 ]
 BoxFormat = Annotated[
     str | None,
@@ -59,6 +57,11 @@ CategoryMap = Annotated[
 ]
 Unmapped = Annotated[
     str, typer.Option(metavar="|".join(UNMAPPED), help="what becomes of categories that --category-map does not name")
+]
+Categories = Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")]
+Where = Annotated[
+    str | None,
+    typer.Option(metavar="\"weather = 'fog'\"", help="only this part of the data: SQL conditions, with AND between them"),
 ]
 JoinByName = Annotated[
     list[str] | None,

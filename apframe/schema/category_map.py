@@ -140,12 +140,14 @@ def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> 
 
 
 def describe_map(merged: pl.DataFrame) -> str:
-    """What was renamed, merged and left out, in one line; empty if nothing was.
+    """What was renamed, merged and left out, in one line; empty if nothing was. Names of no category are not told.
 
-    >>> describe_map(pl.DataFrame({"name": ["car", "truck", "cat", "misc"], "new_name": ["vehicle", "vehicle", "cat", None]}))
+    >>> categories = pl.DataFrame({"category_id": [1, 2, 3, 4], "name": ["car", "truck", "cat", "misc"]})
+    >>> describe_map(merge_categories(categories, {"car": "vehicle", "truck": "vehicle", "misc": None, "toad": "frog"}, "keep"))
     'categories mapped: vehicle = car + truck; left out: misc'
     """
-    groups = merged.group_by("new_name", maintain_order=True).agg("name")
+    is_there = pl.col("category_id").is_not_null() | pl.col("new_category_id").is_not_null()
+    groups = merged.filter(is_there).group_by("new_name", maintain_order=True).agg("name")
     made = [f"{new} = {' + '.join(names)}" for new, names in groups.iter_rows() if new is not None and names != [new]]
     left_out = [name for new, names in groups.iter_rows() if new is None for name in names]
     parts = [", ".join(made)] if made else []

@@ -116,6 +116,21 @@ def refuse_ambiguous(word: str, column: str, owners: list[str]) -> None:
         raise ParameterError(f"{word!r} is a column of {' and of '.join(owners)}", f"say {qualified}")
 
 
+def items_of(column: pl.Series) -> pl.DataFrame:
+    """`row` and `value`: a row for each different item of its list, null for an empty one; else one for each value.
+
+    >>> items_of(pl.Series([["a", "b"], []])).rows()
+    [(0, 'a'), (0, 'b'), (1, None)]
+    """
+    rows = column.to_frame("value").with_row_index("row")
+    if isinstance(column.dtype, pl.Array):
+        rows = rows.with_columns(pl.col("value").arr.to_list())
+    if not isinstance(rows["value"].dtype, pl.List) or rows["value"].dtype.inner.is_nested():
+        return rows
+    items = pl.col("value").list.drop_nulls().list.unique(maintain_order=True)
+    return rows.with_columns(items).explode("value", empty_as_null=True, keep_nulls=True)
+
+
 def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
     """The expressions between the outermost ANDs of SQL text, with the columns that it qualifies as "table.column"."""
     try:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import apframe as apf
@@ -136,6 +137,23 @@ BAD = {
     "a DT of anything": (["eval", TRUTH, str(STREET)], 1, "say which with --dt-format: "),
     "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "there is a file already; remove it or name another"),
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
+    "parts of results": (
+        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH, "--where", "score > .5", "--sample", "5"],
+        2, "--where, --sample: for data sets, not for results",
+    ),
+    "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "one by one"),
+    "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed is for --sample"),
+    "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by is for --split with"),
+    "shares of half": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split takes shares that sum to 1"),
+    "no share": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=x"], 2, "shares such as train=.8,val=.2"),
+    "a part that is a path": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "../a=.5,b=.5"], 2, "'../a' cannot be the name"),
+    "too large a sample": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--sample", "301"], 2, "--sample: 301 of 300 images"),
+    "an unknown group": (
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "a=.5,b=.5", "--by", "cty"], 2, "did you mean city"),
+    "an unknown category": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--categories", "carr"], 2, "did you mean car?"),
     "names of no results": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--join-by-name", "images"], 2, "data set with --results-of"
     ),
@@ -155,3 +173,70 @@ def test_formats_are_listed(capsys: Capture, monkeypatch: Patch) -> None:
     assert code == 0 and "coco: COCO JSON\n" in out
     code, out, _ = command(capsys, monkeypatch, "formats", "--json")
     assert (code, json.loads(out)) == (0, apf.formats().to_dicts())
+
+
+def images_of(path: Path) -> list[int]:
+    return apf.read_dataset(path).images["image_id"].sort().to_list()
+
+
+def test_parts_and_merges(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    truth, out = apf.read_dataset(TRUTH), tmp_path / "street.json"
+    arguments = ["convert", TRUTH, str(out), "--to", "coco", "--split", "train=.8,val=.2", "--by", "city", "--seed", "1"]
+    code, printed, err = command(capsys, monkeypatch, *arguments)
+    assert (code, err) == (0, "")
+    written = [tmp_path / "street_train.json", tmp_path / "street_val.json"]
+    assert sorted(tmp_path.iterdir()) == written
+    assert printed == "".join(f"{path}: COCO JSON, all of it\n" for path in written)
+    expected = truth.split({"train": 0.8, "val": 0.2}, by="city", seed=1)
+    assert [images_of(path) for path in written] == [part.images["image_id"].sort().to_list() for part in expected.values()]
+
+    whole = tmp_path / "whole.json"
+    code, printed, err = command(capsys, monkeypatch, "convert", *map(str, written), str(whole), "--to", "coco")
+    assert (code, err, printed) == (0, "", f"{whole}: COCO JSON, all of it\n")
+    assert images_of(whole) == truth.images["image_id"].sort().to_list()
+    twice = tmp_path / "twice.json"
+    code, printed, _ = command(capsys, monkeypatch, "convert", TRUTH, TRUTH, str(twice), "--to", "coco", "--json")
+    assert code == 0
+    assert [(row["table"], row["n_rows"]) for row in json.loads(printed)] == [
+        ("images", 600),
+        ("images", 300),
+        ("annotations", 4800),
+    ]
+    assert apf.read_dataset(twice).categories.height == truth.categories.height
+
+
+def test_a_part_by_conditions_at_random(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    (tmp_path / "map.json").write_text('{"car": "vehicle", "truck": "vehicle"}')
+    images = apf.read_dataset(TRUTH).images
+    (tmp_path / "scenes.csv").write_text(images.select("image_id", scene=pl.col("weather") + "!").write_csv())
+    chosen = {
+        "--category-map": str(tmp_path / "map.json"), "--unmapped": "keep", "--categories": "vehicle,bicycle",
+        "--image-attributes": str(tmp_path / "scenes.csv"), "--where": "scene = 'clear!' AND area > 1000", "--sample": "20",
+        "--seed": "3",
+    }  # fmt: skip
+    out = tmp_path / "out.json"
+    given = [word for pair in chosen.items() for word in pair]
+    code, _, err = command(capsys, monkeypatch, "convert", TRUTH, str(out), "--to", "coco", *given)
+    assert (code, err) == (0, "")
+    part = apf.read_dataset(out)
+    assert part.images["scene"].unique().to_list() == ["clear!"] and part.images.height == 20
+    assert part.categories["name"].sort().to_list() == ["bicycle", "vehicle"]
+    assert part.annotations["area"].min() > 1000  # type: ignore[operator]
+
+
+def test_parts_in_folders(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    arguments = ["convert", TRUTH, str(tmp_path / "out"), "--to", "parquet", "--split", "a=.5,b=.5"]
+    code, printed, _ = command(capsys, monkeypatch, *arguments)
+    assert code == 0 and printed.count("\n") == 2
+    assert [apf.read_dataset(tmp_path / "out" / name).images.height for name in "ab"] == [150, 150]
+    code, _, err = command(capsys, monkeypatch, *arguments)
+    assert code == 1 and "is not empty" in err
+
+
+@pytest.mark.parametrize(("target", "written"), [
+    ("street", "street_a"), ("street.json", "street_a.json"), ("street.json.gz", "street_a.json.gz"),
+    ("v1.2.json", "v1.2_a.json"),
+])  # fmt: skip
+def test_names_of_parts(target: str, written: str, tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    code, _, _ = command(capsys, monkeypatch, "convert", TRUTH, str(tmp_path / target), "--to", "coco", "--split", "a=1")
+    assert (code, [path.name for path in tmp_path.iterdir()]) == (0, [written])

@@ -21,6 +21,7 @@ from apframe.schema.conditions import (
     Tables,
     conjunction,
     find_owners,
+    items_of,
     list_columns,
     refuse_ambiguous,
     refuse_nothing,
@@ -238,7 +239,7 @@ def _restricted(key: Key, only: _Only) -> Key:
 
 def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[str, pl.DataFrame]]:
     """The values of a column, sorted, null last, and which of them each row has: those that its list holds, else its own."""
-    rows = {table: _items(column) for table, column in found.items()}
+    rows = {table: items_of(column) for table, column in found.items()}
     columns = [frame["value"] for frame in rows.values()]
     nested = next((column for column in columns if column.dtype.is_nested()), None)
     if nested is not None:
@@ -257,17 +258,6 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
         for table, frame in rows.items()
     }
     return values, members
-
-
-def _items(column: pl.Series) -> pl.DataFrame:
-    """`row` and `value`: a row for each different item of its list, null for an empty one; else one for each value."""
-    rows = column.to_frame("value").with_row_index("row")
-    if isinstance(column.dtype, pl.Array):
-        rows = rows.with_columns(pl.col("value").arr.to_list())
-    if not isinstance(rows["value"].dtype, pl.List) or rows["value"].dtype.inner.is_nested():
-        return rows
-    items = pl.col("value").list.drop_nulls().list.unique(maintain_order=True)
-    return rows.with_columns(items).explode("value", empty_as_null=True, keep_nulls=True)
 
 
 def _kind(dtype: pl.DataType) -> str:

@@ -1,0 +1,165 @@
+"""`stats`: what a data set holds, by category, area range and attribute, as one table."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, Unpack
+
+import polars as pl
+
+from apframe.file_formats.reading import Reading, ReadingOptions
+from apframe.protocols.coco import COCO
+from apframe.schema import KEYS, TABLES, called, canonical_detections, is_known
+from apframe.schema.conditions import find_owners, items_of, refuse_ambiguous
+from apframe.threads import pool
+
+Tables = Mapping[str, pl.DataFrame]
+_MOST_VALUES = 20  # of an attribute of the images that is shown unasked
+
+
+def stats(
+    truth: Any, detections: Any = None, *, by: str | Sequence[str] | None = None, image_attributes: Any = None,
+    **options: Unpack[ReadingOptions],
+) -> pl.DataFrame:  # fmt: skip
+    """What a data set holds, and its results if they are given: counts and sizes by category, area range and attribute.
+
+    Parameters
+    ----------
+    truth, detections, image_attributes, and all others
+        as `evaluate` takes them
+    by
+        columns of the images, categories or annotations to count by, such as "weather" or "annotations.occlusion"; by default
+        the attributes of the images that have at most 20 values. Each item of a list, such as tags, is a value
+
+    Returns
+    -------
+    A row for everything, then for each category (of most annotations first), each of COCO's area ranges small, medium and
+    large, and each value of the columns:
+
+    - `by`, `value`: the column, and its value as text; "all", "name" and "area_range" stand for the first ones
+    - `n_images`: for everything and for attributes of images those there are, else those with such annotations
+    - `n_empty`: how many of them have no annotations; null for what is no part of the images
+    - `n_annotations`, `n_crowds`: all of them, and those that are crowds
+    - `median_width`, `median_height`, `median_area`: of the annotations, pixels
+    - `n_detections`: if detections are given
+
+    Raises
+    ------
+    InputError
+        bad data
+    ParameterError
+        unknown or ambiguous columns, bad options
+
+    >>> from apframe import Dataset
+    >>> box = {"x": [0, 0], "y": [0, 0], "width": [10, 20], "height": [10, 20]}
+    >>> truth = Dataset(
+    ...     {"image_id": [1, 2], "weather": ["fog", "sun"]}, {"category_id": [1], "name": ["cat"]},
+    ...     {"image_id": [1, 1], "category_id": [1, 1], **box})
+    >>> for row in stats(truth).select("by", "value", "n_images", "n_empty", "n_annotations", "median_area").rows():
+    ...     print(*row)
+    all None 2 1 2 250.0
+    name cat 1 None 2 250.0
+    area_range small 1 None 2 250.0
+    area_range medium 0 None 0 None
+    area_range large 0 None 0 None
+    weather fog 1 0 2 250.0
+    weather sun 1 1 0 None
+    """
+    reading = Reading(**options)
+    with pool() as others:
+        read = others.submit(reading.dataset, truth)
+        found = None if detections is None else reading.raw_results(detections, read.result)
+        dataset = read.result()
+    if image_attributes is not None:
+        dataset = dataset.with_images(image_attributes)
+    tables = {"images": dataset.images, "categories": dataset.categories, "annotations": dataset.annotations}
+    if found is not None:
+        tables["detections"] = canonical_detections(found, dataset)
+    names = _attributes(dataset.images) if by is None else [by] if isinstance(by, str) else list(by)
+    parts = [_everything(tables), _by_category(tables), _by_area(tables), *(_by_column(name, tables) for name in names)]
+    return pl.concat(parts)
+
+
+def _attributes(images: pl.DataFrame) -> list[str]:
+    """The attributes of the images whose values are few: texts, flags, lists of texts."""
+    known = {column.name for column in TABLES["images"]}
+    kinds = (pl.String, pl.Boolean, pl.Categorical, pl.Enum)
+    items = {name: items_of(images[name])["value"] for name in images.columns if name not in known}
+    return [name for name, values in items.items() if values.dtype in kinds and values.n_unique() <= _MOST_VALUES]
+
+
+def _everything(tables: Tables) -> pl.DataFrame:
+    nothing = pl.Series("value", [None], dtype=pl.String)
+    return _counted("all", nothing, {name: _rows(frame, pl.lit(None, pl.String)) for name, frame in tables.items()}, tables)
+
+
+def _by_category(tables: Tables) -> pl.DataFrame:
+    categories = tables["categories"]
+    values = {name: _rows(tables[name], pl.col("category_id")) for name in _objects(tables)}
+    table = _counted("name", categories["category_id"].alias("value"), values, tables)
+    return table.with_columns(value=called("categories", categories)).sort(
+        "n_annotations", descending=True, maintain_order=True
+    )
+
+
+def _by_area(tables: Tables) -> pl.DataFrame:
+    ranges = [each for each in COCO.area_ranges if each[0] != COCO.whole]
+    values = {
+        name: pl.concat(
+            _rows(tables[name], pl.lit(label)).filter(tables[name]["area"].is_between(low, high)) for label, low, high in ranges
+        )
+        for name in _objects(tables)
+    }
+    return _counted("area_range", pl.Series("value", [label for label, *_ in ranges]), values, tables)
+
+
+def _by_column(word: str, tables: Tables) -> pl.DataFrame:
+    column, owners = find_owners(word, tables)
+    refuse_ambiguous(word, column, owners)
+    values = {name: items_of(tables[name][column]) for name in owners}
+    for owner, key in KEYS.items():
+        if owner in owners:
+            ids = values[owner].select(tables[owner][key].gather(values[owner]["row"]), "value")
+            for name in _objects(tables):
+                of_objects = tables[name].select(key).with_row_index("row").join(ids, on=key, maintain_order="left")
+                values[name] = of_objects.select("row", "value")
+    there = pl.concat([each["value"].to_frame() for each in values.values()], how="vertical_relaxed")
+    return _counted(column, there["value"].unique().sort(nulls_last=True), values, tables)
+
+
+def _objects(tables: Tables) -> list[str]:
+    return [name for name in ("annotations", "detections") if name in tables]
+
+
+def _rows(frame: pl.DataFrame, value: pl.Expr) -> pl.DataFrame:
+    """`row` and `value`, as `items_of` gives them."""
+    return frame.select(pl.int_range(pl.len(), dtype=pl.UInt32).alias("row"), value.alias("value"))
+
+
+def _counted(by: str, values: pl.Series, rows: Tables, tables: Tables) -> pl.DataFrame:
+    """The counts of each value; `rows` says which rows of the tables have it, as `items_of` gives them."""
+
+    def count(frame: pl.DataFrame, table: str, *counts: pl.Expr) -> pl.DataFrame:
+        having = frame.with_row_index("row").join(rows[table].cast({"value": values.dtype}), on="row")
+        counted = having.group_by("value").agg(counts)
+        counted = values.to_frame("value").join(counted, on="value", how="left", nulls_equal=True, maintain_order="left")
+        return counted.drop("value")
+
+    if "images" in rows:
+        is_annotated = is_known(tables["images"]["image_id"], tables["annotations"]["image_id"].unique())
+        images = tables["images"].select(is_empty=~is_annotated)
+        of_images = count(images, "images", pl.len().alias("n_images"), pl.col("is_empty").sum().alias("n_empty"))
+    else:
+        in_images = pl.col("image_id").n_unique().alias("n_images")
+        of_images = count(tables["annotations"], "annotations", in_images, pl.lit(None, pl.UInt32).alias("n_empty"))
+    n_annotations, n_crowds = pl.len().alias("n_annotations"), pl.col("is_crowd").sum().alias("n_crowds")
+    medians = [pl.col(name).median().alias(f"median_{name}") for name in ("width", "height", "area")]
+    parts = [of_images, count(tables["annotations"], "annotations", n_annotations, n_crowds, *medians)]
+    if "detections" in rows:
+        parts.append(count(tables["detections"], "detections", pl.len().alias("n_detections")))
+    elif "detections" in tables:
+        parts.append(pl.DataFrame({"n_detections": [None] * len(values)}, schema={"n_detections": pl.Int64}))
+    table = pl.concat([values.cast(pl.String).to_frame("value"), *parts], how="horizontal")
+    counts = pl.col("^n_.*$").cast(pl.Int64)
+    is_zero = ["n_images", "n_annotations", "n_crowds", *(["n_detections"] if "detections" in rows else [])]
+    return table.select(pl.lit(by).alias("by"), pl.all()).with_columns(counts).with_columns(pl.col(is_zero).fill_null(0))

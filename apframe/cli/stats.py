@@ -1,0 +1,75 @@
+"""`apframe stats`: what a data set holds, by category, area range and attribute."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+import apframe as apf
+from apframe.cli.options import (
+    BoxFormat,
+    CategoryMap,
+    DtFormat,
+    GtFormat,
+    ImageAttributes,
+    ImageSizes,
+    JoinByName,
+    Latex,
+    Markdown,
+    Names,
+    Relative,
+    Split,
+    Unmapped,
+    one_style,
+    path_argument,
+    words,
+)
+from apframe.cli.output import progress, show_table
+
+
+def count_files(
+    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth, in any format")],
+    results: Annotated[Path | None, path_argument(metavar="[DT]", help="results, in any format")] = None,
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
+    join_by_name: JoinByName = None,
+    names: Names = None,
+    image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="weather,occlusion", help="columns to count by; by default those of the images with few values"),
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
+) -> None:
+    """Count what a data set holds, by category, area range and attribute: images, annotations, detections, median sizes."""
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    with progress() as say:
+        say("reading")
+        table = apf.stats(
+            truth,
+            results,
+            by=words(by) or None,
+            image_attributes=image_attributes,
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            box_format=box_format,
+            relative=relative,
+            join_by_name=words(join_by_name),
+            names=names,
+            category_map=category_map,
+            unmapped=unmapped,
+        )
+    show_table(table, style, digits=1)
