@@ -14,7 +14,7 @@ import apframe as apf
 
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
-    "what everything uses": ["exceptions", "interruption", "paths", "columns", "keywords", "rows", "threads"],
+    "what everything uses": ["exceptions", "interruption", "paths", "columns", "keywords", "progress", "rows", "threads"],
     "foundation": ["shapes", "schema", "file_formats", "adapters"],
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "protocols"],
     "what any result can do": ["lists", "compare", "store", "show"],

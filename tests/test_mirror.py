@@ -15,7 +15,7 @@ TESTED_IN = {
     "checks/shapes checks/shifted_ids",
     "file_formats/test_accepted.py": "file_formats/refused",
     "checks/test_statistics.py": "cli/stats",
-    "cli/test_command.py": "__main__ cli/check cli/messages cli/options show/terminal",
+    "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
@@ -56,7 +56,7 @@ TESTED_IN = {
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",
     "similarity/test_mask_iou.py": "shapes/intersections shapes/limits shapes/mask_columns shapes/polygons shapes/run_lengths "
     "shapes/runs",
-    "store/test_parquet.py": "detection/stored file_formats/stored_sets",
+    "store/test_parquet.py": "file_formats/stored_sets",
     "store/test_sql.py": "store/results",
     "test_bad_input.py": "detection/prepare/inputs rows schema/canonical schema/ids schema/types",
     "test_odd_names.py": "columns",

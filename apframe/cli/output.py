@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import shutil
 import sys
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
@@ -34,7 +35,8 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
-        print(table_lines(answer, digits, plain=not stdout().holds("┌╞│")))
+        width = shutil.get_terminal_size().columns if stdout().isatty() else None
+        print(table_lines(answer, digits, plain=not stdout().holds("┌╞│"), width=width))
 
 
 def print_lines(lines: Sequence[str]) -> None:

@@ -53,7 +53,7 @@ class Evaluation(WritableResult):
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     by, where = slices.by, slices.where
     to_dict, __getitem__ = numbers.to_dict, numbers.number
-    write_parquet, _lazy_tables = stored.write_parquet, stored.lazy_tables
+    write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 
     def __init__(
         self,

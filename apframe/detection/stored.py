@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping
-from dataclasses import replace
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -11,11 +10,14 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.prepare.inputs import stored_inputs
-from apframe.exceptions import FormatError, as_keyword, spelling
+from apframe.detection.tables import threshold_at
+from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
 from apframe.file_formats.stored_sets import read_table, scan_table
+from apframe.progress import with_bar
 from apframe.protocols.protocol import Protocol
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
 from apframe.store import sql
+from apframe.store.databases import write_database
 from apframe.store.parquet import DETECTION, input_hash, labels, read_manifest, refuse_changed, write_tables
 from apframe.store.results import LazyTable
 
@@ -23,11 +25,17 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.prepare.inputs import Inputs
 
+_RESULTS = ("pairs", "assignments", "metrics", "summary")
 NEEDED = ("protocol", "inputs", "category_ids", "json_columns", "conditions")  # in the manifest of a stored evaluation
 
 
 def write_parquet(
-    self: Evaluation, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None
+    self: Evaluation,
+    folder: str | Path,
+    *,
+    name: str | None = None,
+    tags: Mapping[str, Any] | None = None,
+    matches: float | Sequence[float] = (),
 ) -> None:
     """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
@@ -45,6 +53,9 @@ def write_parquet(
     tags
         texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
         `RunSets.leaderboard`, which selects runs by them
+    matches
+        thresholds at which the table `matches` is stored too, a row for each detection and missed annotation: `matches` of what
+        is read back reads them there, and `RunSets.sql` can compare those of many runs
 
     Raises
     ------
@@ -54,6 +65,7 @@ def write_parquet(
         a name or tags that cannot be stored
     """
     labelled = labels(name, tags)
+    numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
     inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
     manifest = {
@@ -65,22 +77,56 @@ def write_parquet(
         "conditions": list(self.conditions),
         "notes": list(self.notes),
     } | labelled
-    write_tables(folder, inputs | computed, manifest)
+    whole = {"matches": pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])} if numbers else {}
+    write_tables(folder, {**inputs, **computed, **whole}, manifest)
 
 
-def lazy_tables(self: Evaluation) -> dict[str, LazyTable]:
-    """All tables by name, none of the results computed yet; those of every threshold and area range also in parts."""
+def write_duckdb(self: Evaluation, path: str | Path, *, iou_thresholds: float | Sequence[float] | None = None) -> None:
+    """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+
+    `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: of many detections that
+    takes minutes and gigabytes. A bar on stderr shows how far it is, if that is a terminal.
+
+    Parameters
+    ----------
+    path
+        the file
+    iou_thresholds
+        those tables at these thresholds alone
+
+    Raises
+    ------
+    OutputError
+        something else is there, or it cannot be written
+    ParameterError
+        a threshold that was not evaluated
+    """
+    given = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
+    numbers = None if given is None else sorted({threshold_at(self, each) for each in given})
+    if numbers == []:
+        raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
+    tables = lazy_tables(self, numbers)
+    write_database(path, {name: (table.parts or table.plan)() for name, table in tables.items()})
+
+
+def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> dict[str, LazyTable]:
+    """All tables by name, none of the results computed yet; those of every threshold and area range also in parts.
+
+    The parts are those of some of the thresholds, by their numbers, if these are given.
+    """
     inputs = _input_tables(self)
     keys = {"images": "image_id", "categories": "category_id", "annotations": "annotation_id", "detections": "detection_id"}
     ids = {key: (inputs[name].unnamed or inputs[name].plan)().collect_schema()[key] for name, key in keys.items()}
     areas = pl.Enum([name for name, *_ in self.protocol.area_ranges])
-    grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in range(len(self.protocol.iou_thresholds))]
+    chosen = range(len(self.protocol.iou_thresholds)) if thresholds is None else thresholds
+    grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in chosen]
 
     def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
         return LazyTable(lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas))))
 
-    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:
-        return replace(result(name, make), parts=lambda: (make(*at) for at in grid))
+    def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, as few thresholds of it are stored
+        plan = sql.deferred(make, result_schema(name, ids, areas))
+        return LazyTable(lambda: plan, parts=lambda: (make(*at) for at in with_bar(grid, f"writing {name}")))
 
     return inputs | {
         "pairs": result("pairs", lambda: self.pairs),
@@ -158,5 +204,7 @@ def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], 
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
     areas = pl.Enum([name for name, *_ in protocol.area_ranges])
     refuse_changed(
-        folder, tables, {name: result_schema(name, ids, areas) for name in ("pairs", "assignments", "metrics", "summary")}
+        folder,
+        tables,
+        {name: result_schema(name, ids, areas) for name in (*_RESULTS, *(["matches"] if "matches" in tables else []))},
     )

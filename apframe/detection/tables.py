@@ -34,6 +34,8 @@ def matches(self: Evaluation, iou_threshold: float | None = None, area_range: st
     Detections by category and rank, missed annotations after them. Detections beyond max_detections take no part and
     have no row.
     """
+    if "matches" in self._stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
+        return kept
     return _plan_of_matches(self, iou_threshold, area_range).collect()
 
 
@@ -74,7 +76,7 @@ def per_image(
     """
     if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
         raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
-    counts = self._pipeline.per_image(_threshold_at(self, iou_threshold), _area_at(self, area_range), min_score).collect()
+    counts = self._pipeline.per_image(threshold_at(self, iou_threshold), _area_at(self, area_range), min_score).collect()
     counts = counts.drop("area_range", "iou_threshold")
     names = self.dataset.images.select("image_id", "file_name")
     return counts.join(names, on="image_id", how="left", maintain_order="left").select(
@@ -91,14 +93,22 @@ def thresholds(
     without annotations), is_best (the largest f1 of the category). Highest threshold first.
     `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
     """
-    table = self._pipeline.thresholds(_threshold_at(self, iou_threshold), _area_at(self, area_range))
+    table = self._pipeline.thresholds(threshold_at(self, iou_threshold), _area_at(self, area_range))
     return _with_names(self, _of_category(self, table, category).collect())
+
+
+def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str | None) -> pl.DataFrame:
+    """The matches as they were stored; no rows where those of another threshold were."""
+    threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
+    area = self.protocol.area_ranges[_area_at(self, area_range)][0]
+    of_threshold = (pl.col("iou_threshold") - threshold).abs() < 1e-9
+    return self._stored["matches"].filter(of_threshold, pl.col("area_range") == area).collect()
 
 
 def _plan_of_matches(
     self: Evaluation, iou_threshold: float | None, area_range: str | None, category: int | str | None = None
 ) -> pl.LazyFrame:
-    matches = self._pipeline.matches(_threshold_at(self, iou_threshold), _area_at(self, area_range))
+    matches = self._pipeline.matches(threshold_at(self, iou_threshold), _area_at(self, area_range))
     return _of_category(self, matches, category)
 
 
@@ -118,7 +128,8 @@ def _with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
 
-def _threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
+def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
+    """The number of a threshold, which is one of the protocol's; the lowest by default."""
     if iou_threshold is None:
         return 0
     if not isinstance(iou_threshold, (int, float)):

@@ -8,6 +8,7 @@ import json
 import os
 import re
 from contextlib import suppress
+from itertools import chain
 from typing import Any, TextIO
 
 import polars as pl
@@ -139,10 +140,11 @@ def one_line(text: str) -> str:
     return text.translate({ord(control): shown for control, shown in _CONTROLS.items()})
 
 
-def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool = False) -> str:
-    r"""A table for people, whole, a row in a line: control characters in names and texts are written out.
+def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool = False, width: int | None = None) -> str:
+    r"""A table for people, a row in a line: control characters in names and texts are written out.
 
-    `digits` are those of its numbers behind the point; `plain` draws it in ASCII.
+    `digits` are those of its numbers behind the point; `plain` draws it in ASCII. Where it is wider than `width`, texts are
+    shortened, and then the last columns left out, in whose place is "…"; None: the whole table.
 
     >>> print(table_lines(pl.DataFrame({"name": ["a\nb"], "ap": [0.25]}), 3, plain=True))
     +------+-------+
@@ -151,11 +153,32 @@ def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool =
     | a\nb | 0.250 |
     +------+-------+
     """
+    table = written_out(table)
+    drawn = _draw(table, digits, plain, 60)
+    if width is None:
+        return drawn
+    dots = "..." if plain else "…"
+    rest = pl.lit(dots).alias(dots)
+    shorter = ((table, length) for length in (40, 25, 15))
+    fewer = ((table[table.columns[:n]].with_columns(rest), 15) for n in range(table.width - 1, 0, -1))
+    for part, length in chain(shorter, fewer):
+        if _width(drawn) <= width:
+            return drawn
+        drawn = _draw(part, digits, plain, length)
+    return "\n".join(line[:width] for line in drawn.splitlines())  # not even one column may be so narrow
+
+
+def _draw(table: pl.DataFrame, digits: int | None, plain: bool, length: int) -> str:
     with pl.Config(
-        tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=60,
+        tbl_rows=-1, tbl_cols=-1, tbl_hide_dataframe_shape=True, tbl_hide_column_data_types=True, fmt_str_lengths=length,
         tbl_width_chars=-1, float_precision=digits, tbl_formatting="ASCII_FULL_CONDENSED" if plain else "UTF8_FULL_CONDENSED",
     ):  # fmt: skip
-        return str(written_out(table))
+        return str(table)
+
+
+def _width(drawn: str) -> int:
+    """How wide a table is: as its first line, which is all border."""
+    return len(drawn.partition("\n")[0])
 
 
 def written_out(table: pl.DataFrame) -> pl.DataFrame:

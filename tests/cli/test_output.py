@@ -254,6 +254,19 @@ def test_names_of_runs_and_queries(tmp_path: Path, capsys: Capture, monkeypatch:
         assert len([line for line in out.splitlines() if line.startswith("b")]) == 0
 
 
+def test_tables_fit_the_terminal_and_are_whole_elsewhere(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    truth, _ = red(tmp_path)
+    Path(tmp_path / "good.json").write_text(json.dumps(FOUND))
+    apf.evaluate(truth, tmp_path / "good.json").write_parquet(tmp_path / "set")
+    monkeypatch.setenv("COLUMNS", "60")
+    query = "SELECT 'a long text that takes many columns' AS text, * FROM metrics LIMIT 2"
+    _, whole, _ = command(capsys, monkeypatch, "sql", str(tmp_path / "set"), query)
+    assert max(map(len, whole.splitlines())) > 60
+    monkeypatch.setattr("sys.stdout.isatty", lambda: True)
+    _, fitting, _ = command(capsys, monkeypatch, "sql", str(tmp_path / "set"), query)
+    assert max(map(len, fitting.splitlines())) <= 60 and "…" in fitting
+
+
 class Screen(io.StringIO):
     """A stderr that a person looks at."""
 

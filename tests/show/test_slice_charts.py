@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import sys
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -239,3 +240,9 @@ def test_without_altair(monkeypatch: pytest.MonkeyPatch) -> None:
         plot_slices(weather())
     with pytest.raises(ParameterError, match=r'pip install "apframe\[charts\]"'):
         plot_slice_heatmap(weather(), "weather", "n_images")
+
+
+def test_a_chart_can_be_saved_as_a_picture(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    plot_slices(weather()).save(tmp_path / "weather.png")
+    assert (tmp_path / "weather.png").read_bytes().startswith(b"\x89PNG")

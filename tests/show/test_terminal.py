@@ -1,0 +1,31 @@
+"""Tables for people are never wider than the terminal."""
+
+from __future__ import annotations
+
+import polars as pl
+import pytest
+
+from apframe.show.terminal import table_lines
+
+WIDE = pl.DataFrame({"name": ["a", "b" * 70], "AP": [0.25, 0.5], **{f"column_{n}": [n, n] for n in range(9)}})
+
+
+@pytest.mark.parametrize("plain", [False, True])
+@pytest.mark.parametrize("width", [300, 120, 80, 40, 20, 5])
+def test_no_line_is_wider_than_the_terminal(width: int, plain: bool) -> None:
+    lines = table_lines(WIDE, 3, plain=plain, width=width).splitlines()
+    assert len({len(line) for line in lines}) == 1
+    assert len(lines[0]) <= width
+    assert len(lines) == 3 + WIDE.height + 1
+
+
+def test_a_table_that_fits_is_whole() -> None:
+    assert table_lines(WIDE, 3, width=300) == table_lines(WIDE, 3)
+
+
+def test_texts_are_shortened_before_columns_are_left_out() -> None:
+    whole, shorter, fewer = (table_lines(WIDE, 3, width=width) for width in (300, 140, 70))
+    assert "b" * 60 in whole
+    assert "b" * 40 not in shorter and "b" * 15 in shorter and "column_8" in shorter
+    assert "column_1" in fewer and "column_8" not in fewer and fewer.splitlines()[1].endswith("┆ …  │")
+    assert "0.250" in fewer
