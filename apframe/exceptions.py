@@ -147,6 +147,14 @@ class RisingScoresWarning(ApframeWarning):
     """The scores of a run rise with its ranks, so that its last documents come first."""
 
 
+class LowPrecisionWarning(ApframeWarning):
+    """There are detections and annotations, but AP is next to nothing: probably one of the two is not what it is taken for."""
+
+
+class MissedCategoryWarning(ApframeWarning):
+    """Categories have annotations, but no detection."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There is nothing to find, so no metric is defined."""
 

@@ -12,7 +12,7 @@ PACKAGE = TESTS.parent / "apframe"
 TESTED_IN = {
     "adapters/test_torchvision.py": "adapters/arrays",
     "checks/test_findings.py": "checks/boxes checks/check checks/masks checks/overlaps checks/references checks/results "
-    "checks/shapes checks/shifted_ids",
+    "checks/shapes",
     "file_formats/test_accepted.py": "file_formats/refused",
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
@@ -20,6 +20,7 @@ TESTED_IN = {
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
+    "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
     "file_formats/test_boxes.py": "file_formats/edges",
     "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading file_formats/writing",
     "file_formats/test_coco.py": "file_formats/coco/format file_formats/coco/rows file_formats/coco/scan",

@@ -13,11 +13,10 @@ from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, ch
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
 from apframe.checks.masks import check_masks
 from apframe.checks.overlaps import check_overlaps
-from apframe.checks.references import check_references, check_truth
+from apframe.checks.references import check_references, check_shifts, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
 from apframe.checks.runs import check_run
 from apframe.checks.shapes import check_shapes
-from apframe.checks.shifted_ids import check_shifts
 from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.file_formats.refused import Refused

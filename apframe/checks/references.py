@@ -7,6 +7,7 @@ from collections.abc import Iterable
 import polars as pl
 
 from apframe.checks.findings import Finding, of_rows, of_table
+from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.exceptions import listed, spelled
 from apframe.schema import KEYS, NAMES, Dataset, is_known
 
@@ -45,6 +46,13 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
         frame, key = dataset.core(table), KEYS[table]
         unused = ~is_known(frame[key], annotations[key].unique())
         yield from of_rows("note", check, table, frame, unused, "have no annotations", remedy)
+
+
+def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
+    """`shifted_ids`: ids that look as if another numbering was meant, see `apframe.detection.diagnose.shifted_ids`."""
+    for owner, problem in find_shifts(detections, dataset):
+        remedy = f"Use the ids of the {owner} of the ground truth."
+        yield of_table("warning", "shifted_ids", "detections", detections.height, problem, remedy)
 
 
 def check_references(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:

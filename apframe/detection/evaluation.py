@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection import numbers, stored, tables
-from apframe.detection.diagnose.overlaps import why_nothing_matches
+from apframe.detection.diagnose.implausible import warn_of_metrics
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
 from apframe.detection.slices.parts import conditions_of_parts
-from apframe.exceptions import NothingMatchesWarning, counted, warn
+from apframe.exceptions import counted
 from apframe.protocols.protocol import Protocol
 from apframe.protocols.summary import headlines, summarize
 from apframe.schema import Dataset
@@ -112,21 +112,13 @@ class Evaluation(WritableResult):
         return self._kept("metrics", self._measure)
 
     def _measure(self, *, headlines_only: bool = False) -> pl.DataFrame:
-        """The metrics; a warning, once, if nothing matches because the data do not belong together."""
+        """The metrics; a warning, once, if they can hardly be right."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
-        if self._may_warn and self._pipeline.rows.links.is_empty() and self._inputs.annotations.height:
-            self._warn_that_nothing_matches()
+        if self._may_warn:
+            nothing_matches = self._pipeline.rows.links.is_empty()
+            warn_of_metrics(metrics, self._inputs, self.protocol, nothing_matches=nothing_matches)
         self._may_warn = False
         return metrics
-
-    def _warn_that_nothing_matches(self) -> None:
-        if self.protocol.similarity.shape is None:  # it may compare anything
-            return
-        all_categories = len(self._inputs.category_ids) == self.dataset.core("categories").height
-        by_category = all_categories and not self.protocol.agnostic
-        why = why_nothing_matches(self.detections, self.dataset.core("annotations"), by_category=by_category)
-        if why is not None:
-            warn(f"{why}; run `apframe check` on both to find out why", NothingMatchesWarning)
 
     @cached_property
     def summary(self) -> pl.DataFrame:

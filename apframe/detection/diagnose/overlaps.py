@@ -14,7 +14,7 @@ from apframe.similarity.box_iou import box_iou
 
 MOST = 20_000  # detections that are compared with annotations, evenly spread: enough to see a pattern
 LOW = 0.1  # an IoU that some of a model's boxes reach, however bad it is
-_LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
+LEAST = 10  # detections from which on it is no chance that none of them overlaps anything
 
 
 def spread(detections: pl.DataFrame) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, 
     is at [50, 0, 9, 9], annotation 7 at [0, 0, 9, 9] (x, y, width, height)
     """
     found, boxes = (frame.filter(pl.col("x").is_not_null()) for frame in (detections, annotations))
-    if found.height < _LEAST or boxes.is_empty():
+    if found.height < LEAST or boxes.is_empty():
         return None
     images = boxes["image_id"].unique()
     on_annotated = found.filter(is_known(found["image_id"], images))
@@ -52,7 +52,7 @@ def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, 
             f"none of the {counted(found.height, 'detection')} is on an image with annotations; for example, there are "
             f"detections on image {found['image_id'][0]!r}, annotations on image {boxes['image_id'][0]!r}"
         )
-    if on_annotated.height < _LEAST:
+    if on_annotated.height < LEAST:
         return None
     sample = spread(on_annotated)
     n_near = n_overlapping(sample, boxes, ("image_id",), LOW)
@@ -64,7 +64,7 @@ def why_nothing_matches(detections: pl.DataFrame, annotations: pl.DataFrame, *, 
             f"on image {mine['image_id']!r}, for example, detection {mine['detection_id']!r} is at {_shown(mine)}, annotation "
             f"{theirs['annotation_id']!r} at {_shown(theirs)} (x, y, width, height)"
         )
-    if by_category and n_near >= _LEAST and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
+    if by_category and n_near >= LEAST and not n_overlapping(sample, boxes, tuple(KEYS.values()), LOW):
         pairs = sample.join(boxes.select(*KEYS.values(), *BOX, "is_crowd"), on="image_id")
         mine = pairs.filter(box_iou() >= LOW).row(0, named=True)
         return (

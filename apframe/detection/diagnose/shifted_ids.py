@@ -6,7 +6,6 @@ from collections.abc import Iterable, Iterator, Sequence
 
 import polars as pl
 
-from apframe.checks.findings import Finding, of_table
 from apframe.detection.diagnose.overlaps import n_overlapping, spread
 from apframe.schema import KEYS, Dataset, is_known
 
@@ -16,8 +15,8 @@ _KNOWN, _SHARE, _TIMES = 0.99, 0.2, 4
 _LEAST = 10  # detections that overlap by it, if all ids are known as they are
 
 
-def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
-    """`shifted_ids`: image or category ids that look as if another numbering was meant.
+def find_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[tuple[str, str]]:
+    """Images or categories whose ids look as if another numbering was meant, and why, in words.
 
     Other numberings are one less, one more, and places in the sorted list of ids, from 0 or 1. One is believed if 99 % of
     the detections have ids of the ground truth by it, and a fifth of them or more overlap (IoU .5) an annotation of their image
@@ -30,9 +29,9 @@ def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding
     >>> found = pl.DataFrame({
     ...     "image_id": [1, 1], "category_id": [0, 1], "x": [0.0, 50.0], "y": [0.0, 0.0], "width": [9.0, 9.0],
     ...     "height": [9.0, 9.0]})
-    >>> print(*(finding.problem for finding in check_shifts(found, dataset)))  # doctest: +NORMALIZE_WHITESPACE
-    category_id of the detections looks 1 too small: by that numbering 50% of them fit an annotation of their image and
-    category, with the ids as they are 0%
+    >>> print(*next(iter(find_shifts(found, dataset))))  # doctest: +NORMALIZE_WHITESPACE
+    categories category_id of the detections looks 1 too small: by that numbering 50% of them fit an annotation of their
+    image and category, with the ids as they are 0%
     """
     if detections.is_empty():
         return
@@ -59,12 +58,11 @@ def check_shifts(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding
         if believed:
             n_meant, words = max(believed, key=lambda numbering: numbering[0])
             of = " and ".join(column.removesuffix("_id") for column in on)
-            problem = (
+            yield (
+                owner,
                 f"{key} of the detections looks {words}: by that numbering {n_meant / sample.height:.0%} of them fit an "
-                f"annotation of their {of}, with the ids as they are {n_own / sample.height:.0%}"
+                f"annotation of their {of}, with the ids as they are {n_own / sample.height:.0%}",
             )
-            remedy = f"Use the ids of the {owner} of the ground truth."
-            yield of_table("warning", "shifted_ids", "detections", detections.height, problem, remedy)
 
 
 def _numberings(known: pl.Series, given: pl.Series) -> Iterator[tuple[str, pl.Series]]:

@@ -1,0 +1,92 @@
+"""Metrics that can hardly be right, and what is likely to be wrong with the data."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.diagnose.overlaps import LEAST, why_nothing_matches
+from apframe.detection.diagnose.shifted_ids import find_shifts
+from apframe.detection.prepare.rules import FIND_OUT
+from apframe.exceptions import LowPrecisionWarning, MissedCategoryWarning, NothingMatchesWarning, counted, listed, spelled, warn
+from apframe.schema import is_known
+from apframe.schema.names import called
+
+if TYPE_CHECKING:
+    from apframe.detection.prepare.inputs import Inputs
+    from apframe.protocols.protocol import Protocol
+
+_LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a model
+_FEW, _RARE = 10, 0.01  # so few annotations, and this share of all, that finding nothing of a category says nothing
+
+
+def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *, nothing_matches: bool) -> None:
+    """One warning at most: nothing matches, AP50 is below .01, or categories have annotations but no detections.
+
+    `metrics` are those of the protocol, `nothing_matches` says that no detection is similar enough to any annotation. The first
+    two need 10 detections, and a similarity of shapes; AP at the lowest threshold stands for AP50 where .5 is not evaluated. A
+    category counts as missed if it has 10 annotations, or 1 % of all.
+    """
+    if inputs.annotations.is_empty() or inputs.detections.is_empty():
+        return None
+    problem = None
+    if protocol.similarity.shape is not None:  # else it may compare anything
+        problem = _why_nothing_matches(inputs, protocol) if nothing_matches else None
+        if problem is not None:
+            return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", NothingMatchesWarning)
+        problem = _low_precision(_at_low_threshold(metrics, protocol), inputs, protocol)
+        if problem is not None:
+            return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", LowPrecisionWarning)
+    if not protocol.agnostic:
+        _warn_of_missed(_at_low_threshold(metrics, protocol), inputs)
+    return None
+
+
+def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
+    annotations = inputs.dataset.core("annotations")
+    all_categories = len(inputs.category_ids) == inputs.dataset.core("categories").height
+    return why_nothing_matches(inputs.detections, annotations, by_category=all_categories and not protocol.agnostic)
+
+
+def _low_precision(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol) -> str | None:
+    name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
+    values = metrics[name].drop_nulls()
+    if inputs.detections.height < LEAST or values.is_empty() or values.sum() / len(values) >= _LOW:
+        return None
+    of = f"{counted(inputs.detections.height, 'detection')} and {counted(inputs.annotations.height, 'annotation')}"
+    what = {"ap": "AP", "recall": "recall"}[name]
+    threshold, value = metrics["iou_threshold"][0], values.sum() / len(values)
+    return f"{what} at IoU {threshold:g} is {value:.4f}, with {of}: that can hardly be right"
+
+
+def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:
+    """The problem, and what ids that are shifted may have to do with it."""
+    shifts = () if protocol.agnostic else find_shifts(inputs.detections, inputs.dataset)
+    return "; ".join([problem, *(shift for _, shift in shifts)])
+
+
+def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame:
+    """The metrics of all areas and the largest limit at IoU .5; at the lowest threshold where that is not evaluated."""
+    threshold = protocol.iou_thresholds[protocol.threshold_number(_AT) or 0]
+    return metrics.filter(
+        (pl.col("iou_threshold") - threshold).abs() < 1e-9,
+        pl.col("area_range") == protocol.whole,
+        pl.col("max_detections").eq_missing(pl.col("max_detections").max()),
+    )
+
+
+def _warn_of_missed(metrics: pl.DataFrame, inputs: Inputs) -> None:
+    n_positives = pl.col("n_positives")
+    annotated = metrics.filter(n_positives > 0)
+    expected = annotated.filter((n_positives >= _FEW) | (n_positives >= _RARE * n_positives.sum()))
+    missed = expected.join(inputs.detections.select("category_id").unique(), on="category_id", how="anti")["category_id"]
+    if len(missed):
+        categories = inputs.dataset.core("categories")
+        names = called("categories", categories).filter(is_known(categories["category_id"], missed))
+        have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
+        warn(
+            f"{len(missed):,} of {of} {have} no detections: {listed(names.to_list())}; "
+            f"AP counts them as 0; if the model does not know them, name the others with {spelled('categories')}",
+            MissedCategoryWarning,
+        )
