@@ -5,11 +5,13 @@ from __future__ import annotations
 import inspect
 import re
 from collections.abc import Iterator
+from operator import attrgetter
 from typing import Any
 
 import polars as pl
 
 import apframe as apf
+import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
 from apframe.schema import dictionary
@@ -35,7 +37,11 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "charts": ("Charts", 'Draw charts from tables. They need `pip install "apframe[charts]"`.', ("show",), ()),
     "training": (
         "Training", "Read the outputs of other libraries, and train with AP as the loss.",
-        ("training", "adapters", "pycocotools"), (),
+        ("training", "adapters"), (),
+    ),
+    "drop_in": (
+        "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",
+        ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
     "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
 }  # fmt: skip
@@ -98,7 +104,7 @@ def _names_page(page: str) -> str:
     if page == "protocols":
         text += "".join(_protocols())
     others = sorted(set(_names(page)) - set(first), key=str.lower)
-    return text + "".join(f"\n::: apframe.{name}\n" for name in (*first, *others) if callable(getattr(apf, name)))
+    return text + "".join(f"\n::: apframe.{name}\n" for name in (*first, *others) if callable(attrgetter(name)(apf)))
 
 
 def _protocols() -> Iterator[str]:
