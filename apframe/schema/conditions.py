@@ -143,8 +143,9 @@ def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
         try:
             find_owners(word, tables)
         except ParameterError as error:
-            quotes = f"if {word} is a text, write it in single quotes: '{word}'"
-            raise ParameterError(error.problem, f"{error.remedy}; {quotes}") from None
+            is_value = re.search(rf'[=(,]\s*"?{re.escape(word)}\b', text)
+            quotes = f"; if {word} is a text, write it in single quotes: '{word}'" if is_value else ""
+            raise ParameterError(error.problem, error.remedy + quotes) from None
     return _sides_of_ands(condition)
 
 

@@ -177,9 +177,9 @@ class Dataset:
         Parameters
         ----------
         attributes
-            anything that holds columns, or the path of a Parquet, CSV or JSON file: `image_id` or `file_name`, and the
-            attributes. Names of files match with or without folders and ending. Columns of lists are for several values, of
-            which each is a slice in `Evaluation.by`
+            anything that holds columns, a list of dicts, or the path of a Parquet, CSV or JSON file: `image_id` or
+            `file_name`, and the attributes. Names of files match with or without folders and ending. Columns of lists are for
+            several values, of which each is a slice in `Evaluation.by`
         on
             which of the two columns to join by, where both are there: `image_id` by default
 

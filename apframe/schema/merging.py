@@ -40,8 +40,8 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
     >>> both.images["image_id"].to_list(), both.categories["name"].to_list(), changes.select("table", "n_rows").rows()
     ([1, 2], ['cat', 'dog'], [('images', 2), ('categories', 2)])
     """
-    if not datasets:
-        raise ParameterError("merge takes at least one data set")
+    if isinstance(datasets, Dataset) or not datasets or not all(isinstance(each, Dataset) for each in datasets):
+        raise ParameterError("merge takes a list of data sets", "read those of files first, with apframe.read_dataset")
     _refuse_mixed_json(datasets)
     image_ids, of_images = _numbered("images", [dataset.images for dataset in datasets])
     annotation_ids, of_annotations = _numbered("annotations", [dataset.annotations for dataset in datasets])

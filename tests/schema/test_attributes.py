@@ -56,6 +56,14 @@ def test_join_by_id_or_name(key: dict[str, list[Any]]) -> None:
     assert "weather" not in TRUTH.images.columns
 
 
+def test_rows_as_dicts() -> None:
+    rows = [{"image_id": 1, "n": 1}, {"image_id": 3, "tags": ["a"]}, {"image_id": 2}]
+    assert TRUTH.with_images(rows).images.select("n", "tags").rows() == [(1, None), (None, None), (None, ["a"])]
+    for wrong in (["a"], [{"image_id": 1}, 3]):
+        with pytest.raises(ColumnError, match=r"^image attributes: "):
+            TRUTH.with_images(wrong)
+
+
 def test_which_column_to_join_by() -> None:
     both = {"image_id": [2], "file_name": ["a.jpg"], "n": [7]}
     assert joined(both, "n") == joined(both, "n", "image_id") == [None, 7, None]

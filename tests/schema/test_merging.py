@@ -93,8 +93,9 @@ def test_numbers_of_the_whole_are_those_of_its_parts(tmp_path: Path) -> None:
 
 
 def test_what_cannot_be_merged() -> None:
-    with pytest.raises(ParameterError, match="merge takes at least one data set"):
-        apf.merge([])
+    for none in ([], ["a.json"], STREET):
+        with pytest.raises(ParameterError, match="merge takes a list of data sets; read those of files first"):
+            apf.merge(none)  # type: ignore[arg-type]
     fog = dataset(1, "a", {1: "cat"}, 1, weather=["fog"])
     with pytest.raises(ColumnError, match=r"^images: columns of the data sets do not fit"):
         apf.merge([fog, dataset(2, "b", {1: "cat"}, 1, weather=[["fog"]])])

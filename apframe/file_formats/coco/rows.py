@@ -106,7 +106,7 @@ def _columns(
 
 
 def _are_texts(lists: list[list[Any] | None]) -> bool:
-    return {type(item) for each in lists if each for item in each} <= {str}
+    return all(isinstance(item, str) for each in lists if each for item in each)
 
 
 def refuse_long_names(table: str, names: Iterable[str]) -> None:
