@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.file_formats.coco.rows import frame_of_rows
 from apframe.file_formats.names import categories_of
 from apframe.file_formats.outlines import as_masks, polygon_extents, warn_left_out
 from apframe.schema import SIZE
@@ -31,12 +32,14 @@ class Drawn:
 
     images: list[dict[str, Any]] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)
+    attributes: dict[str, list[dict[str, Any]]] = field(default_factory=lambda: {"images": [], "annotations": []})
     left_out: Counter[str] = field(default_factory=Counter)
 
     def add_image(self, image_id: str, file_name: str | None, width: Any, height: Any, **attributes: Any) -> None:
         """An image; sizes that are no whole numbers are unknown."""
         sizes = (side if type(side) is int and side > 0 else None for side in (width, height))
-        self.images.append(attributes | dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
+        self.images.append(dict(zip(_IMAGE, (image_id, file_name, *sizes), strict=True)))
+        self.attributes["images"].append(attributes)
 
     def add(self, where: str, image_id: str, label: Any, outline: Any, *, is_box: bool, **attributes: Any) -> None:
         """An object: a box by two or more of its corners, or a polygon by its points, each a list of x and y.
@@ -58,27 +61,31 @@ class Drawn:
             row |= dict(zip(BOX, (min(xs), min(ys), max(xs) - min(xs), max(ys) - min(ys)), strict=True))
         else:
             row[_POINTS] = [float(side) for point in outline for side in point]
-        self.objects.append(attributes | row)
+        self.objects.append(row)
+        self.attributes["annotations"].append(attributes)
 
     def rows(self, path: Path) -> pl.DataFrame:
         """The objects; the box of a polygon is the one around it. What was left out is warned of."""
         warn_left_out(path, self.left_out)
-        frame = pl.DataFrame(self.objects, schema_overrides=_OBJECT, infer_schema_length=None, strict=False)
-        frame = frame.with_columns(pl.lit(None, dtype).alias(name) for name, dtype in _OBJECT.items() if name not in frame)
+        frame = pl.DataFrame(self.objects, _OBJECT)
         around = polygon_extents(frame[_POINTS])
         frame = frame.with_columns(pl.coalesce(name, around[name]).alias(name) for name in BOX)
         if frame[_POINTS].count():
             frame = frame.with_columns(around["area"], as_masks(frame[_POINTS]))
-        empty = [values.name for values in frame if not values.count() and values.name not in _OBJECT]
-        return frame.drop(_POINTS, *empty).select("image_id", "category_id", pl.exclude("image_id", "category_id"))
+        return frame.drop(_POINTS).hstack(self._attributes("annotations"))
+
+    def _attributes(self, table: str) -> list[pl.Series]:
+        """The attributes of images or objects that any of them has; JSON text where they are of several types."""
+        frame, _ = frame_of_rows(table, self.attributes[table], attributes_only=True)
+        return [values for values in frame if values.count()]
 
     def tables(self, path: Path, labels: list[str] | None = None) -> dict[str, pl.DataFrame]:
         """The tables of a data set; `labels` are its categories, by default those that occur."""
         annotations = self.rows(path)
-        images = pl.DataFrame(self.images, schema_overrides=_IMAGE, infer_schema_length=None, strict=False)
+        images = pl.DataFrame(self.images, _IMAGE).hstack(self._attributes("images"))
         names = None if labels is None else pl.Series("category_id", labels, pl.String)
         categories = categories_of(annotations) if names is None else pl.DataFrame({"category_id": names, "name": names})
-        return {"images": images.select(*_IMAGE, pl.exclude(_IMAGE)), "categories": categories, "annotations": annotations}
+        return {"images": images, "categories": categories, "annotations": annotations}
 
 
 def _is_point(point: Any) -> bool:

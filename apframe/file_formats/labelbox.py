@@ -54,7 +54,7 @@ class Labelbox(ReadOnly):
         short = [Path(name).stem for name in bare]
         ids = short if all(short) and len(set(short)) == len(short) else [key for key, _ in names]
         for row, image_id, (key, _), file in zip(rows, ids, names, bare, strict=True):
-            media = row.get("media_attributes") or row.get("Media Attributes") or {}
+            media = _object(row.get("media_attributes") or row.get("Media Attributes"))
             drawn.add_image(image_id, file or None, media.get("width"), media.get("height"))
             labels = list(_labels(row))
             if len(labels) > 1:
@@ -87,18 +87,27 @@ def _rows(path: Path) -> list[dict[str, Any]]:
 
 def _names(row: dict[str, Any]) -> tuple[str, str | None]:
     """The id of a data row, and the name of its file."""
-    data = row.get("data_row") or {}
+    data = _object(row.get("data_row"))
     name = data.get("external_id") or row.get("External ID")
     return str(data.get("id") or row.get("DataRow ID") or row.get("ID")), None if name is None else str(name)
 
 
 def _labels(row: dict[str, Any]) -> Iterator[list[dict[str, Any]]]:
     """The objects of each label of a row."""
-    if isinstance(row.get("Label"), dict):
-        yield row["Label"].get("objects") or []
-    for project in (row.get("projects") or {}).values():
-        for label in project.get("labels") or ():
-            yield (label.get("annotations") or {}).get("objects") or []
+    if row.get("Label"):
+        yield _objects(row["Label"])
+    for project in _object(row.get("projects")).values():
+        for label in _object(project).get("labels") or ():
+            yield _objects(_object(label).get("annotations"))
+
+
+def _objects(label: Any) -> list[dict[str, Any]]:
+    objects = _object(label).get("objects")
+    return [each for each in objects if isinstance(each, dict)] if isinstance(objects, list) else []
+
+
+def _object(value: Any) -> dict[str, Any]:
+    return value if isinstance(value, dict) else {}
 
 
 def _corners(where: str, box: Any) -> list[list[Any]]:

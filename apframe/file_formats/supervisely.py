@@ -93,7 +93,7 @@ def _read(path: Path, split: str | None) -> Drawn:
         objects = data.get("objects") if isinstance(data, dict) else None
         if not isinstance(objects, list) or not all(isinstance(each, dict) for each in objects):
             raise FormatError("no list of objects named objects", "is it Supervisely's?", path=file)
-        size = data.get("size") if isinstance(data.get("size"), dict) else {}
+        size = data["size"] if isinstance(data.get("size"), dict) else {}
         image_id = Path(file.stem).stem  # a.jpg.json
         drawn.add_image(image_id, file.stem, size.get("width"), size.get("height"), **_tags(data))
         for number, each in enumerate(objects, 1):
@@ -101,8 +101,9 @@ def _read(path: Path, split: str | None) -> Drawn:
             if kind not in ("rectangle", "polygon") or not isinstance(points, dict):
                 drawn.left_out[str(kind)] += 1
                 continue
-            if points.get("interior"):
-                drawn.left_out["holes of polygons"] += len(points["interior"])
+            holes = points.get("interior")
+            if isinstance(holes, list) and holes:
+                drawn.left_out["holes of polygons"] += len(holes)
             where, is_box = f"{file}: object {number}", kind == "rectangle"
             drawn.add(where, image_id, each.get("classTitle"), points.get("exterior"), is_box=is_box, **_tags(each))
     return drawn
@@ -110,6 +111,7 @@ def _read(path: Path, split: str | None) -> Drawn:
 
 def _tags(data: dict[str, Any]) -> dict[str, Any]:
     """The tags of an image or an object: what they are worth, or true; scores keep their names."""
-    tags = [tag for tag in data.get("tags") or () if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
+    tags = data["tags"] if isinstance(data.get("tags"), list) else []
+    tags = [tag for tag in tags if isinstance(tag, dict) and isinstance(tag.get("name"), str)]
     named = {tag["name"]: True if tag.get("value") is None else tag["value"] for tag in tags}
     return {f"{name}_attribute" if name in _TAKEN - {*_SCORES} else name: value for name, value in named.items()}

@@ -7,6 +7,7 @@ from typing import Any
 
 import apframe as apf
 from apframe.file_formats.catalogue import FORMATS
+from tests.fuzz.read_only_sets import write_by_hand
 
 _POLYGON = "[[4.0,4.0,24.0,4.0,24.0,20.0,4.0,20.0]]"
 _TEXT, _LIST = '{"size":[48,64],"counts":"T3d0l0000\\\\h2"}', '{"size":[48,64],"counts":[100,20,28,20,28,20,2856]}'
@@ -29,7 +30,7 @@ SHAPES = {
     "label_studio": ("box", "polygon", "mask", "keypoints", "angle"), "kitti": ("box",), "dota": ("corners", "box"),
     "activitynet": ("interval",), "boxes": ("box",), "parquet": _ANY, "arrow": _ANY,
     "hugging_face": ("box", "mask"), "csv": ("box",),
-    **{name: () for name, each in FORMATS.items() if not each.writable},
+    **{name: ("box",) for name, each in FORMATS.items() if not each.writable},
 }  # fmt: skip
 """The shapes of objects whose files are mutated, by format."""
 _ENDINGS = {
@@ -45,6 +46,8 @@ IOU_TYPES = {"mask": "segm", "runs": "segm", "polygon": "segm", "keypoints": "ke
 
 def write_valid(name: str, shape: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format, whose objects have this shape; their paths."""
+    if not FORMATS[name].writable:
+        return write_by_hand(name, folder)
     lists = {"neg_category_ids": [[2], [1]], "not_exhaustive_category_ids": [[], [1]], "scene": ["a", "b"]}
     images = {"image_id": [1, 2], "file_name": ["one.jpg", "two.jpg"], "image_width": [64, 64], "image_height": [48, 48]}
     categories = {"category_id": [1, 2], "name": ["cat", "dog"], "supercategory": ["animal"] * 2, "frequency": ["c", "r"]}

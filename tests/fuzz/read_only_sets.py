@@ -1,0 +1,63 @@
+"""Tiny valid data sets and results of formats that are read only, written by hand."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from tests.file_formats.folders import written
+
+_CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
+
+
+def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
+    """A data set and its results in this format; their paths."""
+    return {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely}[name](folder)
+
+
+def _labelme(folder: Path) -> tuple[Path, Path]:
+    def image(name: str, **more: Any) -> str:
+        shapes = [
+            {"label": "cat", "points": _CORNERS, "group_id": None, "shape_type": "rectangle", "flags": {}, **more},
+            {"label": "dog", "points": _TRIANGLE, "group_id": 1, "shape_type": "polygon", "flags": {}, **more},
+        ]
+        head = {"version": "5", "flags": {}, "shapes": shapes, "imagePath": name, "imageData": None}
+        return json.dumps(head | {"imageHeight": 48, "imageWidth": 64})
+
+    truth = written(folder / "truth", {"one.json": image("one.jpg"), "two.json": image("two.jpg")})
+    return truth, written(folder / "found", {"one.json": image("one.jpg", score=0.5)})
+
+
+def _labelbox(folder: Path) -> tuple[Path, Path]:
+    box = {"top": 4, "left": 4, "height": 16, "width": 20}
+    objects = [{"name": "cat", "annotation_kind": "ImageBoundingBox", "bounding_box": box}]
+    objects += [{"name": "dog", "polygon": [{"x": x, "y": y} for x, y in _TRIANGLE]}]
+    rows = [
+        {
+            "data_row": {"id": f"r{name}", "external_id": f"{name}.jpg"},
+            "media_attributes": {"height": 48, "width": 64},
+            "projects": {"p": {"labels": [{"annotations": {"objects": objects}}]}},
+        }
+        for name in ("one", "two")
+    ]
+    found = [{"image_id": "one", "category_id": "cat", "bbox": [4, 4, 20, 16], "score": 0.5}]
+    files = {"truth.ndjson": "\n".join(map(json.dumps, rows)), "found.json": json.dumps(found)}
+    written(folder, files)
+    return folder / "truth.ndjson", folder / "found.json"
+
+
+def _supervisely(folder: Path) -> tuple[Path, Path]:
+    def image(*tags: dict[str, Any]) -> str:
+        shapes = (("rectangle", _CORNERS, "cat"), ("polygon", _TRIANGLE, "dog"))
+        objects = [
+            {"classTitle": title, "geometryType": kind, "points": {"exterior": points, "interior": []}, "tags": list(tags)}
+            for kind, points, title in shapes
+        ]
+        image_tags = [{"name": "scene", "value": "street"}, {"name": "cloudy", "value": None}]
+        return json.dumps({"tags": image_tags, "size": {"height": 48, "width": 64}, "objects": objects})
+
+    meta = json.dumps({"classes": [{"title": "cat"}, {"title": "dog"}], "tags": []})
+    truth = written(folder / "truth", {"meta.json": meta, "ds/ann/one.jpg.json": image(), "ds/ann/two.jpg.json": image()})
+    scored = image({"name": "confidence", "value": 0.5})
+    return truth, written(folder / "found", {"meta.json": meta, "ds/ann/one.jpg.json": scored})
