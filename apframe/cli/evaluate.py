@@ -73,6 +73,9 @@ def evaluate_files(
     out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
+    matches: Annotated[
+        list[str] | None, typer.Option(metavar="0.5", help="also store the table matches, at these thresholds, with --out")
+    ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         list[str] | None,
@@ -122,6 +125,12 @@ def evaluate_files(
     if truth is None or results is None:
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     labelled = given_labels(out, DETECTION, name, tag)
+    if matches and out is None:
+        raise ParameterError("--matches is for what is stored: say where with --out")
+    kept = numbers("--matches", matches, float, "numbers") or []
+    if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
+        there = ", ".join(f"{each:.10g}" for each in chosen.iou_thresholds)
+        raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; --iou-thresholds says which")
     with progress() as say:
         say("reading")
         evaluation = apf.evaluate(
@@ -150,7 +159,7 @@ def evaluate_files(
         summary = evaluation.summary
         if out is not None:
             say(f"writing {out}")
-            evaluation.write_parquet(out, **labelled)
+            evaluation.write_parquet(out, **labelled, matches=kept)
     if rules and style is None:
         print(evaluation.protocol, end="\n\n")
     if slices is None:

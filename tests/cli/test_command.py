@@ -216,7 +216,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),
     "no such run": (["sql", "{folder}/no", "SELECT 1"], 1, "there is no such folder"),
-    "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are image_id, "),
+    "a column of another name": (["eval", TRUTH, RESULTS, "--by", "scene"], 2, "no column 'scene'; there are weather, "),
     "results of other images": (["eval", TRUTH, "{lines}"], 1, "a.jsonl was read as coco"),
     "a page": (
         ["eval", "https://x.org/a.json", RESULTS],
@@ -336,6 +336,22 @@ def test_names_and_tags_of_what_is_stored(
         assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name is empty" in err)
     code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--tag", "a=1")
     assert (code, out, err) == (2, "", "error: --name and --tag are for what is stored: say where with --out\n")
+
+
+def test_matches_are_stored_at_thresholds_that_are_evaluated(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    given, folder = files(tmp_path), tmp_path / "a"
+    code, _, err = command(capsys, monkeypatch, "eval", *given, "--out", str(folder), "--matches", "0.5,.75")
+    assert (code, err) == (0, "")
+    assert pl.read_parquet(folder / "matches.parquet")["iou_threshold"].unique().sort().to_list() == [0.5, 0.75]
+    for options, message in (
+        (["--matches", "0.5"], "error: --matches is for what is stored: say where with --out\n"),
+        (["--out", str(folder), "--matches", "0.51"], "error: --matches: 0.51 is not evaluated; there are 0.5, 0.55"),
+        (["--out", str(folder), "--matches", "x"], "error: --matches takes numbers with commas between them, got 'x'"),
+    ):
+        code, out, err = command(capsys, monkeypatch, "eval", *given, *options)
+        assert (code, out) == (2, "") and err.startswith(message)
 
 
 HELP = {
