@@ -77,17 +77,17 @@ def _of_file(table: str, path: Path) -> Any:
     with reading_once(path), reading_from(path):
         head = read_head(path)
         if head.startswith(_LZ4):
-            return _of_json(table, path, _unpacked(path))
+            return _of_packed(table, path)
         if head.lstrip()[:1] in (b"{", b"["):
-            return _of_json(table, path, read_unpacked(path))
+            return _of_document(table, path, parse_json(path, read_unpacked(path)))
         separator = _separator(table, head)
         if separator is not None:
             return _of_table(table, path, separator)
         return read_lines(path, QRELS if table == "judgements" else RUN)
 
 
-def _unpacked(path: Path) -> bytes:
-    """The bytes of a file of LZ4 frames; ranx packs twice."""
+def _of_packed(table: str, path: Path) -> Any:
+    """A file of LZ4 frames: JSON, or CBOR as ranx writes it, packed twice."""
     lz4 = import_optional("lz4.frame", "reading LZ4 needs a package", '"apframe[lz4]"')
     content = read_unpacked(path)
     while content.startswith(_LZ4):
@@ -98,13 +98,22 @@ def _unpacked(path: Path) -> bytes:
             raise FormatError(f"the LZ4 file is damaged ({first_line(error)})", path=path) from error
         if not unpacker.eof:
             raise FormatError(f"the LZ4 file is cut off, or unpacks to more than {_MOST:,} bytes", path=path)
-    return content
+    if content.lstrip()[:1] in (b"{", b"["):
+        return _of_document(table, path, parse_json(path, content))
+    cbor2 = import_optional("cbor2", "reading CBOR in LZ4 needs a package", '"apframe[lz4]"')
+    try:
+        found = cbor2.loads(content)
+    except cbor2.CBORDecodeError as error:
+        raise FormatError(f"holds neither JSON nor CBOR ({first_line(error)})", path=path) from error
+    return _of_document(table, path, found)
 
 
-def _of_json(table: str, path: Path, content: bytes) -> Any:
-    found = parse_json(path, content)
-    is_rows = isinstance(found, list) and all(isinstance(row, dict) for row in found)
-    if not is_rows and not isinstance(found, dict):
+def _of_document(table: str, path: Path, found: Any) -> Any:
+    if isinstance(found, dict):
+        is_right = all(isinstance(each, dict) for each in found.values()) or any(is_query_id(str(name)) for name in found)
+    else:
+        is_right = isinstance(found, list) and all(isinstance(row, dict) for row in found)
+    if not is_right:
         value = _VALUES[table]
         problem = f"neither {{query: {{document: {value}}}}} nor a list of objects"
         raise FormatError(problem, "write one of these", path=path)
@@ -163,7 +172,7 @@ def _of_nested(table: str, nested: Mapping[Any, Mapping[Any, float]]) -> pl.Data
 def _of_rows(source: Iterable[Any]) -> Any:
     """Named tuples, or dicts, as a dict of columns; anything else as it is."""
     rows = list(source)
-    if rows and all(isinstance(row, dict) for row in rows):
+    if all(isinstance(row, dict) for row in rows):
         return {name: [row.get(name) for row in rows] for name in dict.fromkeys(name for row in rows for name in row)}
     fields = getattr(rows[0], "_fields", None) if rows else None
     if fields is None or any(getattr(row, "_fields", None) != fields for row in rows):

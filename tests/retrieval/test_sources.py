@@ -192,6 +192,10 @@ def test_json(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     path = tmp_path / "qrels.json"
     path.write_bytes(pack(json.dumps(NESTED).encode()))
     assert read_qrels(path).rows() == JUDGED
+    path.write_bytes(pack(json.dumps(columns(JUDGED, "qid", "docno", "label")).encode()))
+    assert read_qrels(path).rows() == JUDGED
+    path.write_bytes(pack(b"[]"))
+    assert read_qrels(path).is_empty()
     path.write_bytes(pack(json.dumps([Qrel(*row)._asdict() for row in JUDGED]).encode()))
     assert read_qrels(path).select("query_id", "document_id", "relevance").rows() == JUDGED
 
@@ -201,7 +205,8 @@ def test_json(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     [
         ("[1, 2]", "neither {query: {document: relevance}} nor a list of objects"),
         ('{"q": {"d": "high"}}', "judgements: ids must be of one type, and values numbers"),
-        ('{"q": 1}', "judgements: "),
+        ('{"q": 1}', "neither {query: {document: relevance}} nor a list of objects"),
+        ('{"info": {}, "images": [{"id": 1}], "annotations": []}', "neither {query: {document: relevance}} nor"),
         ('{"q": {"d": 1}', "not JSON, or cut off"),
     ],
 )
@@ -244,6 +249,18 @@ def test_lz4_as_ranx_writes_it_packed_twice(tmp_path: Path, monkeypatch: pytest.
         monkeypatch.setitem(sys.modules, "lz4.frame", module)
     (tmp_path / "run.lz4").write_bytes(frame(frame(json.dumps(NESTED).encode())))
     assert read_run(tmp_path / "run.lz4").rows() == JUDGED
+    cbor = ModuleType("cbor2")
+    cbor.loads = {b"\xa1...": NESTED}.__getitem__  # type: ignore[attr-defined]
+    cbor.CBORDecodeError = KeyError  # type: ignore[attr-defined]
+    monkeypatch.setitem(sys.modules, "cbor2", cbor)
+    (tmp_path / "run.lz4").write_bytes(frame(frame(b"\xa1...")))
+    assert read_run(tmp_path / "run.lz4").rows() == JUDGED
+    (tmp_path / "other.lz4").write_bytes(frame(b"\xff"))
+    with pytest.raises(FormatError, match="holds neither JSON nor CBOR"):
+        read_run(tmp_path / "other.lz4")
+    monkeypatch.setitem(sys.modules, "cbor2", None)
+    with pytest.raises(ParameterError, match=r'reading CBOR in LZ4 needs a package.* "apframe\[lz4\]"'):
+        read_run(tmp_path / "run.lz4")
     (tmp_path / "run.lz4").write_bytes(frame(b"")[:9])
     with pytest.raises(FormatError, match="the LZ4 file is cut off"):
         read_run(tmp_path / "run.lz4")
