@@ -10,7 +10,7 @@ import polars as pl
 from apframe.checks.findings import Finding, of_rows, of_table
 from apframe.checks.masks import has_mask
 from apframe.detection.prepare.extents import with_image_sizes
-from apframe.exceptions import counted
+from apframe.exceptions import counted, spelled
 from apframe.schema import TABLES
 from apframe.shapes.boxes import BOX
 from apframe.similarity.box_iou import box_iou
@@ -66,11 +66,12 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         problem = (
             f"boxes of the {table} seem to be left, top, right, bottom: as x, y, width, height, {share_out:.0%} leave the image"
         )
-        remedy = "Convert them: width = right - left, height = bottom - top."
+        remedy = f"Give {spelled('box_format', 'xyxy')}, or convert them: width = right - left, height = bottom - top."
         yield of_table("warning", "corners", table, boxes.height, problem, remedy)
     elif boxes.height and flags["fraction"].all() and not flags["empty"].all():
+        remedy = f"Give {spelled('relative', 'True')}, or multiply them by the sizes of their images."
         problem = f"all boxes of the {table} are between 0 and 1, so they seem to be fractions of the image"
-        yield of_table("warning", "fractions", table, boxes.height, problem, "Multiply them by the sizes of their images.")
+        yield of_table("warning", "fractions", table, boxes.height, problem, remedy)
     else:
         remedy = "Check that these are the right images, and that their width and height are not swapped."
         problem = "the box is entirely outside its image"

@@ -12,6 +12,7 @@ import polars as pl
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
 from apframe.checks.masks import check_masks
+from apframe.checks.misplaced import check_misplaced
 from apframe.checks.overlaps import check_overlaps
 from apframe.checks.references import check_references, check_shifts, check_truth
 from apframe.checks.results import check_numbers, check_repeats, check_scores
@@ -24,7 +25,14 @@ from apframe.retrieval.sources import is_for_search
 from apframe.schema import Dataset
 from apframe.threads import pool
 
-_MISPLACED = {"fractions", "corners", "shifted_ids"}  # which say why detections do not overlap anything
+_WRITTEN = {"fractions", "corners"}  # what a table looks like by itself, which is said better where both are compared
+_MISPLACED = _WRITTEN | {
+    "shifted_ids",
+    "centres",
+    "swapped_axes",
+    "scaled",
+    "resized_images",
+}  # which say why detections do not overlap anything
 
 
 def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions]) -> Findings:
@@ -71,7 +79,8 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
       NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
-      `shifted_ids`, `no_overlap`, `corners`, `fractions`
+      `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
+      `resized_images`
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -106,6 +115,9 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         findings += _check_dataset(dataset)
     if found is not None:
         findings += _check_results(found, dataset)
+    if dataset is not None and found is not None and "shifted_ids" not in {finding.check for finding in findings}:
+        misplaced = list(check_misplaced(found, dataset))
+        findings = [each for each in findings if not (misplaced and each.check in _WRITTEN)] + misplaced
     if dataset is not None and found is not None and not _MISPLACED & {finding.check for finding in findings}:
         findings += check_overlaps(found, dataset.core("annotations"))
     empty = {"no_annotations": "annotations", "no_detections": "detections"}  # which may be so because all were refused

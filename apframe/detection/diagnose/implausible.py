@@ -24,11 +24,11 @@ _FEW, _RARE = 10, 0.01  # so few annotations, and this share of all, that findin
 def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *, nothing_matches: bool) -> None:
     """One warning at most: nothing matches, AP50 is below .01, or categories have annotations but no detections.
 
-    `metrics` are those of the protocol, `nothing_matches` says that no detection is similar enough to any annotation. The first
-    two need 10 detections, and a similarity of shapes; AP at the lowest threshold stands for AP50 where .5 is not evaluated. A
-    category counts as missed if it has 10 annotations, or 1 % of all.
+    `metrics` are those of the protocol, `nothing_matches` says that no detection is similar enough to any annotation. There
+    must be 10 detections, and for the first two a similarity of shapes. AP at the lowest threshold stands for AP50 where .5 is
+    not evaluated. A category counts as missed if it has 10 annotations, or 1 % of all.
     """
-    if inputs.annotations.is_empty() or inputs.detections.is_empty():
+    if inputs.annotations.is_empty() or inputs.detections.height < LEAST:
         return None
     problem = None
     if protocol.similarity.shape is not None:  # else it may compare anything
@@ -52,7 +52,7 @@ def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
 def _low_precision(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol) -> str | None:
     name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
     values = metrics[name].drop_nulls()
-    if inputs.detections.height < LEAST or values.is_empty() or values.sum() / len(values) >= _LOW:
+    if values.is_empty() or values.sum() / len(values) >= _LOW:
         return None
     of = f"{counted(inputs.detections.height, 'detection')} and {counted(inputs.annotations.height, 'annotation')}"
     what = {"ap": "AP", "recall": "recall"}[name]

@@ -1,0 +1,176 @@
+"""Boxes that fit nothing as they are, but would if they were written in another way: hypotheses tested by overlap."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from itertools import product
+
+import polars as pl
+
+from apframe.checks.findings import Finding, of_table
+from apframe.detection.diagnose.overlaps import n_overlapping, spread
+from apframe.detection.prepare.extents import with_image_sizes
+from apframe.exceptions import spelled
+from apframe.schema import SIZE, Dataset, is_known
+from apframe.shapes.boxes import BOX
+
+# believed if this share of the detections, and this many times as many as do as they are, overlap an annotation then
+_SHARE, _TIMES, _LEAST = 0.2, 4, 10
+_IOU = 0.5
+_CELLS = 5  # images and categories with one annotation, from which on a scale can be told
+_ON = ("image_id", "category_id")
+_FORMATS = {"corners": "xyxy", "centres": "cxcywh"}
+_SWAP = '{table}.rename({{"x": "y", "y": "x", "width": "height", "height": "width"}})'
+
+
+@dataclass(frozen=True)
+class _Hypothesis:
+    """What boxes may be: a short name, words for it, what to do, and the boxes as x, y, width, height in pixels."""
+
+    check: str
+    words: str
+    remedy: str
+    boxes: dict[str, pl.Expr]
+
+
+def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Finding]:
+    """`corners`, `centres`, `swapped_axes`, `fractions`, `scaled`, `resized_images`: how boxes were probably meant.
+
+    Each way of writing boxes is tried on the detections, and those that differ between the sides on the annotations. One is
+    believed if a fifth of the detections or more, at least 10, and more than four times as many as do as they are, overlap an
+    annotation of their image (IoU .5) by it. Scales are those of the boxes in images with one annotation of a category.
+
+    Parameters
+    ----------
+    detections
+        canonical
+
+    >>> boxes = {"x": [10.0 * k for k in range(10)], "y": [30.0] * 10, "width": [20.0] * 10, "height": [9.0] * 10}
+    >>> ids = {"image_id": range(10), "category_id": [1] * 10}
+    >>> dataset = Dataset({"image_id": range(10)}, {"category_id": [1]}, ids | boxes)
+    >>> corners = pl.DataFrame(ids | {"score": [0.5] * 10} | boxes).with_columns(
+    ...     width=pl.col("x") + pl.col("width"), height=pl.col("y") + pl.col("height"))
+    >>> [(finding.check, finding.remedy) for finding in check_misplaced(corners, dataset)]
+    [('corners', 'Give box_format="xyxy".')]
+    """
+    images = dataset.core("images")
+    annotations = dataset.core("annotations").filter(pl.col("x").is_not_null())
+    on_annotated = is_known(detections["image_id"], annotations["image_id"].unique()) & detections["x"].is_not_null()
+    found = with_image_sizes(detections.filter(on_annotated).select("score", *_ON, *BOX), images)
+    sample = found.gather_every(max(1, -(-found.height // spread(found).height))) if found.height else found
+    expected = with_image_sizes(annotations.select(*_ON, *BOX, "is_crowd"), images)
+    least = max(_SHARE * sample.height, _LEAST)
+    n_own = n_overlapping(sample, expected, ("image_id",), _IOU)
+    if sample.height < least or _TIMES * n_own + 1 > sample.height:
+        return
+    believed = []
+    for table, hypothesis in _hypotheses(found, expected):
+        sides = {"detections": sample, "annotations": expected}
+        sides[table] = sides[table].with_columns(**hypothesis.boxes)
+        n_fitting = n_overlapping(sides["detections"], sides["annotations"], ("image_id",), _IOU)
+        if n_fitting >= max(least, _TIMES * n_own + 1):
+            believed.append((n_fitting, table, hypothesis))
+    if believed:
+        n_fitting, table, best = max(believed, key=lambda each: each[0])  # the first of equal ones, which is the simplest
+        problem = (
+            f"boxes of the {table} seem to be {best.words}: {n_fitting / sample.height:.0%} of the detections fit an "
+            f"annotation of their image then, as they are {n_own / sample.height:.0%}"
+        )
+        rows = {"detections": detections.height, "annotations": annotations.height}
+        yield of_table("warning", best.check, table, rows[table], problem, best.remedy)
+
+
+def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[tuple[str, _Hypothesis]]:
+    """What may be wrong, of which table; the simplest first."""
+    for relative, swapped, name in product((False, True), (False, True), (None, *_FORMATS)):
+        if relative or swapped or name is not None:
+            yield "detections", _written("detections", name, swapped, relative)
+    for name in _FORMATS:
+        yield "annotations", _written("annotations", name, False, False)
+    for hypothesis in _scales(found, expected):
+        yield "detections", hypothesis
+
+
+def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hypothesis:
+    """Boxes written in one of the `_FORMATS`, with x and y swapped, as fractions of the image, or several of these."""
+    first, second, third, fourth = (pl.col(side) for side in BOX)
+    if swapped:
+        first, second, third, fourth = second, first, fourth, third
+    if relative:
+        width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
+        first, second, third, fourth = first * width, second * height, third * width, fourth * height
+    x, y, width, height = {
+        None: (first, second, third, fourth),
+        "corners": (first, second, third - first, fourth - second),
+        "centres": (first - third / 2, second - fourth / 2, third, fourth),
+    }[name]
+    words = {None: "x, y, width, height", "corners": "two corners", "centres": "a centre and a size"}[name]
+    words += " with x and y swapped" if swapped else ""
+    words += " as fractions of the image" if relative else ""
+    options = [spelled("box_format", _FORMATS[name])] if name else []
+    options += [spelled("relative", "True")] if relative else []
+    given = f"give {' and '.join(options)}" if options else ""
+    if table == "annotations":
+        given = f"read the ground truth with {' and '.join(options)} (read_dataset, apframe convert)"
+    swap = f"exchange x and y: {_SWAP.format(table=table)}" if swapped else ""
+    remedy = ", then ".join(filter(None, (swap, given)))
+    check = name or ("swapped_axes" if swapped else "fractions")
+    return _Hypothesis(check, words, f"{remedy[0].upper()}{remedy[1:]}.", dict(zip(BOX, (x, y, width, height), strict=True)))
+
+
+def _scales(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[_Hypothesis]:
+    """Boxes at another scale than the annotations, the same in all images, or that of images resized to one size."""
+    alone = expected.filter(~pl.col("is_crowd") & (pl.len().over(_ON) == 1))
+    best = found.sort("score", descending=True, maintain_order=True).unique(_ON, keep="first", maintain_order=True)
+    cells = best.join(alone, on=list(_ON)).filter(pl.min_horizontal("width", "height", "width_right", "height_right") > 0)
+    if cells.height < _CELLS:
+        return
+    ratio = {side: pl.col(side) / pl.col(f"{side}_right") for side in ("width", "height")}
+    across, down = cells.select(ratio["width"].median().alias("across"), ratio["height"].median().alias("down")).row(0)
+    if max(across, down) <= 1.1 * min(across, down):
+        across = down = (across * down) ** 0.5
+    sides = f'x=pl.col("x") / {across:.4g}, width=pl.col("width") / {across:.4g}, y=pl.col("y") / {down:.4g}, '
+    remedy = f'Scale them: detections.with_columns({sides}height=pl.col("height") / {down:.4g}).'
+    factors = f"{across:.4g}" if across == down else f"{across:.4g} (x) and {down:.4g} (y)"
+    yield _Hypothesis("scaled", f"{factors} times as large", remedy, _divided(pl.lit(across), pl.lit(down)))
+    if cells.select(pl.any_horizontal(pl.col(SIZE).is_null()).any()).item():
+        return
+    width, height = (pl.col(side).cast(pl.Float64) for side in SIZE)
+    longest, shortest = pl.max_horizontal(width, height), pl.min_horizontal(width, height)
+    of_both = (ratio["width"] * ratio["height"]).sqrt()
+    to_width, to_height, long_side, short_side = (
+        _whole(value)
+        for value in cells.select(
+            (ratio["width"] * width).median().alias("0"), (ratio["height"] * height).median().alias("1"),
+            (of_both * longest).median().alias("2"), (of_both * shortest).median().alias("3"),
+        ).row(0)
+    )  # fmt: skip
+    how = "Multiply x and width by {}, y and height by {}, of each image."
+    yield _Hypothesis(
+        "resized_images", f"those of images resized to {to_width} x {to_height}",
+        how.format(f"image_width / {to_width}", f"image_height / {to_height}"), _divided(to_width / width, to_height / height),
+    )  # fmt: skip
+    for side, name, value, of in ((longest, "longer", long_side, "max"), (shortest, "shorter", short_side, "min")):
+        words = f"those of images resized so that their {name} side is {value}"
+        remedy = f"Divide the boxes by {value} / {of}(image_width, image_height) of each image."
+        yield _Hypothesis("resized_images", words, remedy, _divided(value / side, value / side))
+    scale = long_side / longest
+    padded = _divided(scale, scale)
+    padded |= {
+        "x": (pl.col("x") - (long_side - width * scale) / 2) / scale,
+        "y": (pl.col("y") - (long_side - height * scale) / 2) / scale,
+    }
+    words = f"those of images padded to {long_side} x {long_side} around their middle"
+    remedy = f"Subtract the padding from x and y, then divide the boxes by {long_side} / max(image_width, image_height)."
+    yield _Hypothesis("resized_images", words, remedy, padded)
+
+
+def _divided(across: pl.Expr, down: pl.Expr) -> dict[str, pl.Expr]:
+    return {side: pl.col(side) / (across if side in ("x", "width") else down) for side in BOX}
+
+
+def _whole(size: float) -> int:
+    """The size of an image that is near this one: a multiple of 32 within 1 %, else a whole number."""
+    near = max(32, round(size / 32) * 32)
+    return near if abs(near - size) <= 0.01 * size else max(1, round(size))

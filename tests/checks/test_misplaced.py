@@ -1,0 +1,122 @@
+"""Boxes written in another way than they are taken for: check says which, and what it says to do makes them fit."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+
+BOX = ["x", "y", "width", "height"]
+N = 60
+_random = np.random.default_rng(5)
+IMAGES = pl.DataFrame({"image_id": range(N), "image_width": _random.choice([640, 480, 1000], N),
+                       "image_height": _random.choice([480, 640, 333], N)})  # fmt: skip
+OBJECTS = pl.DataFrame({"image_id": np.repeat(np.arange(N), 2), "category_id": [1, 2] * N}).join(IMAGES, on="image_id")
+OBJECTS = OBJECTS.with_columns(
+    width=pl.Series(_random.uniform(20, 90, 2 * N)), height=pl.Series(_random.uniform(30, 120, 2 * N)),
+    x=pl.Series(_random.uniform(0.0, 0.8, 2 * N)) * pl.col("image_width"),
+    y=pl.Series(_random.uniform(0.0, 0.6, 2 * N)) * pl.col("image_height"),
+)  # fmt: skip
+CATEGORIES = {"category_id": [1, 2], "name": ["cat", "dog"]}
+ANNOTATIONS = OBJECTS.select("image_id", "category_id", *BOX)
+TRUTH = apf.Dataset(IMAGES, CATEGORIES, ANNOTATIONS, box_format="xywh")
+W, H = pl.col("image_width"), pl.col("image_height")
+CORNERS = {"width": pl.col("x") + pl.col("width"), "height": pl.col("y") + pl.col("height")}
+CENTRES = {"x": pl.col("x") + pl.col("width") / 2, "y": pl.col("y") + pl.col("height") / 2}
+SWAPPED = {"x": pl.col("y"), "y": pl.col("x"), "width": pl.col("height"), "height": pl.col("width")}
+FRACTIONS = {"x": pl.col("x") / W, "y": pl.col("y") / H, "width": pl.col("width") / W, "height": pl.col("height") / H}
+
+
+def times(across: Any, down: Any) -> dict[str, pl.Expr]:
+    return {side: pl.col(side) * (across if side in ("x", "width") else down) for side in BOX}
+
+
+def found(*changes: dict[str, pl.Expr]) -> pl.DataFrame:
+    frame = OBJECTS.with_columns(score=pl.int_range(pl.len()) / pl.len())
+    for change in changes:
+        frame = frame.with_columns(**change)
+    return frame.select("image_id", "category_id", "score", *BOX)
+
+
+def findings(detections: pl.DataFrame, truth: Any = TRUTH) -> list[tuple[str, str, str]]:
+    warning = apf.check(truth, detections).filter(pl.col("severity") == "warning")
+    named = {"corners", "centres", "swapped_axes", "fractions", "scaled", "resized_images", "no_overlap"}
+    return warning.filter(pl.col("check").is_in(named)).select("check", "problem", "remedy").rows()
+
+
+OPTIONS: dict[str, tuple[list[dict[str, pl.Expr]], str, str, dict[str, Any]]] = {
+    "corners": ([CORNERS], "corners", 'Give box_format="xyxy".', {"box_format": "xyxy"}),
+    "centres": ([CENTRES], "centres", 'Give box_format="cxcywh".', {"box_format": "cxcywh"}),
+    "fractions": ([FRACTIONS], "fractions", "Give relative=True.", {"relative": True}),
+    "corners as fractions": ([FRACTIONS, CORNERS], "corners", 'Give box_format="xyxy" and relative=True.',
+                             {"box_format": "xyxy", "relative": True}),
+    "centres as fractions": ([FRACTIONS, CENTRES], "centres", 'Give box_format="cxcywh" and relative=True.',
+                             {"box_format": "cxcywh", "relative": True}),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.BoxFormatWarning")
+@pytest.mark.parametrize(("changes", "check", "remedy", "options"), OPTIONS.values(), ids=OPTIONS)
+def test_the_option_is_named_and_helps(
+    changes: list[dict[str, pl.Expr]], check: str, remedy: str, options: dict[str, Any]
+) -> None:
+    detections = found(*changes)
+    ((name, problem, said),) = findings(detections)
+    assert (name, said) == (check, remedy)
+    assert "100% of the detections fit an annotation of their image then" in problem
+    assert apf.evaluate(TRUTH, detections, **options).summary["value"][0] == pytest.approx(1)
+
+
+def test_swapped_axes_are_exchanged_by_the_expression() -> None:
+    detections = found(SWAPPED)
+    ((name, _, remedy),) = findings(detections)
+    assert name == "swapped_axes"
+    expression = remedy.removeprefix("Exchange x and y: ").removesuffix(".")
+    again = eval(expression, {"detections": detections})
+    assert apf.evaluate(TRUTH, again).summary["value"][0] == pytest.approx(1)
+    both = found(CORNERS, SWAPPED)
+    assert findings(both)[0][2].endswith(', then give box_format="xyxy".')
+
+
+@pytest.mark.parametrize(("across", "down", "words"), [(0.5, 0.5, "0.5 times"), (2.0, 3.0, r"2 (x) and 3 (y) times")])
+def test_scales(across: float, down: float, words: str) -> None:
+    detections = found(times(across, down))
+    ((name, problem, remedy),) = findings(detections)
+    assert name == "scaled"
+    assert f"seem to be {words} as large" in problem
+    expression = remedy.removeprefix("Scale them: ").removesuffix(".")
+    again = eval(expression, {"detections": detections, "pl": pl})
+    assert apf.evaluate(TRUTH, again).summary["value"][0] == pytest.approx(1)
+
+
+_LONG = 640 / pl.max_horizontal(W, H)
+RESIZED: dict[str, tuple[dict[str, pl.Expr], str]] = {
+    "to a square": (times(320 / W, 320 / H), "resized to 320 x 320"),
+    "by the longer side": (times(_LONG / 2, _LONG / 2), "their longer side is 320"),
+    "by the shorter side": (times(800 / pl.min_horizontal(W, H), 800 / pl.min_horizontal(W, H)), "their shorter side is 800"),
+    "padded": (times(_LONG, _LONG) | {"x": pl.col("x") * _LONG + (640 - W * _LONG) / 2,
+                                      "y": pl.col("y") * _LONG + (640 - H * _LONG) / 2}, "padded to 640 x 640"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("change", "words"), RESIZED.values(), ids=RESIZED)
+def test_resized_images(change: dict[str, pl.Expr], words: str) -> None:
+    ((name, problem, _),) = findings(found(change))
+    assert name == "resized_images"
+    assert words in problem
+
+
+def test_ground_truth_may_be_what_is_written_otherwise() -> None:
+    truth = apf.Dataset(IMAGES, CATEGORIES, ANNOTATIONS.with_columns(**CORNERS), box_format="xywh")
+    checked = apf.check(truth, found()).filter(pl.col("check") == "corners")
+    assert checked["table"].to_list() == ["annotations"]
+    assert 'Read the ground truth with box_format="xyxy" (read_dataset, apframe convert).' in checked["remedy"].to_list()
+
+
+@pytest.mark.parametrize("changes", [{}, {"x": pl.col("x") + 25}, {"x": pl.col("x") + 5000}])
+def test_what_fits_or_fits_in_no_way_is_not_explained(changes: dict[str, pl.Expr]) -> None:
+    assert {name for name, *_ in findings(found(changes))} <= {"no_overlap"}
