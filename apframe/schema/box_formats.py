@@ -231,7 +231,7 @@ def columns_of_boxes(names: Sequence[str]) -> list[str] | None:
     >>> columns_of_boxes(["image", "XMin", "YMin", "XMax", "YMax"])
     ['XMin', 'YMin', 'XMax', 'YMax']
     """
-    there = {name.strip().lower(): name for name in names}
+    there = {name.strip().lower(): name for name in names} | {name: name for name in names}  # those that are so exactly first
     if "bbox" in names and not set(BOX) <= set(names):
         return ["bbox"]
     layouts = (BOX, *_NAMED, _SHORT)
