@@ -246,7 +246,6 @@ def take_results(
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
-        refuse_outputs(source)
         if url or holds_columns(source):
             found, features = read_url(url) if url else frame_of_rows("detections", source)
             if has_objects(found.schema):
@@ -254,6 +253,7 @@ def take_results(
             elif url:
                 found = with_canonical_names("detections", found)
         else:
+            refuse_outputs(source)
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source
     taken_boxes(how, of, boxes, refuses=True)
     return found, how

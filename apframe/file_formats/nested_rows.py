@@ -65,11 +65,13 @@ def _inner(dtype: Any) -> Any:
 
 
 def holds_columns(source: Any) -> bool:
-    """Whether something is a frame, a table, or a data set of Hugging Face's `datasets`.
+    """Whether something is a frame, a table, a dict of columns of images, or a data set of Hugging Face's `datasets`.
 
-    >>> holds_columns(pl.DataFrame()), holds_columns({})
-    (True, False)
+    >>> holds_columns(pl.DataFrame()), holds_columns({"image_id": [1]}), holds_columns({"images": []})
+    (True, True, False)
     """
+    if isinstance(source, dict):
+        return bool({"image_id", "file_name"} & source.keys())
     return isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_hugging_face(source)
 
 

@@ -100,11 +100,14 @@ def _of_columns(columns: dict[str, Any]) -> pl.DataFrame:
     }
     try:
         return pl.DataFrame(plain)
-    except TypeError:  # Polars takes the type of the first number for that of all
-        mixed = [name for name, values in plain.items() if _kinds(values) == {int, float}]
-        if not mixed:
-            raise
-        return pl.DataFrame(plain | {name: pl.Series(plain[name], strict=False) for name in mixed})
+    except TypeError as error:  # Polars takes the type of the first number for that of all
+        import pyarrow as pa
+
+        try:
+            mixed = {name: pa.array(values) if isinstance(values, list) else values for name, values in plain.items()}
+        except (pa.ArrowInvalid, TypeError):
+            raise error from None
+        return pl.DataFrame(mixed)
 
 
 def _kinds(values: Any) -> set[type]:

@@ -99,7 +99,7 @@ def test_texts_that_look_like_numbers_are_told_to_become_some(tmp_path: Path) ->
 
 def test_frames_in_memory_are_ground_truth_too() -> None:
     columns = {"file_name": ["a.jpg"], "label": ["cat"], "x1": [1], "y1": [2], "x2": [4], "y2": [6]}
-    for frame in (pl.DataFrame(columns), pd.DataFrame(columns)):
+    for frame in (pl.DataFrame(columns), pd.DataFrame(columns), columns):
         assert apf.read_dataset(frame).annotations.select("image_id", *BOX).rows() == [("a", 1, 2, 3, 4)]
 
 

@@ -62,12 +62,13 @@ def test_rows_of_images_are_ground_truth() -> None:
     ]  # fmt: skip
 
 
-def test_lists_beside_each_other_are_results() -> None:
-    ev = apf.evaluate(table(), pl.DataFrame(FOUND))
+@pytest.mark.parametrize("found", [FOUND, pl.DataFrame(FOUND)], ids=["dict", "frame"])
+def test_lists_beside_each_other_are_results(found: Any) -> None:
+    ev = apf.evaluate(table(), found)
     assert dict(ev.matches(0.5, area_range="all")["outcome"].value_counts().rows()) == {"tp": 2, "fp": 1, "fn": 1}
 
 
-@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "list of structs"])
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "dict", "list of structs"])
 def test_every_kind_of_frame_is_taken(kind: str) -> None:
     rows = pa.table({name: ROWS[name] for name in ("image_id", "objects")})
     objects = pl.DataFrame(rows)["objects"]
@@ -77,6 +78,7 @@ def test_every_kind_of_frame_is_taken(kind: str) -> None:
         "lazy": lambda: pl.DataFrame(rows).lazy(),
         "pandas": lambda: pl.DataFrame(rows).to_pandas(use_pyarrow_extension_array=True),
         "arrow": lambda: rows,
+        "dict": lambda: rows.to_pydict(),
         "list of structs": lambda: pl.DataFrame({"image_id": rows["image_id"], "annotations": structs}),
     }[kind]()
     assert apf.read_dataset(given).annotations.select("image_id", "category_id", *BOX).rows() == [

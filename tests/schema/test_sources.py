@@ -62,6 +62,7 @@ MIXED: dict[str, tuple[Any, list[Any]]] = {
     "a fraction first": ({"x": [50.5, 0]}, [50.5, 0.0]),
     "a fraction later": ({"x": [0, 50.5, None]}, [0.0, 50.5, None]),
     "lists": ({"x": [[1, 2], [3, 4.5], None]}, [[1.0, 2.0], [3.0, 4.5], None]),
+    "structs": ({"x": [{"a": [1, 2.5]}, {"a": [3]}]}, [{"a": [1.0, 2.5]}, {"a": [3.0]}]),
     "Python objects": (pl.DataFrame({"x": pl.Series([1, 2.5, None], dtype=pl.Object)}), [1.0, 2.5, None]),
 }
 
@@ -70,7 +71,7 @@ MIXED: dict[str, tuple[Any, list[Any]]] = {
 def test_whole_numbers_and_fractions_are_mixed(source: Any, expected: list[Any]) -> None:
     values = to_polars(source, "annotations")["x"]
     assert values.to_list() == expected
-    assert values.dtype in (pl.Float64, pl.List(pl.Float64))
+    assert values.dtype in (pl.Float64, pl.List(pl.Float64), pl.Struct({"a": pl.List(pl.Float64)}))
 
 
 def test_numbers_and_texts_are_not() -> None:
