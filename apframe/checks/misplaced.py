@@ -106,8 +106,8 @@ def _written(table: str, name: str | None, swapped: bool, relative: bool) -> _Hy
         "centres": (first - third / 2, second - fourth / 2, third, fourth),
     }[name]
     words = {None: "x, y, width, height", "corners": "two corners", "centres": "a centre and a size"}[name]
-    words += " with x and y swapped" if swapped else ""
-    words += " as fractions of the image" if relative else ""
+    words += ", with x and y swapped" if swapped else ""
+    words += ", as fractions of the image" if relative else ""
     options = [spelled("box_format", _FORMATS[name])] if name else []
     options += [spelled("relative", "True")] if relative else []
     given = f"give {' and '.join(options)}" if options else ""

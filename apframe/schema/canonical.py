@@ -166,7 +166,8 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negativ
                     table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
                 )
             if column.name in not_negative and values.count() and values.min() < 0:  # type: ignore[operator]
-                refuse_rows(table, frame, values < 0, f"{column.name} is negative", "boxes are x, y, width, height, in pixels")
+                remedy = f"boxes are x, y, width, height, in pixels, unless {spelled('box_format')} says otherwise"
+                refuse_rows(table, frame, values < 0, f"{column.name} is negative", remedy)
     key = KEY_OF.get(table)
     if key in given and not _all_different(frame[key]):
         duplicated = frame[key].is_duplicated()
