@@ -1,4 +1,4 @@
-"""`python -m tests.docs.outputs` writes the outputs on the pages of docs/ anew; with paths, those of these pages."""
+"""`python -m tests.docs.outputs` writes the outputs of the README and of the pages of docs/ anew; with paths, only of these."""
 
 from __future__ import annotations
 
@@ -6,16 +6,16 @@ import sys
 import tempfile
 from pathlib import Path
 
-from tests.docs.pages import DOCS, page_run
+from tests.docs.pages import DOCS, ROOT, page_run
 
 
 def main() -> None:
-    for path in [Path(name).resolve() for name in sys.argv[1:]] or sorted(DOCS.rglob("*.md")):
+    for path in [Path(name).resolve() for name in sys.argv[1:]] or [ROOT / "README.md", *sorted(DOCS.rglob("*.md"))]:
         with tempfile.TemporaryDirectory() as folder:
             text = page_run(path.read_text(), Path(folder)).text
         if text != path.read_text():
             path.write_text(text)
-            print(path.relative_to(DOCS))
+            print(path.relative_to(ROOT))
 
 
 if __name__ == "__main__":

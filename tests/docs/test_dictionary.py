@@ -1,8 +1,7 @@
-"""The README's dictionary of the tables is that of schema.py, and the tables are what it says."""
+"""The tables are what the dictionary of schema says."""
 
 from __future__ import annotations
 
-import re
 from pathlib import Path
 from typing import Any
 
@@ -10,16 +9,10 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, Column, dictionary
+from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, Column
 
 ROOT = Path(__file__).parents[2]
 STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"
-
-
-def test_dictionary_of_the_readme_is_that_of_the_schema() -> None:
-    section = (ROOT / "README.md").read_text().split("## Dictionary of the tables")[1].split("\n## ")[0]
-    rows = re.findall(r"^\| `(.+?)` \| `(.+?)` \| (.+?) \| (.+) \|$", section, re.MULTILINE)
-    assert rows == dictionary().rows()
 
 
 @pytest.fixture(scope="module")

@@ -1,4 +1,4 @@
-"""The README's lines for loggers and its callbacks, run against stubs of the libraries that call them."""
+"""The lines for loggers and the callbacks of the guide on training loops, run against stubs of the libraries that call them."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ import pytest
 import apframe as apf
 
 ROOT = Path(__file__).parents[2]
-README = (ROOT / "README.md").read_text()
+GUIDE = (ROOT / "docs/guides/training_loops.md").read_text()
 STREET = ROOT / "data" / "street"
-LIGHTNING, ULTRALYTICS = re.findall(r"<!-- run by tests/docs/test_training_code.py -->\n```python\n(.*?)```", README, re.DOTALL)
+LIGHTNING, ULTRALYTICS = re.findall(r"```py\n(.*?)```", GUIDE, re.DOTALL)
 
 
 def stub(monkeypatch: pytest.MonkeyPatch, name: str, **members: Any) -> None:
@@ -49,7 +49,7 @@ def expected() -> apf.Evaluation:
 
 
 def test_every_logger_gets_the_numbers(expected: apf.Evaluation) -> None:
-    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*)` \|$", README, re.MULTILINE)
+    lines = re.findall(r"^\| (TensorBoard|MLflow|Weights & Biases) \| `(.*)` \|$", GUIDE, re.MULTILINE)
     assert [name for name, _ in lines] == ["TensorBoard", "MLflow", "Weights & Biases"]
     logged: list[dict[str, float]] = []
     writer = SimpleNamespace(add_scalar=lambda name, value, step: logged.append({name: value, "step": step}))
