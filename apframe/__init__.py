@@ -51,19 +51,6 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.lists.measures import as_measure as as_measure
     from apframe.lists.measures import measures as measures
     from apframe.lists.vl_pr import vl_pr as vl_pr
-    from apframe.protocols.activitynet import ACTIVITYNET as ACTIVITYNET
-    from apframe.protocols.coco import COCO as COCO
-    from apframe.protocols.crowdpose import CROWDPOSE as CROWDPOSE
-    from apframe.protocols.dota import DOTA as DOTA
-    from apframe.protocols.lvis import LVIS as LVIS
-    from apframe.protocols.open_images import OPEN_IMAGES as OPEN_IMAGES
-    from apframe.protocols.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
-    from apframe.protocols.proposals import PROPOSALS as PROPOSALS
-    from apframe.protocols.protocol import Part as Part
-    from apframe.protocols.protocol import Protocol as Protocol
-    from apframe.protocols.published import PUBLISHED as PUBLISHED
-    from apframe.protocols.voc import VOC2007 as VOC2007
-    from apframe.protocols.voc import VOC2012 as VOC2012
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
@@ -75,6 +62,19 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.reidentification import evaluate_reidentification as evaluate_reidentification
     from apframe.retrieval.trec import read_qrels as read_qrels
     from apframe.retrieval.trec import read_run as read_run
+    from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
+    from apframe.rule_sets.coco import COCO as COCO
+    from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
+    from apframe.rule_sets.dota import DOTA as DOTA
+    from apframe.rule_sets.lvis import LVIS as LVIS
+    from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
+    from apframe.rule_sets.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
+    from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
+    from apframe.rule_sets.protocol import Part as Part
+    from apframe.rule_sets.protocol import Protocol as Protocol
+    from apframe.rule_sets.published import PUBLISHED as PUBLISHED
+    from apframe.rule_sets.voc import VOC2007 as VOC2007
+    from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.schema import Dataset as Dataset
@@ -127,16 +127,16 @@ _HOMES = {
     "apframe.lists.list_curves": "pr_from_roc precision_recall_curve roc_curve",
     "apframe.lists.measures": "Measure as_measure measures",
     "apframe.lists.vl_pr": "vl_pr",
-    "apframe.protocols.activitynet": "ACTIVITYNET",
-    "apframe.protocols.coco": "COCO",
-    "apframe.protocols.crowdpose": "CROWDPOSE",
-    "apframe.protocols.dota": "DOTA",
-    "apframe.protocols.lvis": "LVIS",
-    "apframe.protocols.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
-    "apframe.protocols.proposals": "PROPOSALS",
-    "apframe.protocols.protocol": "Part Protocol",
-    "apframe.protocols.published": "PUBLISHED",
-    "apframe.protocols.voc": "VOC2007 VOC2012",
+    "apframe.rule_sets.activitynet": "ACTIVITYNET",
+    "apframe.rule_sets.coco": "COCO",
+    "apframe.rule_sets.crowdpose": "CROWDPOSE",
+    "apframe.rule_sets.dota": "DOTA",
+    "apframe.rule_sets.lvis": "LVIS",
+    "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
+    "apframe.rule_sets.proposals": "PROPOSALS",
+    "apframe.rule_sets.protocol": "Part Protocol",
+    "apframe.rule_sets.published": "PUBLISHED",
+    "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",

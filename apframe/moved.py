@@ -31,6 +31,7 @@ MOVED = {
     "matching.judged": "detection.prepare.judged",
     "pipeline": "detection.pipeline",
     "prompt": "cli.prompt",
+    "protocols": "rule_sets",
     "ranking.expressions": "lists.expressions",
     "ranking.hits": "lists.relevance",
     "ranking.list_curves": "lists.list_curves",

@@ -40,12 +40,12 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "parity/test_coco.py": "matching/order protocols/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
+    "parity/test_coco.py": "matching/order rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
     "properties/test_operating_points.py": "detection/diagnose/thresholds matching/operating_points",
-    "protocols/test_crowdpose.py": "detection/slices/parts",
-    "protocols/test_protocol_values.py": "detection/prepare/counting protocols/protocol protocols/published protocols/summary "
-    "protocols/words show/console show/html",
+    "rule_sets/test_crowdpose.py": "detection/slices/parts",
+    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/protocol rule_sets/published rule_sets/summary "
+    "rule_sets/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
     "pycocotools/one_cell pycocotools/params",
@@ -67,8 +67,8 @@ IN_THEIR_DOCTESTS = ["threads"]
 OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
-    "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "protocols/test_coco_keypoints.py",
-    "protocols/test_coco_masks.py", "protocols/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
+    "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
+    "rule_sets/test_coco_masks.py", "rule_sets/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "store/test_stored_versions.py",
 }  # fmt: skip
 

@@ -8,7 +8,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.file_formats.reading import Reading, ReadingOptions
-from apframe.protocols.coco import COCO
+from apframe.rule_sets.coco import COCO
 from apframe.schema import KEYS, TABLES, called, canonical_detections, is_known
 from apframe.schema.conditions import find_owners, items_of, refuse_ambiguous
 from apframe.threads import pool

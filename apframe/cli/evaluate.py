@@ -38,7 +38,7 @@ from apframe.cli.options import (
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.protocols.published import PUBLISHED, as_protocol
+from apframe.rule_sets.published import PUBLISHED, as_protocol
 from apframe.show.console import summary_lines
 from apframe.store.parquet import DETECTION
 

@@ -13,8 +13,8 @@ from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.file_formats.catalogue import naming_format
 from apframe.keywords import names_keywords
-from apframe.protocols.coco import COCO
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.coco import COCO
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema.conditions import choose_categories
 from apframe.similarity.pairs import Similarity
 from apframe.threads import pool

@@ -14,8 +14,8 @@ from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import counted
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.summary import headlines, summarize
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.summary import headlines, summarize
 from apframe.schema import Dataset
 from apframe.schema.conditions import Masks, refuse_nothing
 from apframe.show.console import summary_lines

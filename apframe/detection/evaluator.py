@@ -25,8 +25,8 @@ from apframe.detection.prepare.inputs import check_detections, make_inputs, on_k
 from apframe.detection.prepare.invalid import left_out, valid_truth, without_invalid_shapes
 from apframe.exceptions import ColumnError, DuplicateIdError, RepeatedImageWarning, RowError, counted, first_line, listed, warn
 from apframe.file_formats.refused import Refused, accept_joined
-from apframe.protocols.coco import COCO
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.coco import COCO
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import TABLES, canonical, canonical_detections, is_known, to_polars, warn_of_boxes
 from apframe.schema.conditions import choose_categories
 from apframe.shapes.boxes import BOX

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name
-from apframe.protocols.summary import headlines
+from apframe.rule_sets.summary import headlines
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

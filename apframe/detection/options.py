@@ -11,8 +11,8 @@ import polars as pl
 from apframe.exceptions import ParameterError, one_of, spelled
 from apframe.file_formats.reading import Reading, ReadingOptions
 from apframe.keywords import refuse_unknown
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.published import as_protocol
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.published import as_protocol
 from apframe.schema import Dataset
 from apframe.similarity.pairs import Similarity
 

@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
+    from apframe.rule_sets.protocol import Protocol
 
 
 def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, across_categories: bool = False) -> pl.DataFrame:

@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.regroup import Rows
-    from apframe.protocols.protocol import Protocol
+    from apframe.rule_sets.protocol import Protocol
     from apframe.schema.conditions import Masks
 
 

@@ -14,7 +14,7 @@ from apframe.detection.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
 from apframe.file_formats.stored_sets import read_table, scan_table
 from apframe.progress import with_bar
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
 from apframe.store import sql
 from apframe.store.databases import write_database

@@ -16,11 +16,11 @@ from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.exceptions import MaskSizeWarning, NoAnnotationsWarning, ParameterError, counted
 from apframe.matching.verdicts import Verdicts, as_bits, has_bit
-from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import SMALLEST
 from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
 from apframe.ranking.ranking import rank
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, with_id_types
 
 Cell = dict[str, Any]

@@ -16,8 +16,6 @@ import polars as pl
 
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
-from apframe.protocols import coco as protocols
-from apframe.protocols.protocol import Protocol
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of
@@ -27,6 +25,8 @@ from apframe.pycocotools.one_cell import compare_keypoints, compare_shapes, judg
 from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
+from apframe.rule_sets.coco import COCO as COCO_RULES
+from apframe.rule_sets.protocol import Protocol
 
 __all__ = ["COCOeval", "Params", "maskUtils"]
 
@@ -309,7 +309,7 @@ class COCOeval:
         """`eval`; or, until someone looks at it, what the headline numbers are means of, which takes less time."""
         if "eval" in self.__dict__ or self._accumulated is None:
             return self.eval
-        evaluation, published = self._accumulated[0], protocols.COCO.variant(self.params.iouType)
+        evaluation, published = self._accumulated[0], COCO_RULES.variant(self.params.iouType)
         names, labels = [name for name, *_ in published.area_ranges], list(self.params.areaRngLbl)
         wanted, done = (  # the same but for what leaves the lines of the summary as they are
             replace(protocol, agnostic=False, similarity=published.similarity)

@@ -9,10 +9,10 @@ from typing import Any
 import numpy as np
 
 from apframe.exceptions import ParameterError
-from apframe.protocols import coco as protocols
-from apframe.protocols.protocol import Protocol
 from apframe.pycocotools.mask_sizes import MaskIoUOfAnySize
 from apframe.pycocotools.tables import SHAPES
+from apframe.rule_sets.coco import COCO as COCO_RULES
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.keypoints import COCO_SIGMAS, OKS
 from apframe.similarity.pairs import Similarity
 
@@ -47,7 +47,7 @@ class Params:
         self.kpt_oks_sigmas = np.array(COCO_SIGMAS)
 
     def _set(self, iou_type: str) -> None:
-        protocol = protocols.COCO.variant(iou_type)
+        protocol = COCO_RULES.variant(iou_type)
         self.imgIds: Any = []
         self.catIds: Any = []
         self.iouThrs: Any = np.array(protocol.iou_thresholds)
@@ -65,7 +65,7 @@ def categories_of(p: Params) -> Any:
 
 def protocol_of(p: Params) -> Protocol:
     """The parameters as a protocol: COCO's own, where they are."""
-    published = protocols.COCO.variant(p.iouType)
+    published = COCO_RULES.variant(p.iouType)
     bounds = [tuple(bounds) for bounds in p.areaRng]
     if bounds == [area[1:] for area in published.area_ranges]:
         areas: Any = published.area_ranges

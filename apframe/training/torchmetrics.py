@@ -14,7 +14,7 @@ from apframe.adapters.torchvision import dataset_of
 from apframe.detection.evaluate import evaluate
 from apframe.detection.evaluation import Evaluation
 from apframe.exceptions import ParameterError, one_of
-from apframe.protocols.coco import COCO
+from apframe.rule_sets.coco import COCO
 from apframe.shapes.mask_columns import read_masks
 
 _ARRAYS = {"bbox": "boxes", "segm": "masks"}

@@ -12,7 +12,7 @@ import pytest
 
 import apframe as apf
 from tests.cli.test_command import RESULTS, TRUTH, command, files
-from tests.protocols.test_protocol_values import (
+from tests.rule_sets.test_protocol_values import (
     COUNTS,
     HEADLINES,
     MASKS,

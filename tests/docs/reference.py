@@ -43,7 +43,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         "Drop-in for pycocotools", "Run code that was written for [pycocotools](../coming_from/pycocotools.md).",
         ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
-    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("protocols",), ()),
+    "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("rule_sets",), ()),
 }  # fmt: skip
 VERBS = [command.name for command in app.registered_commands if command.name]
 
@@ -94,7 +94,7 @@ def _names(page: str) -> list[str]:
 
 
 def _package(value: Any) -> str:
-    parts: list[str] = getattr(value, "__module__", "apframe.protocols").split(".")
+    parts: list[str] = getattr(value, "__module__", "apframe.rule_sets").split(".")
     return parts[1]
 
 

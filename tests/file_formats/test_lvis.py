@@ -22,7 +22,7 @@ import apframe as apf
 from apframe.exceptions import ApframeError, FormatError
 from apframe.file_formats.coco import Coco
 from apframe.file_formats.lvis import Lvis
-from tests.protocols.generated import references_at_work
+from tests.rule_sets.generated import references_at_work
 
 TRUTH: dict[str, Any] = {
     "info": {"version": "v1"},

@@ -17,8 +17,8 @@ from hypothesis import strategies as st
 
 from apframe.exceptions import FormatError, ParameterError, RowError, UnknownIdError
 from apframe.pycocotools import COCO
-from tests.protocols.generated import boxes, masks, people
 from tests.pycocotools.both import OURS, REFERENCE, as_coco, assert_same, evaluated, in_files, lines, printed
+from tests.rule_sets.generated import boxes, masks, people
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 TRUTH = STREET / "instances.json"

@@ -20,8 +20,8 @@ import numpy as np
 import pytest
 
 from apframe.pycocotools import patch_pycocotools
-from tests.protocols.generated import Row, Truth, boxes, masks, people
 from tests.pycocotools.both import as_coco, assert_same, assert_same_arrays, evaluated, in_files, lines, printed
+from tests.rule_sets.generated import Row, Truth, boxes, masks, people
 
 MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
 MODULES = ("pycocotools", "pycocotools.coco", "pycocotools.cocoeval", "pycocotools.mask")

@@ -15,7 +15,7 @@ from apframe.schema.names import called
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
-    from apframe.protocols.protocol import Protocol
+    from apframe.rule_sets.protocol import Protocol
 
 _LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a model
 _FEW, _RARE = 10, 0.01  # so few annotations, and this share of all, that finding nothing of a category says nothing

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import OUTSIDE
 
 
@@ -22,7 +22,7 @@ def crowds(annotations: pl.DataFrame, protocol: Protocol) -> pl.Series:
 def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Series:
     """Flags: annotations that do not count.
 
-    >>> from apframe.protocols.voc import VOC2007
+    >>> from apframe.rule_sets.voc import VOC2007
     >>> ignored_annotations(pl.DataFrame({"is_crowd": [False, False], "ignore": [True, False]}), VOC2007).to_list()
     [True, False]
     """

@@ -15,7 +15,7 @@ from apframe.file_formats.accepted import read_found, read_truth
 from apframe.file_formats.lines import passing_invalid
 from apframe.file_formats.refused import Refused, accept
 from apframe.paths import reading_once
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known, noun
 
 

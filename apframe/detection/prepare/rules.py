@@ -12,7 +12,7 @@ from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.exceptions import ColumnError, NoAnnotationsWarning, UnknownCategoryWarning, counted, listed, warn
-from apframe.protocols.protocol import Protocol
+from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known
 
 if TYPE_CHECKING:

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.detection.prepare.counting import ignored_annotations
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, warn
-from apframe.protocols.summary import headlines
+from apframe.rule_sets.summary import headlines
 from apframe.schema import RESULTS, SUPPORT
 from apframe.schema.conditions import conjunction
 

@@ -17,14 +17,14 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup
 from apframe.matching.verdicts import Verdicts
-from apframe.protocols.summary import Headline, headlines
 from apframe.ranking.metrics import Cells, compute_cells
 from apframe.ranking.ranking import Ranking, Rest, rank
+from apframe.rule_sets.summary import Headline, headlines
 from apframe.schema import SUPPORT
 from apframe.threads import pool
 
 if TYPE_CHECKING:
-    from apframe.protocols.protocol import Protocol
+    from apframe.rule_sets.protocol import Protocol
 
 _MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
 

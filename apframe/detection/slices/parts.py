@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import polars as pl
 
 from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed, warn
-from apframe.protocols.protocol import Part, Protocol
+from apframe.rule_sets.protocol import Part, Protocol
 
 
 def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:
@@ -21,7 +21,7 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     ColumnError
         a column has another type than the protocol expects
 
-    >>> from apframe.protocols.crowdpose import CROWDPOSE
+    >>> from apframe.rule_sets.crowdpose import CROWDPOSE
     >>> list(conditions_of_parts(CROWDPOSE, {"images": pl.DataFrame({"crowdIndex": [0.1, 0.9]})}))
     ['_easy', '_hard']
     """

@@ -11,7 +11,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from tests.protocols.generated import Row, Truth, assert_equal, by_pycocotools, half_as_often, masks, sets, with_boxes
+from tests.rule_sets.generated import Row, Truth, assert_equal, by_pycocotools, half_as_often, masks, sets, with_boxes
 
 SAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "coco-val2014-100"
 needs_sample = pytest.mark.skipif(not SAMPLE.is_dir(), reason="the sample of COCO val2014 is not beside this checkout")

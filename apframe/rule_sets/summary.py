@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import polars as pl
 
-from apframe.protocols.protocol import REPORT_LINE, Protocol
+from apframe.rule_sets.protocol import REPORT_LINE, Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
 _COLUMNS = {"AP": "ap", "AR": "recall"}
@@ -55,7 +55,7 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
     All are with the largest number of detections but for {limit}. The area ranges small, medium, large give APs, APm, APl;
     others AP_{name}. A {limit} of all detections has no suffix.
 
-    >>> from apframe.protocols.coco import COCO
+    >>> from apframe.rule_sets.coco import COCO
     >>> " ".join(line.metric for line in headlines(COCO))
     'AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl'
     >>> " ".join(line.metric for line in headlines(COCO.variant("keypoints")))

@@ -5,15 +5,15 @@ from __future__ import annotations
 from typing import Any
 
 from apframe.exceptions import ParameterError, by_name, spelled
-from apframe.protocols.activitynet import ACTIVITYNET
-from apframe.protocols.coco import COCO
-from apframe.protocols.crowdpose import CROWDPOSE
-from apframe.protocols.dota import DOTA
-from apframe.protocols.lvis import LVIS
-from apframe.protocols.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
-from apframe.protocols.proposals import PROPOSALS
-from apframe.protocols.protocol import Protocol
-from apframe.protocols.voc import VOC2007, VOC2012
+from apframe.rule_sets.activitynet import ACTIVITYNET
+from apframe.rule_sets.coco import COCO
+from apframe.rule_sets.crowdpose import CROWDPOSE
+from apframe.rule_sets.dota import DOTA
+from apframe.rule_sets.lvis import LVIS
+from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
+from apframe.rule_sets.proposals import PROPOSALS
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.similarity.named import as_iou_type
 
 PUBLISHED = {

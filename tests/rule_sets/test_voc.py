@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import apframe as apf
 from tests.parity.reference import close
 from tests.parity.voc_reference import evaluate_voc, judge_category
-from tests.protocols.generated import BOX, Row, Truth, boxes, half_as_often, mean, sets, tables
+from tests.rule_sets.generated import BOX, Row, Truth, boxes, half_as_often, mean, sets, tables
 
 EXAMPLE = Path(__file__).resolve().parents[3] / "shared" / "data" / "voc-worked-example"
 PROTOCOLS = {2007: apf.VOC2007, 2012: apf.VOC2012}

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, half_as_often, mean, sets, tables
+from tests.rule_sets.generated import BOX, Row, Truth, area_under_envelope, box_iou, boxes, half_as_often, mean, sets, tables
 
 pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")

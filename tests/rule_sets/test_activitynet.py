@@ -11,7 +11,7 @@ from hypothesis import given
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import area_under_envelope, half_as_often, mean, sets
+from tests.rule_sets.generated import area_under_envelope, half_as_often, mean, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 
 import apframe as apf
-from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, sets, tables
+from tests.rule_sets.generated import Row, Truth, box_iou, boxes, closer, half_as_often, sets, tables
 
 optimize = pytest.importorskip("scipy.optimize", reason="the optimal assignment is SciPy's")
 

@@ -1,7 +1,7 @@
 """CrowdPose: keypoints of people in crowds."""
 
-from apframe.protocols.protocol import ALL_AREAS, Part, Protocol, linspace
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.protocol import ALL_AREAS, Part, Protocol, linspace
 from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
 
 CROWDPOSE = Protocol(

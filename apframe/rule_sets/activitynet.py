@@ -1,7 +1,7 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
-from apframe.protocols.protocol import ALL_AREAS, Protocol, linspace
 from apframe.ranking.definitions import Interpolated
+from apframe.rule_sets.protocol import ALL_AREAS, Protocol, linspace
 from apframe.similarity.interval_iou import IntervalIoU
 
 ACTIVITYNET = Protocol(

@@ -2,9 +2,9 @@
 
 from dataclasses import replace
 
-from apframe.protocols.coco import COCO_AREAS
-from apframe.protocols.protocol import Part, Protocol, linspace
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.coco import COCO_AREAS
+from apframe.rule_sets.protocol import Part, Protocol, linspace
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU

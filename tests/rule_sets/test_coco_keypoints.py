@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from tests.protocols.generated import Row, Truth, assert_equal, by_pycocotools, half_as_often, people, sets
+from tests.rule_sets.generated import Row, Truth, assert_equal, by_pycocotools, half_as_often, people, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

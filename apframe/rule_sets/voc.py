@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import ALL_AREAS, Protocol
 from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.rule_sets.protocol import ALL_AREAS, Protocol
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
 VOC2007 = Protocol(

@@ -15,13 +15,13 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe import protocols
+from apframe import rule_sets
 from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.protocols.protocol import CROWDS, IGNORES, TIES
-from apframe.protocols.published import departures
-from apframe.protocols.summary import headlines
 from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.rule_sets.protocol import CROWDS, IGNORES, TIES
+from apframe.rule_sets.published import departures
+from apframe.rule_sets.summary import headlines
 
 Json = dict[str, Any]
 SQUARE = [0, 0, 40, 40]
@@ -933,7 +933,7 @@ def test_interpolated_is_stored_by_name() -> None:
     assert apf.Protocol.from_dict(apf.VOC2012.as_dict()).definition == Interpolated()
 
 
-@pytest.mark.parametrize("path", sorted(Path(protocols.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
+@pytest.mark.parametrize("path", sorted(Path(rule_sets.__file__).parent.glob("*.py")), ids=lambda path: path.stem)
 def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     calls = [node for node in ast.walk(ast.parse(path.read_text())) if isinstance(node, ast.Call)]
     made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Protocol"]

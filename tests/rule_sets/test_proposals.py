@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import Row, Truth, box_iou, boxes, closer, half_as_often, mean, sets, tables
+from tests.rule_sets.generated import Row, Truth, box_iou, boxes, closer, half_as_often, mean, sets, tables
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

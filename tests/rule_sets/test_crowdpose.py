@@ -11,7 +11,7 @@ from hypothesis import given
 
 import apframe as apf
 from tests.parity.reference import close
-from tests.protocols.generated import Row, Truth, by_pycocotools, half_as_often, people, sets
+from tests.rule_sets.generated import Row, Truth, by_pycocotools, half_as_often, people, sets
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"

@@ -161,7 +161,7 @@ class Protocol:
         )
 
     def __str__(self) -> str:
-        from apframe.protocols.words import describe
+        from apframe.rule_sets.words import describe
 
         return describe(self)
 
@@ -232,7 +232,7 @@ class Protocol:
     def variant(self, iou_type: str | None) -> Self:
         """The protocol for another `iou_type`; itself for None.
 
-        >>> from apframe.protocols.coco import COCO
+        >>> from apframe.rule_sets.coco import COCO
         >>> COCO.variant("keypoints").max_detections
         (20,)
         >>> COCO.variant("lines")

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import ALL_AREAS, Protocol
 from apframe.ranking.definitions import Interpolated
+from apframe.rule_sets.protocol import ALL_AREAS, Protocol
 from apframe.similarity.box_iou import BoxIoU
 
 OPEN_IMAGES = Protocol(

@@ -16,7 +16,7 @@ from hypothesis import strategies as st
 from pycocotools import mask
 
 import apframe as apf
-from tests.protocols.generated import N_CATEGORIES, Row, Truth, a_score, boxes, half_as_often, masks, references_at_work, sets
+from tests.rule_sets.generated import N_CATEGORIES, Row, Truth, a_score, boxes, half_as_often, masks, references_at_work, sets
 
 try:
     with warnings.catch_warnings():

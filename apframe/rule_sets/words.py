@@ -5,15 +5,15 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apframe.matching.policies import POLICIES
-from apframe.protocols.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
-from apframe.protocols.published import departures
-from apframe.protocols.summary import headlines
+from apframe.rule_sets.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
+from apframe.rule_sets.published import departures
+from apframe.rule_sets.summary import headlines
 
 
 def describe(protocol: Protocol) -> str:
     """The rules of a protocol, a line for each, with the citation.
 
-    >>> from apframe.protocols.voc import VOC2007
+    >>> from apframe.rule_sets.voc import VOC2007
     >>> print("\\n".join(describe(VOC2007).splitlines()[4:6]))
     matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
     thresholds  similarity above 0.5

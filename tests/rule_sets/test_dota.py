@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 import apframe as apf
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
-from tests.protocols.generated import BOX, half_as_often, mean, sets
+from tests.rule_sets.generated import BOX, half_as_often, mean, sets
 
 shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
 

@@ -2,8 +2,8 @@
 
 from dataclasses import replace
 
-from apframe.protocols.protocol import ALL_AREAS, COCO_REPORT, Protocol, linspace
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.protocol import ALL_AREAS, COCO_REPORT, Protocol, linspace
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS

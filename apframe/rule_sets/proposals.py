@@ -1,8 +1,8 @@
 """Recall of proposals, as Detectron computes it."""
 
-from apframe.protocols.coco import COCO_AREAS
-from apframe.protocols.protocol import Protocol, linspace
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.coco import COCO_AREAS
+from apframe.rule_sets.protocol import Protocol, linspace
 from apframe.similarity.box_iou import BoxIoU
 
 PROPOSALS = Protocol(

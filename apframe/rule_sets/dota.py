@@ -1,7 +1,7 @@
 """DOTA's task 1: rotated boxes in aerial images."""
 
-from apframe.protocols.protocol import ALL_AREAS, Protocol
 from apframe.ranking.definitions import Voc2007
+from apframe.rule_sets.protocol import ALL_AREAS, Protocol
 from apframe.similarity.rotated_iou import RotatedIoU
 
 DOTA = Protocol(
