@@ -419,21 +419,21 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
     "score text": ({"score": ["0.9", "0.8"]}, ColumnError, "detections.score: Float64 expected, got String"),
     "x a list": ({"x": [[1.0], [2.0]]}, ColumnError, r"detections.x: Float64 expected, got List\(Float64\)"),
     "no score": ({"score": GONE}, ColumnError, "detections: no column score; there are image_id, category_id, x"),
-    "score as confidence": (
-        {"score": GONE, "conf": [0.5, 0.5]}, ColumnError, "no column score .did you mean to rename 'conf' to score"
+    "score as scores": (
+        {"score": GONE, "scores": [0.5, 0.5]}, ColumnError, "no column score .did you mean to rename 'scores' to score"
     ),
-    "category_id as class_id": (
-        {"category_id": GONE, "Class_ID": [1, 1]}, ColumnError, "category_id .did you mean to rename 'Class_ID' to category_id"
+    "category_id as categoryid": (
+        {"category_id": GONE, "CategoryID": [1, 1]}, ColumnError, ".did you mean to rename 'CategoryID' to category_id"
     ),
     "categories as names": (
-        {"category_id": GONE, "label": ["cat", "cat"]},
+        {"category_id": GONE, "labels": ["cat", "cat"]},
         ColumnError,
-        "category_id .did you mean to rename 'label' to name, with join_by_name=.categories.",
+        "category_id .did you mean to rename 'labels' to name, with join_by_name=.categories.",
     ),
-    "image_id as img_id": (
-        {"image_id": GONE, "img_id": [1, 1]}, ColumnError, "no column image_id .did you mean to rename 'img_id' to image_id"
+    "image_id as imageid": (
+        {"image_id": GONE, "imageid": [1, 1]}, ColumnError, "no column image_id .did you mean to rename 'imageid' to image_id"
     ),
-    "score misspelt": ({"score": GONE, "Score": [1, 2]}, ColumnError, "no column score .did you mean to rename 'Score'"),
+    "score misspelt": ({"score": GONE, "Scor": [1, 2]}, ColumnError, "no column score .did you mean to rename 'Scor'"),
     "image_id a fraction": ({"image_id": [1.0, 1.5]}, RowError, "detections: image_id is not a whole number where row is 2; "),
     "image_id NaN": ({"image_id": [1.0, nan]}, RowError, "detections: image_id is not a whole number where row is 2; "),
     "image_id null": ({"image_id": [None, 1]}, RowError, "detections: image_id is missing where detection_id is 1; "),

@@ -27,7 +27,7 @@ from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
-from apframe.file_formats.object_rows import is_of_objects, tables_of_objects, with_canonical_names
+from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
@@ -243,15 +243,14 @@ def take_results(
             found: Any = chosen.read_results(Path(source), dataset() if chosen.fractions or chosen.asks_for_images else None)
     else:
         refuse_options(**{option: format})
+        if isinstance(of_coco := getattr(source, "dataset", None), dict):  # as pycocotools' loadRes returns it
+            source = of_coco
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
             raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
         if url or holds_columns(source):
             found, features = read_url(url) if url else frame_of_rows("detections", source)
-            if has_objects(found.schema):
-                found = results_of_rows(found, features)
-            elif url:
-                found = with_canonical_names("detections", found)
+            found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
         else:
             refuse_outputs(source)
             found = read_result_columns(source) if isinstance(source, list) or is_data_set else source

@@ -11,6 +11,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import RowError
 from apframe.file_formats.names import categories_of
+from apframe.file_formats.object_rows import is_of_objects
 from apframe.schema import SIZE, split_boxes, to_polars
 from apframe.shapes.boxes import BOX
 
@@ -65,13 +66,15 @@ def _inner(dtype: Any) -> Any:
 
 
 def holds_columns(source: Any) -> bool:
-    """Whether something is a frame, a table, a dict of columns of images, or a data set of Hugging Face's `datasets`.
+    """Whether something is a frame, a table, a dict of columns of images or objects, or a Hugging Face data set.
 
     >>> holds_columns(pl.DataFrame()), holds_columns({"image_id": [1]}), holds_columns({"images": []})
     (True, True, False)
     """
     if isinstance(source, dict):
-        return bool({"image_id", "file_name"} & source.keys())
+        names = [name for name in source if isinstance(name, str)]
+        are_objects = is_of_objects(names, scored=False) or is_of_objects(names, scored=True)
+        return bool({"image_id", "file_name"} & source.keys()) or are_objects
     return isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_hugging_face(source)
 
 

@@ -59,6 +59,19 @@ def with_canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
+def as_detections(frame: pl.DataFrame) -> pl.DataFrame:
+    """Detections with canonical names, if an image, a class and a score are there, but not under apframe's names.
+
+    >>> rows = {"filename": ["a.jpg"], "class": ["cat"], "conf": [0.5], "bbox": [[1, 2, 3, 4]]}
+    >>> as_detections(pl.DataFrame(rows)).columns
+    ['file_name', 'category_id', 'score', 'bbox', 'image_id']
+    """
+    is_canonical = {"image_id", "category_id", "score"} <= set(frame.columns)
+    if is_canonical or not is_of_objects(frame.columns, scored=True):
+        return frame
+    return with_canonical_names("detections", frame)
+
+
 def _with_decoded_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame, boxes that are text, "[x, y, width, height]", as lists."""
     if frame["bbox"].dtype != pl.String:

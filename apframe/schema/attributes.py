@@ -14,7 +14,6 @@ from apframe.exceptions import (
     RowError,
     UnmatchedAttributesWarning,
     counted,
-    first_line,
     listed,
     nearest,
     warn,
@@ -50,7 +49,7 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     ['sun', 'fog']
     """
     what = f"{noun(table)} attributes"
-    given = _of_rows(source, what) if isinstance(source, list) else to_polars(source, what)
+    given = to_polars(source, what)
     keys = [KEY_OF[table], NAMES[table]] if table in NAMES else [KEY_OF[table]]
     on = _column_to_join_by(what, given, keys, on)
     refuse_rows(what, given, given[on].is_null(), f"{on} is missing", "give it, or remove the rows")
@@ -66,13 +65,6 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     joined = frame.with_columns(_filled(table, frame, name, values).alias(name) for name, values in columns.items())
     _warn_of_unmatched(what, given[on], table, rows, found)
     return joined
-
-
-def _of_rows(rows: list[Any], what: str) -> pl.DataFrame:
-    try:
-        return pl.DataFrame(rows, infer_schema_length=None)
-    except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
-        raise ColumnError(f"the rows cannot be read: {first_line(error)}", table=what) from error
 
 
 def _column_to_join_by(what: str, given: pl.DataFrame, keys: Sequence[str], on: str | None) -> str:

@@ -17,7 +17,7 @@ _IDS = {*KEY_OF.values(), "file_name", "name"}
 
 
 def to_polars(source: Any, table: str) -> pl.DataFrame:
-    """Polars, pyarrow, pandas, DuckDB, a dict of columns, or the path of a Parquet, CSV or JSON file, as a Polars frame.
+    """Polars, pyarrow, pandas, DuckDB, a dict of columns, a list of dicts, the path of a Parquet, CSV or JSON file: as a frame.
 
     CSV has a header, and commas, semicolons or tabs. JSON is a list of objects, or one object in each line. Ids and names of
     files in CSV are texts, unless all of a column are whole numbers as people write them (not 007).
@@ -41,9 +41,16 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
             return _of_columns(source) if isinstance(source, dict) else from_arrow_stream(source)
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"the columns cannot be read: {first_line(error)}", table=table) from error
+    if isinstance(source, list) and all(isinstance(row, dict) for row in source):
+        try:
+            names = dict.fromkeys(name for row in source for name in row)
+            return _of_columns({name: [row.get(name) for row in source] for name in names})
+        except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
+            raise ColumnError(f"the rows cannot be read: {first_line(error)}", table=table) from error
     raise ColumnError(
         f"{kind_of(source)} holds no columns",
-        "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns, or a Parquet, CSV or JSON file",
+        "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns, a list of dicts, or a Parquet, CSV "
+        "or JSON file",
         table=table,
     )
 

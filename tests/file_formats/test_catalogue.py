@@ -53,6 +53,18 @@ def test_what_is_in_memory_is_taken_as_it_is() -> None:
     assert apf.read_dataset(dataset) is dataset
 
 
+def test_results_may_be_what_pycocotools_loads() -> None:
+    from pycocotools.coco import COCO
+
+    truth = COCO()
+    truth.dataset = TRUTH
+    truth.createIndex()
+    found = [{"image_id": 1, "category_id": 1, "bbox": [1, 2, 3, 4], "score": 0.5}]
+    assert apf.read_results(truth.loadRes(found)).select("image_id", "score", "width").rows() == [(1, 0.5, 3.0)]
+    with pytest.raises(FormatError, match=r"is it ground truth\?$"):
+        apf.read_results(truth)
+
+
 def test_a_missing_path_is_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nowhere: there is no such file or folder$"):
         apf.read_dataset(tmp_path / "nowhere", "coco")

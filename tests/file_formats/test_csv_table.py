@@ -42,6 +42,22 @@ def test_columns_are_called_as_people_call_them(header: str, tmp_path: Path) -> 
     assert apf.evaluate(tmp_path / "truth.csv", tmp_path / "found.csv").summary["value"][0] == pytest.approx(1)
 
 
+@pytest.mark.parametrize("header", BOXES)
+def test_a_frame_is_read_as_the_csv_with_its_columns_is(header: str, tmp_path: Path) -> None:
+    separator = max(",;\t", key=header.count)
+    (tmp_path / "found.csv").write_text(f"{header}{separator}conf\n{BOXES[header]}{separator}0.75\n")
+    frame = pl.read_csv(tmp_path / "found.csv", separator=separator)
+    for found in (frame, frame.lazy(), frame.to_pandas(), frame.to_dict(as_series=False)):
+        assert_frame_equal(apf.read_results(found), apf.read_results(tmp_path / "found.csv"))
+
+
+def test_canonical_names_of_columns_come_before_others() -> None:
+    found = pl.DataFrame(
+        {"image_id": [1], "category_id": [2], "score": [0.5], "conf": [0.1], "label": ["x"], "bbox": [[1, 2, 3, 4]]}
+    )
+    assert apf.read_results(found).select("category_id", "score", "conf", "label").rows() == [(2, 0.5, 0.1, "x")]
+
+
 def test_numbers_are_ids_and_names_go_with_them(tmp_path: Path) -> None:
     (tmp_path / "truth.csv").write_text(
         "image_id,class_id,class_name,x,y,w,h,truncated\n7,2,dog,1,2,3,4,true\n8,1,cat,5,6,7,8,\n"

@@ -63,6 +63,8 @@ MIXED: dict[str, tuple[Any, list[Any]]] = {
     "a fraction later": ({"x": [0, 50.5, None]}, [0.0, 50.5, None]),
     "lists": ({"x": [[1, 2], [3, 4.5], None]}, [[1.0, 2.0], [3.0, 4.5], None]),
     "structs": ({"x": [{"a": [1, 2.5]}, {"a": [3]}]}, [{"a": [1.0, 2.5]}, {"a": [3.0]}]),
+    "rows": ([{"x": 50.5}, {"y": 1}, {"x": 0}], [50.5, None, 0.0]),
+    "rows of lists": ([{"x": [0, 1.5]}, {"x": [1, 2]}], [[0.0, 1.5], [1.0, 2.0]]),
     "Python objects": (pl.DataFrame({"x": pl.Series([1, 2.5, None], dtype=pl.Object)}), [1.0, 2.5, None]),
 }
 
