@@ -17,16 +17,21 @@ if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.rule_sets.protocol import Protocol
 
-_LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a model
-_FEW, _RARE = 10, 0.01  # so few annotations, and this share of all, that finding nothing of a category says nothing
+_LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model
+_STRICT = 0.75  # above this threshold it may be
+_FEW, _ENOUGH, _RARE = (
+    5,
+    10,
+    0.01,
+)  # annotations, and a share of all, from which on finding nothing of a category says something
 
 
 def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *, nothing_matches: bool) -> None:
     """One warning at most: nothing matches, AP50 is below .01, or categories have annotations but no detections.
 
     `metrics` are those of the protocol, `nothing_matches` says that no detection is similar enough to any annotation. There
-    must be 10 detections, and for the first two a similarity of shapes. AP at the lowest threshold stands for AP50 where .5 is
-    not evaluated. A category counts as missed if it has 10 annotations, or 1 % of all.
+    must be 10 detections, and for the first two a similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50
+    where .5 is not evaluated. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all.
     """
     if inputs.annotations.is_empty() or inputs.detections.height < LEAST:
         return None
@@ -52,12 +57,12 @@ def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
 def _low_precision(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol) -> str | None:
     name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
     values = metrics[name].drop_nulls()
-    if values.is_empty() or values.sum() / len(values) >= _LOW:
+    if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
     of = f"{counted(inputs.detections.height, 'detection')} and {counted(inputs.annotations.height, 'annotation')}"
     what = {"ap": "AP", "recall": "recall"}[name]
     threshold, value = metrics["iou_threshold"][0], values.sum() / len(values)
-    return f"{what} at IoU {threshold:g} is {value:.4f}, with {of}: that can hardly be right"
+    return f"{what} at IoU {threshold:g} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
 def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:
@@ -79,7 +84,7 @@ def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame
 def _warn_of_missed(metrics: pl.DataFrame, inputs: Inputs) -> None:
     n_positives = pl.col("n_positives")
     annotated = metrics.filter(n_positives > 0)
-    expected = annotated.filter((n_positives >= _FEW) | (n_positives >= _RARE * n_positives.sum()))
+    expected = annotated.filter((n_positives >= _ENOUGH) | (n_positives >= _FEW) & (n_positives >= _RARE * n_positives.sum()))
     missed = expected.join(inputs.detections.select("category_id").unique(), on="category_id", how="anti")["category_id"]
     if len(missed):
         categories = inputs.dataset.core("categories")

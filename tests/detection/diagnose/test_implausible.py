@@ -36,7 +36,7 @@ def warned(detections: pl.DataFrame, protocol: apf.Protocol = apf.COCO, **option
 
 def test_a_low_ap_is_said_once() -> None:
     expected = (
-        "AP at IoU 0.5 is 0.0000, with 40 detections and 40 annotations: that can hardly be right; "
+        "AP at IoU 0.5 is 0.0000, with 40 detections and 40 annotations: that can hardly be right for a trained model; "
         "run `apframe check` on both to find out why"
     )
     assert warned(found(x=pl.col("x") + 6)) == [(LowPrecisionWarning, expected)]
@@ -83,10 +83,19 @@ def test_a_rare_category_among_many_annotations_is_not_named() -> None:
         _ = apf.evaluate(apf.Dataset({"image_id": [1]}, TRUTH.categories, more), detections, max_detections=[None]).summary
 
 
+def test_a_category_of_few_annotations_may_be_missed_in_a_small_set() -> None:
+    for n, is_said in ((4, False), (5, True)):
+        few = TRUTH.part(TRUTH.images, TRUTH.annotations.filter((pl.col("category_id") == 0) | (pl.col("image_id") <= 2 * n)))
+        with warnings.catch_warnings(record=True, action="always") as caught:
+            _ = apf.evaluate(few, found().filter(pl.col("category_id") == 0)).summary
+        assert [warning.category for warning in caught] == [MissedCategoryWarning] * is_said
+
+
 @pytest.mark.parametrize(
     ("detections", "options"),
     [(found(), {}), (found(0), {}), (found(9, x=pl.col("x") + 6, category_id=pl.int_range(9) % 2), {}),
      (found(x=pl.when(pl.int_range(N) < 4).then("x").otherwise(pl.col("x") + 6)), {}),
+     (found(x=pl.col("x") + 1), {"iou_thresholds": [0.95]}),
      (found(x=pl.col("x") + 6), {"similarity": lambda pairs: pairs["x"] * 0.0, "iou_thresholds": [0.5]})],
 )  # fmt: skip
 def test_silent(detections: pl.DataFrame, options: dict[str, Any]) -> None:
