@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, spelled
+from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, nearest, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names
@@ -26,6 +26,7 @@ from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.lvis import Lvis
+from apframe.file_formats.mistaken import recognized
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
@@ -34,7 +35,7 @@ from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
-from apframe.paths import files_in, kind_at, reading_once
+from apframe.paths import files_in, folders_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
@@ -42,6 +43,10 @@ _ALL: tuple[Format, ...] = (
     Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
+_ENDINGS, _MOST = (
+    (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data"),
+    10,
+)  # of files in a folder that may be meant
 
 
 def formats() -> pl.DataFrame:
@@ -286,7 +291,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
         raise FormatError("the path is empty", "name a file or folder")
     there = settled_kind(path)
     if there is None:
-        raise FormatError("there is no such file or folder", path=path)
+        raise FormatError("there is no such file or folder", nearest(path.name, _names_beside(path)), path=path)
     if there == "device":
         raise FormatError("this is a device or a socket", "name a file, a folder or a pipe", path=path)
     kind = "folder" if there == "folder" else "file"
@@ -333,9 +338,25 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         raise FormatError(
             f"this is one file of results of {names}, which are folders", f"name the folder: {path.parent}", path=path
         )
+    if known := recognized(path, kind, role):
+        raise FormatError(*known, path=path)
+    inside = [*files_in(path, *_ENDINGS)[:_MOST], *folders_in(path)[:_MOST]] if kind == "folder" else []
+    if meant := [each for each in inside if _likely(each, kind_at(each) or "", role)]:
+        raise FormatError(
+            f"no format's {role} can be read from this folder",
+            f"name what is in it: {' or '.join(map(str, meant[:5]))}",
+            path=path,
+        )
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError("this is a folder", f"is its only JSON file meant? Then name that: {documents[0]}", path=path)
+
+
+def _names_beside(path: Path) -> list[str]:
+    try:
+        return sorted(each.name for each in path.parent.iterdir())
+    except OSError:
+        return []
 
 
 def _is_empty(path: Path, kind: str) -> bool:

@@ -121,20 +121,21 @@ def test_nothing_is_half_written(tmp_path: Path, capsys: Capture, monkeypatch: P
     assert [path.name for path in tmp_path.iterdir()] == ["truth.json"]
 
 
+TEXTS = STREET.parents[1] / "docs" / "decisions"
 BAD = {
     "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
     "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text, a folder"),
     "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no --split"),
-    "a folder of anything": (["eval", str(STREET), RESULTS], 1, "say which with --gt-format: "),
+    "a folder of anything": (["eval", str(TEXTS), RESULTS], 1, "say which with --gt-format: "),
     "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
-    "a source of anything": (["convert", str(STREET), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),
+    "a source of anything": (["convert", str(TEXTS), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),
     "results of anything": (
-        ["convert", str(STREET), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "say which with --from: "
+        ["convert", str(TEXTS), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "say which with --from: "
     ),
     "a ground truth of anything": (
-        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(STREET)], 1, "say which with --gt-format: "
+        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(TEXTS)], 1, "say which with --gt-format: "
     ),
-    "a DT of anything": (["eval", TRUTH, str(STREET)], 1, "say which with --dt-format: "),
+    "a DT of anything": (["eval", TRUTH, str(TEXTS)], 1, "say which with --dt-format: "),
     "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "there is a file already; remove it or name another"),
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
     "parts of results": (

@@ -137,6 +137,8 @@ def test_json_lines_of_an_image_folder(tmp_path: Path) -> None:
         (0, "cat", 1, 2, 3, 4.5)
     ]
     assert apf.read_dataset(folder).categories["name"].to_list() == ["dog"]
+    alone = folder / "train" / "metadata.jsonl"  # whose word "categories" is not that of COCO
+    assert apf.read_dataset(alone).categories["name"].to_list() == ["cat"]
     with pytest.raises(ParameterError, match="no split 'tain'; did you mean train"):
         apf.read_dataset(folder, split="tain")
 

@@ -137,7 +137,8 @@ class Coco(Format):
     def is_dataset(self, path: Path) -> bool:
         """A JSON object with one of COCO's lists near its beginning, and no database."""
         head = read_head(path)
-        is_there = any(f'"{section}"'.encode() in head for section in GROUND_TRUTH)
+        row = _first_row(head)
+        is_there = any(section in row if row is not None else f'"{section}"'.encode() in head for section in GROUND_TRUTH)
         return head.lstrip()[:1] == b"{" and is_there and not (is_of_videos(head) or b'"data_row"' in head)
 
     def is_results(self, path: Path) -> bool:
@@ -300,12 +301,17 @@ def are_lines(head: bytes) -> bool:
     >>> are_lines(b'{"image_id": 7, "score": 0.5}'), are_lines(b'{"images": [')
     (True, False)
     """
+    row = _first_row(head)
+    return row is not None and "image_id" in row
+
+
+def _first_row(head: bytes) -> dict[str, Any] | None:
+    """The object in the first line; None if none ends there."""
     first = head.removeprefix(BOM).lstrip().partition(b"\n")[0]
     try:
-        row = json.loads(first) if first.startswith(b"{") else None
+        return json.loads(first) if first.startswith(b"{") else None
     except (ValueError, RecursionError):
-        return False
-    return isinstance(row, dict) and "image_id" in row
+        return None
 
 
 def _of_data_set(data: Any, source: str) -> pl.DataFrame:

@@ -1,0 +1,43 @@
+"""What a path is that is of no format: packed files, pictures, search runs, tables without a header, label files of YOLO."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from apframe.file_formats.files import read_head
+from apframe.file_formats.lines import first_fields, is_number, text_files
+
+_N_LABEL, _N_JUDGEMENT, _N_RUN = 5, 4, 6  # fields of a line
+_SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
+
+
+def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
+    """What is wrong with a file or folder in a role, "dataset" or "results", and what to do; None where it is not known.
+
+    >>> recognized(Path("README.md"), "file", "dataset")
+    """
+    return _recognized_folder(path, role) if kind == "folder" else _recognized_file(path)
+
+
+def _recognized_file(path: Path) -> tuple[str, str] | None:
+    head = read_head(path, 1 << 12)
+    if head.startswith(b"PK\x03\x04"):
+        return "this is a zip archive", "unpack it, and name what is in it"
+    if head.startswith((b"\x89PNG", b"\xff\xd8\xff")):
+        return "this is a picture", "name the file or folder that has the boxes"
+    first = head.partition(b"\n")[0].decode(errors="replace")
+    fields = first.split()
+    if (len(fields) == _N_RUN and fields[1] == "Q0") or (len(fields) == _N_JUDGEMENT and is_number(fields[3])):
+        return "this looks like judgements or a run of a search engine", _SEARCH
+    if path.suffix.lower() in (".csv", ".tsv") and any(map(is_number, first.replace(";", ",").replace("\t", ",").split(","))):
+        return "the first line holds numbers", "it must name the columns, such as image_id,class,x,y,width,height"
+    return None
+
+
+def _recognized_folder(path: Path, role: str) -> tuple[str, str] | None:
+    fields = first_fields(text_files(path))
+    if len(fields) != _N_LABEL or not all(map(is_number, fields)):
+        return None
+    if role == "dataset":
+        return "these look like label files of YOLO", "name the data.yaml that has their classes and folders of images"
+    return "these look like label files of YOLO, without scores", "write them with save_conf=True; or are the two swapped?"
