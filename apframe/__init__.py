@@ -172,6 +172,10 @@ sys.meta_path.insert(0, OldNames())
 
 
 def __getattr__(name: str) -> Any:
+    if name == "__version__":  # read from the metadata only when asked for: `import apframe` stays short
+        from importlib.metadata import version
+
+        return version("apframe")
     if name not in _HOME_OF:
         raise AttributeError(f"module 'apframe' has no attribute {name!r}")
     globals()[name] = value = getattr(import_module(_HOME_OF[name]), name)

@@ -5,10 +5,12 @@ from __future__ import annotations
 import ast
 import subprocess
 import sys
+import tomllib
 from functools import cache
 from pathlib import Path
 
 import pytest
+import yaml
 
 import apframe as apf
 
@@ -70,6 +72,12 @@ def test_every_public_name_is_there() -> None:
     assert dir(apf) == sorted(apf.__all__)
     with pytest.raises(AttributeError, match="no attribute 'evalute'"):
         _ = apf.evalute
+
+
+def test_the_package_knows_its_version() -> None:
+    project = tomllib.loads((PACKAGE.parent / "pyproject.toml").read_text())["project"]
+    citation = yaml.safe_load((PACKAGE.parent / "CITATION.cff").read_text())
+    assert apf.__version__ == project["version"] == citation["version"]
 
 
 @cache
