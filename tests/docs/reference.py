@@ -14,7 +14,7 @@ import apframe as apf
 import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
-from apframe.schema import dictionary
+from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first
@@ -46,6 +46,30 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("rule_sets",), ()),
 }  # fmt: skip
 VERBS = [command.name for command in app.registered_commands if command.name]
+
+
+STATUSES = {
+    0: "success; for `check`, notes at most",
+    1: "an error in the data or files: one line on stderr names the rows, files or columns",
+    2: "an error in the command's arguments",
+    3: "`check` found warnings, but no errors",
+    130: "stopped by Ctrl-C",
+}
+ROWS = {
+    "images": "one row per image", "categories": "one row per category", "annotations": "one row per annotated object",
+    "detections": "one row per detection",
+    "pairs": "one row per detection and annotation of one image and category that overlap enough for the lowest threshold",
+    "assignments": "one row per detection and the annotation that it matches, with the thresholds at which it does",
+    "matches": "one row per detection and per missed annotation, at each threshold and area range",
+    "curves": "one row per counted rank of a category, threshold and area range",
+    "metrics": "one row per category, area range, threshold and limit of detections",
+    "summary": "one row per headline number", "per_image": "one row per image, threshold and area range",
+    "thresholds": "one row per score threshold of a category",
+    "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
+    "queries": "one row per query; its other columns are attributes",
+    "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",
+    "per_query": "one row per query and measure", "coverage": "one row per run",
+}  # fmt: skip
 
 
 def reference() -> dict[str, str]:
@@ -120,13 +144,28 @@ def _protocols() -> Iterator[str]:
 
 
 def _tables() -> Iterator[str]:
-    yield "# Tables\n\nEvery column of every table. Attributes, which any table may have, follow these columns.\n"
-    for (table,), rows in dictionary().group_by("table", maintain_order=True):
-        yield f"\n## `{table}`\n\n{_table(rows.drop('table'), 'column')}"
+    yield (
+        "# Tables\n\nEvery column of every table. Attributes, which any table may have, follow these columns.\n\n"
+        "The methods `ev.curves()`, `ev.thresholds()` and `ev.per_image()` return the tables of these names at one threshold "
+        "and area range, with `name` after category_id and `file_name` after image_id.\n"
+    )
+    columns, start = dictionary(), 0
+    for kind, tables in (("", {**TABLES, **RESULTS, "(slices)": SLICES}), (" of search runs", RUN_RESULTS)):
+        for table, described in tables.items():
+            rows, start = columns[start : start + len(described)], start + len(described)
+            about = "one row per measure" if kind and table == "summary" else ROWS[table]
+            about = "one row per judgement; null if the document was not retrieved" if kind and table == "matches" else about
+            yield f"\n## `{table}`{kind}\n\n{about[0].upper()}{about[1:]}.\n\n{_table(rows.drop('table'), 'column')}"
 
 
 def _commands() -> Iterator[str]:
-    yield "# Command line\n\nThe help of every command, as it is printed.\n"
+    yield "# Command line\n\nThe help of every command, as it is printed.\n\n"
+    yield "| exit status | meaning |\n|--:|---|\n"
+    yield from (f"| {status} | {meaning} |\n" for status, meaning in STATUSES.items())
+    yield (
+        "\nThe output of `--json` has a version. A larger `json_version` means that a key was renamed or removed, or means "
+        "something else; keys may be added without one. `apframe --version --json` prints it.\n"
+    )
     for verb in VERBS:
         yield f"\n## `apframe {verb}`\n\n```console\n$ apframe {verb} --help\n{command_output([verb, '--help'])}```\n"
 
