@@ -53,7 +53,7 @@ class Lvis(Coco):
     ) -> Dataset:
         """See `read_coco`."""
         truth = read_unchecked(path, masks=masks)
-        return replace(truth, tables=_checked(path, truth.tables)).checked(box_format or "xywh", relative=relative)
+        return replace(truth, tables=_checked(path, truth.tables)).checked(box_format, relative=relative)
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """See `Format.write`; a `file_name` that is the end of the `coco_url` is left out."""

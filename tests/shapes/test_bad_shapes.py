@@ -504,8 +504,6 @@ def test_only_some_annotations_have_boxes(kind: str, tmp_path: Path) -> None:
 NO_SHAPE = r"no column x, y, width, height; a box \(x, y, width, height\) or a shape \(mask, .*\) is needed"
 # fields in the place of a box -> what the message asks
 CALLED: dict[str, tuple[Json, str]] = {
-    "sides": ({"xmin": 0, "ymin": 0, "xmax": 4, "ymax": 4}, "x: xmin, y: ymin, width: xmax - x, height: ymax - y"),
-    "two points": ({"x1": 0, "y1": 0, "x2": 4, "y2": 4}, "x: x1, y: y1, width: x2 - x, height: y2 - y"),
     "times": ({"t-start": 0, "t-end": 4}, "start_time: t-start, end_time: t-end"),
     "a segment": ({"segment": [0, 4]}, "start_time and end_time: the two numbers of segment"),
     "a polygon": ({"poly": CORNERS}, "corners: poly"),
@@ -527,6 +525,16 @@ def test_neither_box_nor_shape(fields: Json, hint: str, kind: str, table: str, t
         else:
             summary(truth, pl.DataFrame(results))
     one_line(caught.value)
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+@pytest.mark.parametrize("kind", ["memory", "file"])
+@pytest.mark.parametrize("names", ["xmin ymin xmax ymax", "x1 y1 x2 y2"])
+def test_columns_that_name_corners_are_boxes(names: str, kind: str, table: str, tmp_path: Path) -> None:
+    corners = dict(zip(names.split(), (0, 0, 4, 4), strict=True)) | {"bbox": GONE}
+    changed, boxes = with_shape(corners), with_shape({"bbox": [0, 0, 4, 4]})
+    truth, results = (changed[0], boxes[1]) if table == "annotations" else (boxes[0], changed[1])
+    assert summary(truth, results, kind, tmp_path) == summary(*boxes, kind, tmp_path)
 
 
 @pytest.mark.parametrize("side", ["annotations", "detections"])

@@ -22,6 +22,7 @@ from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
 from apframe.schema.dataset import Later
+from apframe.shapes.boxes import BOX
 
 SCORE = b'"score"'
 """What a data set has somewhere in its text if its annotations are results."""
@@ -47,8 +48,10 @@ class CocoTruth:
     other_sections: dict[str, Any]
     later: Later | None = None
 
-    def checked(self, box_format: str = "xywh", *, relative: bool = False) -> Dataset:
-        """The data set."""
+    def checked(self, box_format: str | None = None, *, relative: bool = False) -> Dataset:
+        """The data set; by default its boxes are `bbox`, which COCO defines, or columns whose names say how they are written."""
+        if box_format is None and set(BOX) <= set(self.tables["annotations"].columns):
+            box_format = "xywh"
         dataset = Dataset(**self.tables, box_format=box_format, relative=relative)
         return dataset.with_rest(self.json_columns, self.other_sections, self.later)
 
@@ -156,7 +159,7 @@ class Coco(Format):
         self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
     ) -> Dataset:
         """See `read_coco`."""
-        return read_unchecked(path, masks=masks).checked(box_format or "xywh", relative=relative)
+        return read_unchecked(path, masks=masks).checked(box_format, relative=relative)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """See `read_result_columns`."""
