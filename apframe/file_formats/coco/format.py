@@ -49,7 +49,7 @@ class CocoTruth:
     later: Later | None = None
 
     def checked(self, box_format: str | None = None, *, relative: bool = False) -> Dataset:
-        """The data set; by default its boxes are `bbox`, which COCO defines, or columns whose names say how they are written."""
+        """The data set; by default boxes are COCO's `bbox`, or columns whose names say how they are written."""
         if box_format is None and set(BOX) <= set(self.tables["annotations"].columns):
             box_format = "xywh"
         dataset = Dataset(**self.tables, box_format=box_format, relative=relative)
