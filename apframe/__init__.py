@@ -73,6 +73,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.protocol import Part as Part
     from apframe.rule_sets.protocol import Protocol as Protocol
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
+    from apframe.rule_sets.published import protocols as protocols
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.runs.run_sets import RunSets as RunSets
@@ -135,7 +136,7 @@ _HOMES = {
     "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
     "apframe.rule_sets.proposals": "PROPOSALS",
     "apframe.rule_sets.protocol": "Part Protocol",
-    "apframe.rule_sets.published": "PUBLISHED",
+    "apframe.rule_sets.published": "PUBLISHED protocols",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",

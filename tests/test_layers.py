@@ -16,7 +16,17 @@ import apframe as apf
 
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
-    "what everything uses": ["exceptions", "interruption", "paths", "columns", "keywords", "progress", "rows", "threads"],
+    "what everything uses": [
+        "exceptions",
+        "interruption",
+        "paths",
+        "columns",
+        "keywords",
+        "listing",
+        "progress",
+        "rows",
+        "threads",
+    ],
     "foundation": ["shapes", "schema", "file_formats", "adapters"],
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "rule_sets"],
     "what any result can do": ["lists", "compare", "store", "show"],

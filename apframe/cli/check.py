@@ -1,4 +1,4 @@
-"""`apframe check`: what is wrong or suspicious in a data set and its results."""
+"""`apframe check`: errors and suspicious values in a data set and its results."""
 
 from __future__ import annotations
 
@@ -23,14 +23,14 @@ from apframe.cli.options import (
     path_argument,
     words,
 )
-from apframe.cli.output import progress, stdout
+from apframe.cli.output import print_lines, progress, stdout
 from apframe.exceptions import spelling
 from apframe.show.terminal import written_out
 
 
 def check_files(
-    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format; or judgements of search runs")],
-    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="results, in any format; or a search run")] = None,
+    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format, or relevance judgements")],
+    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="detections, or a search run")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -43,9 +43,9 @@ def check_files(
     unmapped: Unmapped = "keep",
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
-    """Find what is wrong or suspicious in a data set and its results, or in judgements and a run (QRELS RUN).
+    """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
-    Exit status: 0 where there is nothing but notes, 1 with errors (evaluating would refuse the data), 3 with warnings.
+    Exit status: 0 if there are at most notes, 1 with errors (evaluation would refuse the data), 3 with warnings.
     """
     from apframe.checks.check import worst  # for this alone
     from apframe.checks.findings import Findings
@@ -69,11 +69,11 @@ def check_files(
     if as_json:
         stdout().write_json(findings.write_json())
     else:
-        print(Findings(written_out(findings)))
+        print_lines(str(Findings(written_out(findings))).split("\n"))
     raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
 def _as_flag(option: str, value: str | None = None) -> str:
-    """This command evaluates nothing: what does is another one."""
+    """An option as a flag, with the verb that has it if `check` has not."""
     of_rank = dict.fromkeys(("missing", "no_relevant", "relevance_level"), "apframe rank ")
     return f"{({'unknown_images': 'apframe eval '} | of_rank).get(option, '')}{as_flag(option, value)}"

@@ -6,16 +6,18 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from typing import Annotated, Any, NoReturn
 
 import typer
 
+from apframe.cli.catalogues import list_formats, list_protocols
 from apframe.cli.check import check_files
-from apframe.cli.convert import convert_files, list_formats
+from apframe.cli.convert import convert_files
 from apframe.cli.evaluate import evaluate_files
+from apframe.cli.help_pages import SHORT_HELP, Overview
 from apframe.cli.messages import as_flag, say
 from apframe.cli.options import Command
 from apframe.cli.output import JSON_VERSION
@@ -28,7 +30,7 @@ from apframe.show.terminal import ReaderGoneError, Terminal
 from apframe.store.parquet import SCHEMA_VERSION
 
 app = typer.Typer(
-    add_completion=False, rich_markup_mode=None,
+    cls=Overview, add_completion=False, rich_markup_mode=None,
     pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
 )  # fmt: skip
 
@@ -37,11 +39,15 @@ app = typer.Typer(
 def about(
     context: typer.Context,
     show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="with --version: those of JSON output and stored sets too")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="with --version: also versions of JSON output and sets")] = False,
 ) -> None:
-    """Average precision as tables. Exit status: 0, 1 for bad data, 2 for bad usage; 3 where `check` has warnings alone."""
+    """Average precision for object detection, search and any other ranked list, with every step as a table.
+
+    `apframe COMMAND --help` explains a command. Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
+    has warnings but no errors.
+    """
     if as_json and not show_version:
-        raise ParameterError("--json goes with --version here; that of a command stands after its name")
+        raise ParameterError("--json without a command needs --version", "put the --json of a command after its name")
     if show_version:
         from importlib.metadata import version
 
@@ -53,17 +59,12 @@ def about(
         raise typer.Exit(2)
 
 
-for _name, _does, _verb in (
-    ("eval", "Evaluate detections against ground truth.", evaluate_files),
-    ("check", "Find what is wrong or suspicious in a data set and its results.", check_files),
-    ("stats", "Count what a data set holds.", count_files),
-    ("convert", "Convert a data set, or results, from one format to another.", convert_files),
-    ("formats", "List the formats of data sets and results.", list_formats),
-    ("rank", "Evaluate search runs against relevance judgements.", evaluate_rankings),
-    ("sql", "Query the tables of an evaluation.", query_evaluation),
-    ("upgrade", "Rewrite stored evaluations of earlier versions.", upgrade_evaluations),
-):
-    app.command(_name, cls=Command, short_help=_does)(_verb)
+_VERBS: dict[str, Callable[..., None]] = {
+    "eval": evaluate_files, "rank": evaluate_rankings, "check": check_files, "stats": count_files, "convert": convert_files,
+    "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats, "protocols": list_protocols,
+}  # fmt: skip
+for _name, _verb in _VERBS.items():
+    app.command(_name, cls=Command, short_help=SHORT_HELP[_name])(_verb)
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:

@@ -1,4 +1,4 @@
-"""`apframe convert` and `apframe formats`: one format to another, and the formats there are."""
+"""`apframe convert`: one format to another, and parts of data sets."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ from apframe.show.terminal import one_line, written_out
 
 _FILES = (
     ", ".join(name for name, each in FORMATS.items() if each.writable and each.dataset_from[0] == "file")
-    + ", and results to "
+    + ", and for results in "
     + ", ".join(
         name
         for name, each in FORMATS.items()
@@ -48,27 +48,28 @@ _FILES = (
 def convert_files(
     sources: Annotated[
         list[Path],
-        path_argument(metavar="SOURCE", help="a data set, or several, which are merged; results with --results-of"),
+        path_argument(metavar="SOURCE...", help="a data set; several are merged; with --results-of, results"),
     ],
-    target: Annotated[Path, path_argument(metavar="TARGET", help=f"a new file, if to {_FILES}; else a new folder")],
-    to: Annotated[str, typer.Option("--to", metavar="NAME", help="the format to write; see `apframe formats`")],
+    target: Annotated[Path, path_argument(metavar="TARGET", help=f"a new file for {_FILES}; otherwise a new folder")],
+    to: Annotated[str, typer.Option("--to", metavar="NAME", help="format to write; see `apframe formats`")],
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="the format of SOURCE, if it cannot be detected from the path")
+        str | None, typer.Option("--from", metavar="NAME", help="format of SOURCE, if the path does not show it")
     ] = None,
     results_of: Annotated[
         Path | None,
-        path_option(metavar="GT", help="SOURCE are results of this data set, which has their ids and names"),
+        path_option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
     ] = None,
     gt_format: GtFormat = None,
     split: Annotated[
         str | None,
         typer.Option(
             metavar="NAME|train=.8,val=.2",
-            help="the part of SOURCE that is read; or the parts that are written, and their shares",
+            help="the part of SOURCE to read, or the parts to write and their shares",
         ),
     ] = None,
     by: Annotated[
-        list[str] | None, typer.Option(metavar="scene", help="columns of the images: those of one value stay in one part")
+        list[str] | None,
+        typer.Option(metavar="scene", help="with --split: keep images of one value together"),
     ] = None,
     image_sizes: ImageSizes = None,
     box_format: BoxFormat = None,
@@ -80,14 +81,14 @@ def convert_files(
     unmapped: Unmapped = "keep",
     categories: Categories = None,
     where: Where = None,
-    sample: Annotated[int | None, typer.Option(metavar="500", help="only so many images, chosen at random")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="1", help="of --sample and --split: another one chooses others")] = None,
+    sample: Annotated[int | None, typer.Option(metavar="500", help="keep this number of images, chosen at random")] = None,
+    seed: Annotated[int | None, typer.Option(metavar="1", help="random seed of --sample and --split")] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
 ) -> None:
-    """Convert a data set, or results, from one format to another; what the format cannot hold is printed.
+    """Convert a data set, or results, to another format, and print what that format cannot store.
 
-    TARGET appears whole or not at all, and never in the place of another. Data sets may be merged, reduced to a part and split:
-    the parts of a split are TARGET with their name before its ending, or folders of their name in it.
+    Data sets can be merged, reduced and split. Each part of a split is a folder in TARGET, or a file next to it with the name
+    of the part before the file ending. TARGET must not exist yet; if anything fails, nothing is written.
     """
     shares = _shares(split)
     choices = {
@@ -187,15 +188,6 @@ def _together(losses: Sequence[pl.DataFrame], changes: pl.DataFrame | None) -> p
     keys = ["table", "column", "what"]
     together = pl.concat(parts, how="vertical_relaxed").group_by(keys, maintain_order=True).agg(pl.col("n_rows").sum())
     return together.select("table", "column", "n_rows", "what")
-
-
-def list_formats(as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False) -> None:
-    """List the formats that `eval`, `check` and `convert` take, and what their files are."""
-    if as_json:
-        stdout().write_json(apf.formats().write_json())
-        return
-    for name, title, dataset, results, written in apf.formats().iter_rows():
-        print(f"{name}: {title}{'' if written else ' (read only)'}\n  data set: {dataset}\n  results:  {results}")
 
 
 def _of_source(option: str, value: str | None = None) -> str:

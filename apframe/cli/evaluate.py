@@ -35,11 +35,11 @@ from apframe.cli.options import (
     path_option,
     words,
 )
-from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table
+from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.rule_sets.published import PUBLISHED, as_protocol
-from apframe.show.console import summary_lines
+from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 
 
@@ -47,9 +47,9 @@ def evaluate_files(
     context: typer.Context,
     truth: Annotated[
         Path | None,
-        path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format"),
+        path_argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
     ] = None,
-    results: Annotated[Path | None, path_argument(metavar="DT", help="results, likewise")] = None,
+    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -62,35 +62,35 @@ def evaluate_files(
     category_map: CategoryMap = None,
     unmapped: Unmapped = "keep",
     protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"the rules: {', '.join(name.lower() for name in PUBLISHED)}")
+        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
     ] = "coco",
     iou_type: Annotated[
-        str | None, typer.Option(metavar="segm", help="what is compared; each protocol names those it has")
+        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
     ] = None,
     rules: Annotated[
-        bool, typer.Option("--rules", help="print the rules of the protocol as well; without GT and DT these alone")
+        bool, typer.Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
     ] = False,
-    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
     matches: Annotated[
-        list[str] | None, typer.Option(metavar="0.5", help="also store the table matches, at these thresholds, with --out")
+        list[str] | None, typer.Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         list[str] | None,
-        typer.Option(metavar="1,10,100", help="at most so many per image and category, or all; the largest is that of AP"),
+        typer.Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
     ] = None,
-    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="thresholds, in (0, 1]")] = None,
+    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]")] = None,
     matching: Annotated[
-        str | None, typer.Option(metavar="|".join(POLICIES), help="another policy than that of the protocol")
+        str | None, typer.Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
     ] = None,
     categories: Categories = None,
-    agnostic: Annotated[bool, typer.Option("--agnostic", help="pool the categories")] = False,
+    agnostic: Annotated[bool, typer.Option("--agnostic", help="treat all categories as one")] = False,
     by: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="weather,supercategory", help="print a row for each slice by these columns; AP of each category: --by name"
+            metavar="weather,supercategory", help="print a row for each slice by these columns; --by name gives AP by category"
         ),
     ] = None,
     where: Where = None,
@@ -98,17 +98,20 @@ def evaluate_files(
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     drop_unknown_images: Annotated[
-        bool, typer.Option("--drop-unknown-images", help="leave out results of images that GT does not have")
+        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
     ] = False,
     invalid: Annotated[
         str,
         typer.Option(
             metavar="error|drop|keep",
-            help="rows that cannot be evaluated: an error, left out, or kept where VOC's development kit keeps them",
+            help="rows that cannot be evaluated: stop, leave them out, or keep them where VOC's development kit does",
         ),
     ] = "error",
 ) -> None:
-    """Evaluate detections against ground truth: the numbers of COCO or another protocol, and all tables behind them."""
+    """Evaluate detections against ground truth.
+
+    The numbers are those of COCO or of another protocol. --out stores the tables behind them, and `apframe sql` queries these.
+    """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not by:
         raise ParameterError("--csv is for slices: name columns with --by")
@@ -168,7 +171,8 @@ def evaluate_files(
         elif style is not None:
             show_table(summary, style, digits=3)
         else:
-            print_lines(summary_lines(summary, evaluation.protocol, evaluation.notes))
+            lines = summary_lines(summary, evaluation.protocol, evaluation.notes)
+            print_lines(lines if max(map(len, lines)) <= (terminal_width() or 1000) else shorter_lines(lines))
         return
     if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
         recalls = [name for name in evaluation.summary["metric"] if name.startswith("AR")]

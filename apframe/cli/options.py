@@ -10,8 +10,8 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import typer
-from typer.core import TyperCommand
 
+from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.file_formats.urls import url_of
 from apframe.paths import is_utf8
@@ -24,31 +24,29 @@ path_argument, path_option = partial(typer.Argument, readable=False), partial(ty
 # options that several commands have
 GtFormat = Annotated[
     str | None,
-    typer.Option(
-        metavar="NAME", help="the ground truth's format, if it cannot be detected from the path; see `apframe formats`"
-    ),
+    typer.Option(metavar="NAME", help="format of the ground truth, if the path does not show it; see `apframe formats`"),
 ]
-DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="the format of the results, likewise")]
+DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="format of the results, if the path does not show it")]
 Split = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="the part of the ground truth: VOC's image set, YOLO's split, ActivityNet's subset"),
+    typer.Option(metavar="NAME", help="part of the ground truth to read: VOC's image set, YOLO's split, ActivityNet's subset"),
 ]
 ImageSizes = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height, where boxes are fractions"),
+    path_option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions"),
 ]
 ImageAttributes = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and further columns of the images"),
+    path_option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images"),
 ]
 BoxFormat = Annotated[
     str | None,
     typer.Option(
         metavar="|".join(BOX_FORMATS),
-        help="two corners, a corner and the size, or the centre and the size, where the format leaves that open",
+        help="how boxes are written, if the format does not say: two corners, corner and size, or centre and size",
     ),
 ]
-Relative = Annotated[bool, typer.Option("--relative", help="these boxes are fractions of their image")]
+Relative = Annotated[bool, typer.Option("--relative", help="boxes are fractions of their image")]
 CategoryMap = Annotated[
     Path | None,
     path_option(
@@ -56,12 +54,12 @@ CategoryMap = Annotated[
     ),
 ]
 Unmapped = Annotated[
-    str, typer.Option(metavar="|".join(UNMAPPED), help="what becomes of categories that --category-map does not name")
+    str, typer.Option(metavar="|".join(UNMAPPED), help="what to do with categories that --category-map does not name")
 ]
-Categories = Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these, by name or id")]
+Categories = Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these categories, by name or id")]
 Where = Annotated[
     str | None,
-    typer.Option(metavar="\"weather = 'fog'\"", help="only this part of the data: SQL conditions, with AND between them"),
+    typer.Option(metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"),
 ]
 JoinByName = Annotated[
     list[str] | None,
@@ -69,18 +67,18 @@ JoinByName = Annotated[
 ]
 Names = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="names of the classes that DT numbers: a name in each line, a data.yaml, or JSON"),
+    path_option(metavar="FILE", help="class names, if the results number the classes: a name per line, a data.yaml, or JSON"),
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="print a table in Markdown")]
-Latex = Annotated[bool, typer.Option("--latex", help="print a LaTeX tabular, whose rules need the package booktabs")]
-RunName = Annotated[str | None, typer.Option(metavar="NAME", help="a name for what --out writes, which leaderboards show")]
+Latex = Annotated[bool, typer.Option("--latex", help="print a LaTeX table; it needs the package booktabs")]
+RunName = Annotated[str | None, typer.Option(metavar="NAME", help="with --out: a name for this run, shown in leaderboards")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option(metavar="lr=.1", help="a tag for it, by which leaderboards select; give it once for each tag"),
+    typer.Option(metavar="lr=.1", help="with --out: a tag to select runs by; may be repeated"),
 ]
 
 
-class Command(TyperCommand):
+class Command(HelpPage):
     """A command that collects the values of an option that takes several, and refuses what no argument can be.
 
     That is the repetition of an option that takes one value, an address instead of a path, and text that is none.
@@ -111,7 +109,7 @@ class Command(TyperCommand):
 
 
 def _take_urls_and_stdin(params: dict[str, Any], urls: list[str]) -> None:
-    """Put the standard input in the place of `-`, and refuse URLs where no data are read."""
+    """Replace `-` by the standard input, and refuse URLs where no data are read."""
     read = [params[name] for name in _READ & params.keys()]
     for url in urls:
         if Path(url) not in read:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import shutil
 import sys
+import textwrap
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from typing import Any
@@ -21,8 +22,12 @@ Objects have it as `json_version`. Lists have no place for it, so `apframe --ver
 """
 
 
-def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None) -> None:
-    """Print a table: for people (numbers with so many digits), for programs ("json", "csv") or papers ("markdown", "latex")."""
+def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = None, least: Sequence[str] = ()) -> None:
+    """Print a table: for people, for programs ("json", "csv") or for papers ("markdown", "latex").
+
+    For people and papers, `digits` is the number of decimals. A terminal shows the columns that fit its width; those of `least`
+    are left out first.
+    """
     if style == "json":
         if any("Binary" in str(dtype) for dtype in answer.dtypes):
             raise QueryError("JSON holds no bytes", "use hex() to make them text, or choose other columns")
@@ -35,14 +40,23 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
-        width = shutil.get_terminal_size().columns if stdout().isatty() else None
-        print(table_lines(answer, digits, plain=not stdout().holds("┌╞│"), width=width))
+        print(table_lines(answer, digits, plain=not stdout().holds("┌╞│"), width=terminal_width(), least=least))
+
+
+def terminal_width() -> int | None:
+    """The number of columns of the terminal; None if the output goes to a file or pipe."""
+    return shutil.get_terminal_size().columns if stdout().isatty() else None
 
 
 def print_lines(lines: Sequence[str]) -> None:
-    """Print lines that may hold names from the data."""
-    for line in lines:
-        print(one_line(line))
+    """Print lines that may hold names from the data; a terminal gets them wrapped between words."""
+    width = terminal_width()
+    for line in map(one_line, lines):
+        if width is None or len(line) <= width:
+            print(line)
+        else:
+            indent = line[: len(line) - len(line.lstrip())]
+            print(textwrap.fill(line, max(width, 20), subsequent_indent=f"{indent}  ", break_on_hyphens=False))
 
 
 def stdout() -> Terminal:

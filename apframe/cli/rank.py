@@ -10,7 +10,7 @@ import typer
 
 import apframe as apf
 from apframe.cli.options import Latex, Markdown, RunName, Tags, given_labels, one_style, path_argument, path_option, words
-from apframe.cli.output import print_lines, progress, show_table
+from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
 from apframe.show.runs import run_lines
@@ -18,47 +18,48 @@ from apframe.store.parquet import RETRIEVAL
 
 
 def evaluate_rankings(
-    qrels: Annotated[Path, path_argument(metavar="QRELS", help="judgements: TREC text, plain or gzip, or Parquet")],
+    qrels: Annotated[Path, path_argument(metavar="QRELS", help="relevance judgements: TREC text, plain or gzip, or Parquet")],
     runs: Annotated[list[Path], path_argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"what to measure (default: {' '.join(USUAL)})"),
+        typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print the value of each query, not the means")] = False,
+    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print each query instead of means")] = False,
     compare: Annotated[
         bool,
         typer.Option(
-            "--compare", help="print a comparison of each two runs: 95 % intervals, corrected p; all columns with --json, --csv"
+            "--compare",
+            help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)",
         ),
     ] = False,
     queries: Annotated[Path | None, path_option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="topic,length", help="print means, or comparisons, for each value of these attributes"),
+        typer.Option(metavar="topic,length", help="print means, or comparisons, for each value of these columns of --queries"),
     ] = None,
-    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables there, as Parquet")] = None,
+    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run does not have")] = "skip",
+    missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run lacks")] = "skip",
     no_relevant: Annotated[str, typer.Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
-    unjudged: Annotated[str, typer.Option(metavar="nonrelevant|remove", help="documents without judgement")] = "nonrelevant",
-    trec_eval: Annotated[int, typer.Option(metavar="9|10", help="the version of trec_eval to agree with")] = 10,
+    unjudged: Annotated[str, typer.Option(metavar="nonrelevant|remove", help="documents without a judgement")] = "nonrelevant",
+    trec_eval: Annotated[int, typer.Option(metavar="9|10", help="version of trec_eval to agree with")] = 10,
     relevance_level: Annotated[
-        float, typer.Option("--relevance-level", "-l", metavar="2", help="a document is relevant from this relevance on")
+        float, typer.Option("--relevance-level", "-l", metavar="2", help="smallest relevance of a relevant document")
     ] = 1,
     max_documents: Annotated[
-        int | None, typer.Option("--max-documents", "-M", metavar="100", help="look at so many documents of each query alone")
+        int | None, typer.Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
     ] = None,
 ) -> None:
-    """Evaluate search runs against relevance judgements: the mean of every measure, a column for each run.
+    """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.
 
     Measures are AP P R F RR nDCG Success Judged ERR RBP Hits, with @k or without, Rprec Bpref GMBpref infAP GMAP AP11 IPrec@.1
     SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet, and BPM@k SDCG@k INSQ INST NERR8@k NERR9@k NERR10 NERR11; parameters
-    stand in brackets: AP(rel=2)@10, nDCG(gain=exp). trec_eval's names work too: map, P.5,10, ndcg_cut.10, official.
+    stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10, ndcg_cut.10, official.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):
@@ -67,7 +68,7 @@ def evaluate_rankings(
         raise ParameterError("--compare needs two runs or more")
     if by and queries is None:
         raise ParameterError("--by needs the attributes of the queries: --queries FILE")
-    wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is told before the files are read
+    wanted = as_measures(USUAL if not measures else " ".join(measures))  # a wrong name is an error before the files are read
     labelled = given_labels(out, RETRIEVAL, name, tag)
     with progress() as say:
         say("reading and ranking")
@@ -104,6 +105,6 @@ def evaluate_rankings(
         print(evaluation.to_markdown() if style == "markdown" else evaluation.to_latex())
         return
     else:
-        print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options))
+        print_lines(run_lines(evaluation.summary, evaluation.coverage, evaluation.options, terminal_width()))
         return
-    show_table(table, style, digits=4)
+    show_table(table, style, digits=4, least=["n_queries", "low", "high"])

@@ -1,4 +1,4 @@
-"""`apframe stats`: what a data set holds, by category, area range and attribute."""
+"""`apframe stats`: counts of a data set by category, area range and attribute."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ from apframe.cli.output import progress, show_table
 
 def count_files(
     truth: Annotated[Path, path_argument(metavar="GT", help="ground truth, in any format")],
-    results: Annotated[Path | None, path_argument(metavar="[DT]", help="results, in any format")] = None,
+    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -45,14 +45,14 @@ def count_files(
     unmapped: Unmapped = "keep",
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="weather,occlusion", help="columns to count by; by default those of the images with few values"),
+        typer.Option(metavar="weather,occlusion", help="columns to count by (default: those of the images with few values)"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
 ) -> None:
-    """Count what a data set holds, by category, area range and attribute: images, annotations, detections, median sizes."""
+    """Count images, annotations and detections, and give median sizes, by category, area range and attribute."""
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     with progress() as say:
         say("reading")

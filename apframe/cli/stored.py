@@ -1,4 +1,4 @@
-"""`apframe sql` and `apframe upgrade`: what evaluations have written."""
+"""`apframe sql` and `apframe upgrade`: stored evaluations."""
 
 from __future__ import annotations
 
@@ -23,13 +23,13 @@ def query_evaluation(
         str,
         typer.Argument(
             metavar="DIR",
-            help='what `apframe eval --out DIR` or `apframe rank --out DIR` wrote; or many runs of eval: "runs/street/*"; '
-            "or a DuckDB file",
+            help="folder that `apframe eval --out` or `apframe rank --out` wrote; a pattern for many runs of eval, in quotes: "
+            '"runs/*"; or a DuckDB file',
         ),
     ],
     query: Annotated[
         str | None,
-        typer.Argument(metavar="[QUERY]", help="SQL, in DuckDB's dialect; several with ; between; without it, a prompt"),
+        typer.Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: a prompt)"),
     ] = None,
     as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
@@ -42,17 +42,19 @@ def query_evaluation(
         ),
     ] = False,
 ) -> None:
-    """Query the tables of an evaluation: metrics, matches, curves, images, categories, annotations, detections, ...
+    """Query the tables of an evaluation with SQL.
 
-    Of an evaluation that `apframe rank` wrote: per_query, summary, coverage, matches, judgements, runs, queries.
+    Tables of `apframe eval`: metrics, matches, curves, images, categories, annotations, detections, ... Tables of `apframe
+    rank`: per_query, summary, coverage, matches, judgements, runs, queries.
 
-    A pattern in quotes (with * ? or [) stands for many runs at once: their tables have a column run, and `runs` lists them. A
-    terminal shows the first 40 rows of an answer; a pipe, --json and --csv have them all.
+    If a pattern selects many runs, their tables have a column run, and the table runs lists them. A terminal shows the first
+    40 rows of an answer; pipes, --json and --csv get all rows.
 
-    Without QUERY, statements are read from stdin, each ended by a semicolon; in a terminal at a prompt, where .help helps.
+    Without QUERY, statements are read from a prompt, or from stdin, each ended by a semicolon. At the prompt, .help lists
+    commands.
 
-    SQL can neither reach files, the network or other databases nor change settings, and a DuckDB file is opened read-only,
-    unless --unrestricted gives it all rights of the user. It can always make tables in memory: CREATE TEMP TABLE.
+    SQL cannot read or write files, use the network, open other databases or change settings, and a DuckDB file is opened
+    read-only. --unrestricted lifts all of this. CREATE TEMP TABLE always works.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if query is not None and not query.strip(" ;\n\t"):
@@ -107,9 +109,10 @@ def _read_any(folder: str) -> Any:
 def upgrade_evaluations(
     folders: Annotated[list[Path], path_argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
-    """Rewrite stored evaluations of earlier versions of apframe in place, as today's version writes them; their numbers stay.
+    """Rewrite stored evaluations of earlier apframe versions in place, in today's layout; their numbers stay the same.
 
-    Those of this schema version and of the two before it can be read without it. If one cannot be read, none is rewritten.
+    Evaluations of this schema version and of the two before it can be read without an upgrade. If one folder cannot be read,
+    none is rewritten.
     """
     for folder in folders:
         read_manifest(folder)

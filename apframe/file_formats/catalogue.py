@@ -35,6 +35,7 @@ from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.yolo import Yolo
+from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
@@ -49,14 +50,35 @@ _ENDINGS, _MOST = (
 )  # of files in a folder that may be meant
 
 
-def formats() -> pl.DataFrame:
-    """The formats there are: `format`, `title`, what a `dataset` of it is, what `results` are, and whether it is `written` too.
+def formats(name: str | None = None) -> Listing:
+    """List the file formats, or describe one.
 
-    >>> formats().filter(pl.col("format") == "coco")["title"].item()
-    'COCO JSON'
+    Parameters
+    ----------
+    name
+        the format to describe; None lists all of them
+
+    Returns
+    -------
+    A frame with format (its name), title, written (False: it can only be read), dataset and results (what files of each look
+    like); it prints within 80 columns.
+
+    Raises
+    ------
+    ParameterError
+        no format has this name; near names are suggested
+
+    >>> formats("lvis")
+    format   lvis
+    title    LVIS JSON
+    written  yes
+    dataset  COCO's JSON with neg_category_ids and not_exhaustive_category_ids of
+             images and frequency of categories
+    results  the same as COCO's
     """
-    rows = [(each.name, each.title, each.dataset_is, each.results_are, each.writable) for each in FORMATS.values()]
-    return pl.DataFrame(rows, schema=["format", "title", "dataset", "results", "written"], orient="row")
+    rows = [(each.name, each.title, each.writable, each.dataset_is, each.results_are) for each in FORMATS.values()]
+    table = Listing(rows, schema=["format", "title", "written", "dataset", "results"], orient="row")
+    return table.named("format", name)
 
 
 def as_format(name: str) -> Format:

@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ParameterError, did_you_mean, one_of
+from apframe.listing import Listing
 from apframe.lists import relevance
 from apframe.lists.kinds import KINDS, Asked, Kind, Level
 from apframe.lists.measure_names import parsed, split
@@ -152,17 +153,35 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     return chosen
 
 
-def measures() -> pl.DataFrame:
-    """All retrieval measures: name, cutoff (what may follow @), parameters with their defaults, meaning.
+def measures(name: str | None = None) -> Listing:
+    """List the retrieval measures, or describe one.
 
-    >>> measures().filter(pl.col("name") == "RBP")["parameters"].item()
-    'p=0.8, rel=1, judged_only=False'
+    Parameters
+    ----------
+    name
+        the measure to describe; None lists all of them
+
+    Returns
+    -------
+    A frame with name, cutoff (what may follow @), meaning, and parameters with their defaults; it prints within 80 columns.
+
+    Raises
+    ------
+    ParameterError
+        no measure has this name; near names are suggested
+
+    >>> measures("RR")
+    name        RR
+    cutoff      rank
+    meaning     1 over the rank of the first relevant document.
+    parameters  rel=1, judged_only=False
     """
     rows = []
     for kind in KINDS.values():
         shown = ", ".join(f"{name}={value}" for name, value in kind.defaults.items())
-        rows.append((kind.name, kind.cutoff, shown, kind.meaning))
-    return pl.DataFrame(rows, schema=dict.fromkeys(["name", "cutoff", "parameters", "meaning"], pl.String), orient="row")
+        rows.append((kind.name, kind.cutoff, kind.meaning, shown))
+    schema = dict.fromkeys(["name", "cutoff", "meaning", "parameters"], pl.String)
+    return Listing(rows, schema=schema, orient="row").named("measure", name)
 
 
 _FLAGS = ("judged_only", "relative")

@@ -20,6 +20,7 @@ from typing import Any, ClassVar
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name, did_you_mean
+from apframe.listing import Listing
 
 # the columns of a points table, see `find_points`
 _TP, _RANK, _NEW_TP, _NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
@@ -377,16 +378,18 @@ _KINDS: dict[str, type[Definition]] = {
 }  # fmt: skip
 
 
-def definitions() -> pl.DataFrame:
-    """All definitions of average precision: name, precision, weights, formula, used_by, source.
+def definitions(name: str | None = None) -> Listing:
+    """List the definitions of average precision, or describe the one of this name.
 
-    The names are what `definition=` takes; `normalized` takes a number, as in "normalized(5)", and `waymo` may.
+    The frame has name, used_by, precision, weights, formula and source, and prints within 80 columns. `definition=` takes these
+    names; `normalized` takes a number, as in "normalized(5)", and `waymo` may. An unknown name is a ParameterError.
 
-    >>> definitions().filter(pl.col("name") == "step")["formula"].item()
+    >>> definitions("step")["formula"].item()
     'sum over k of p_k (r_k - r_(k-1))'
     """
-    columns = ["name", "precision", "weights", "formula", "used_by", "source"]
-    return pl.DataFrame({column: [getattr(kind, column) for kind in _KINDS.values()] for column in columns})
+    columns = ["name", "used_by", "precision", "weights", "formula", "source"]
+    table = Listing({column: [getattr(kind, column) for kind in _KINDS.values()] for column in columns})
+    return table.named("definition", name)
 
 
 def as_definition(definition: str | Definition) -> Definition:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from apframe.exceptions import ParameterError, by_name, spelled
+from apframe.listing import Listing
 from apframe.rule_sets.activitynet import ACTIVITYNET
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdpose import CROWDPOSE
@@ -22,6 +23,45 @@ PUBLISHED = {
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE,
     )
 }  # fmt: skip
+
+
+_PURPOSES = {
+    "COCO": "objects, masks, keypoints and boundaries; the usual choice",
+    "VOC2007": "PASCAL VOC 2007: 11 recall levels, IoU 0.5",
+    "VOC2012": "PASCAL VOC 2010 and later: every recall level, IoU 0.5",
+    "LVIS": "many categories, each annotated in some images only",
+    "OPEN_IMAGES": "Open Images: category hierarchy, boxes of groups",
+    "OPEN_IMAGES_CHALLENGE": "Open Images challenges: verified labels, groups count once",
+    "PROPOSALS": "recall of proposals without categories",
+    "DOTA": "rotated boxes in aerial images",
+    "ACTIVITYNET": "actions as time intervals of videos",
+    "CROWDPOSE": "keypoints of people in crowds",
+}
+
+
+def protocols(name: str | None = None) -> Listing:
+    """List the published protocols, or describe one.
+
+    Parameters
+    ----------
+    name
+        the protocol to describe; None lists all of them
+
+    Returns
+    -------
+    A frame with name, iou_types, purpose and citation; it prints within 80 columns. `print(apframe.COCO)` prints all rules.
+
+    Raises
+    ------
+    ParameterError
+        no protocol has this name; near names are suggested
+
+    >>> protocols("dota").row(0)[:3]
+    ('dota', 'rotated', 'rotated boxes in aerial images')
+    """
+    rows = [(each.name.lower(), ", ".join(each.iou_types), _PURPOSES[each.name], each.citation) for each in PUBLISHED.values()]
+    table = Listing(rows, schema=["name", "iou_types", "purpose", "citation"], orient="row")
+    return table.named("protocol", name)
 
 
 def as_protocol(value: Any) -> Protocol:

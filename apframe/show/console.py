@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 
 import polars as pl
@@ -41,3 +42,12 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
     departs += [f"not evaluated: {', '.join(missing)}"] if missing else []
     return [*lines, *([f" {'; '.join(departs)}"] if departs else []), *(f" {note}" for note in notes)]
+
+
+def shorter_lines(lines: Sequence[str]) -> list[str]:
+    """The lines of a summary for a narrow terminal: AP and AR as abbreviations alone.
+
+    >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
+    [' AR @[ IoU=0.50 ] = 0.505']
+    """
+    return [re.sub(r"^ Average (Precision|Recall) +\((AP|AR)\)", r" \2", line) for line in lines]

@@ -14,8 +14,10 @@ from apframe.lists.kinds import KINDS
 from apframe.show.html import html_table
 
 
-def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
-    """The table with aligned columns, and over how many queries the means are; `options` are the policies.
+def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any], width: int | None = None) -> list[str]:
+    """Return the means of runs as aligned lines, then the number of queries behind them.
+
+    `options` are the policies. If the runs need more than `width` columns, blocks of runs follow each other.
 
     >>> summary = pl.DataFrame({"measure": ["AP"], "value": [0.25], "n_queries": [3]})
     >>> counts = {"n_judged": 4, "n_evaluated": 3, "n_missing": 1, "n_without_relevant": 0, "n_not_judged": 0}
@@ -30,7 +32,16 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
         [row[0].ljust(widths[0]), *(cell.rjust(max(7, n)) for cell, n in zip(row[1:], widths[1:], strict=True))]
         for row in table
     ]
-    return ["  ".join(row) for row in rows] + _notes(coverage, options)
+    blocks: list[list[int]] = [[]]
+    for column in range(1, len(widths)):
+        needed = len("  ".join(rows[0][each] for each in (0, *blocks[-1], column)))
+        if width is not None and needed > width and blocks[-1]:
+            blocks.append([])
+        blocks[-1].append(column)
+    lines = []
+    for number, block in enumerate(blocks):
+        lines += ([""] if number else []) + ["  ".join(row[column] for column in (0, *block)) for row in rows]
+    return lines + _notes(coverage, options)
 
 
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:

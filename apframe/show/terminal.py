@@ -7,8 +7,9 @@ import io
 import json
 import os
 import re
+import textwrap
+from collections.abc import Sequence
 from contextlib import suppress
-from itertools import chain
 from typing import Any, TextIO
 
 import polars as pl
@@ -140,11 +141,18 @@ def one_line(text: str) -> str:
     return text.translate({ord(control): shown for control, shown in _CONTROLS.items()})
 
 
-def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool = False, width: int | None = None) -> str:
-    r"""A table for people, a row in a line: control characters in names and texts are written out.
+def table_lines(
+    table: pl.DataFrame,
+    digits: int | None = None,
+    *,
+    plain: bool = False,
+    width: int | None = None,
+    least: Sequence[str] = (),
+) -> str:
+    r"""Draw a table for people, one line per row, with the control characters in names and texts written out.
 
-    `digits` are those of its numbers behind the point; `plain` draws it in ASCII. Where it is wider than `width`, texts are
-    shortened, and then the last columns left out, in whose place is "…"; None: the whole table.
+    `digits` is the number of decimals; `plain` draws in ASCII. If the table is wider than `width`, texts are shortened first.
+    Then columns are left out, those of `least` before the last ones, and named below the table. None draws the whole table.
 
     >>> print(table_lines(pl.DataFrame({"name": ["a\nb"], "ap": [0.25]}), 3, plain=True))
     +------+-------+
@@ -157,15 +165,18 @@ def table_lines(table: pl.DataFrame, digits: int | None = None, *, plain: bool =
     drawn = _draw(table, digits, plain, 60)
     if width is None:
         return drawn
-    dots = "..." if plain else "…"
-    rest = pl.lit(dots).alias(dots)
-    shorter = ((table, length) for length in (40, 25, 15))
-    fewer = ((table[table.columns[:n]].with_columns(rest), 15) for n in range(table.width - 1, 0, -1))
-    for part, length in chain(shorter, fewer):
+    order = [name for name in least if name in table.columns]
+    order += [name for name in reversed(table.columns) if name not in least]
+    shorter = [(0, length) for length in (40, 25, 15)]
+    fewer = [(n, 15) for n in range(1, table.width)]
+    n_out = 0
+    for n, length in shorter + fewer:
         if _width(drawn) <= width:
-            return drawn
-        drawn = _draw(part, digits, plain, length)
-    return "\n".join(line[:width] for line in drawn.splitlines())  # not even one column may be so narrow
+            break
+        n_out, drawn = n, _draw(table.drop(order[:n]), digits, plain, length)
+    lines = [line[:width] for line in drawn.splitlines()]  # one column alone may be too wide
+    left_out = ", ".join(name for name in table.columns if name in order[:n_out])
+    return "\n".join(lines + textwrap.wrap(f"not shown: {left_out}", max(width, 2)) if n_out else lines)
 
 
 def _draw(table: pl.DataFrame, digits: int | None, plain: bool, length: int) -> str:

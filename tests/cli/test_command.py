@@ -317,7 +317,7 @@ def test_versions(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.Monkey
     code, versions, err = command(capsys, monkeypatch, "--version", "--json")
     assert (code, json.loads(versions), err) == (0, {"apframe": out.split()[1], "json_version": 1, "schema_version": 4}, "")
     code, out, err = command(capsys, monkeypatch, "--json")
-    assert (code, out) == (2, "") and "--json goes with --version here" in err
+    assert (code, out) == (2, "") and "--json without a command needs --version" in err
 
 
 def test_names_and_tags_of_what_is_stored(

@@ -98,8 +98,8 @@ def test_help_says_which_formats_are_files(capsys: Capture, monkeypatch: Patch) 
     _, out, _ = command(capsys, monkeypatch, "convert", "--help")
     shown = " ".join(out.split())
     assert (
-        "a new file, if to coco, lvis, cvat, label_studio, activitynet, hugging_face, csv, "
-        "and results to open_images, parquet, arrow; else a new folder" in shown
+        "a new file for coco, lvis, cvat, label_studio, activitynet, hugging_face, csv, "
+        "and for results in open_images, parquet, arrow; otherwise a new folder" in shown
     )
     assert " GT" not in command(capsys, monkeypatch, "check", "--help")[1]
 
@@ -167,13 +167,6 @@ def test_bad_use(arguments: list[str], code: int, message: str, tmp_path: Path, 
     assert (ended, out) == (code, "")
     assert err.startswith("error: ") and err.count("\n") == 1 and message in err
     assert list(tmp_path.iterdir()) == []
-
-
-def test_formats_are_listed(capsys: Capture, monkeypatch: Patch) -> None:
-    code, out, _ = command(capsys, monkeypatch, "formats")
-    assert code == 0 and "coco: COCO JSON\n" in out
-    code, out, _ = command(capsys, monkeypatch, "formats", "--json")
-    assert (code, json.loads(out)) == (0, apf.formats().to_dicts())
 
 
 def images_of(path: Path) -> list[int]:

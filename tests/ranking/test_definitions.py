@@ -59,7 +59,7 @@ def test_cut_at_three(over: str, expected: tuple[float, ...]) -> None:
 
 def test_every_definition_is_listed_and_taken_by_its_name() -> None:
     listed = definitions()
-    assert listed.columns == ["name", "precision", "weights", "formula", "used_by", "source"]
+    assert listed.columns == ["name", "used_by", "precision", "weights", "formula", "source"]
     assert set(listed["name"]) == {name.split("(")[0] for name in REFERENCE}
     assert listed.null_count().sum_horizontal().item() == 0
     for name in REFERENCE:

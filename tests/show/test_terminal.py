@@ -14,9 +14,10 @@ WIDE = pl.DataFrame({"name": ["a", "b" * 70], "AP": [0.25, 0.5], **{f"column_{n}
 @pytest.mark.parametrize("width", [300, 120, 80, 40, 20, 5])
 def test_no_line_is_wider_than_the_terminal(width: int, plain: bool) -> None:
     lines = table_lines(WIDE, 3, plain=plain, width=width).splitlines()
-    assert len({len(line) for line in lines}) == 1
-    assert len(lines[0]) <= width
-    assert len(lines) == 3 + WIDE.height + 1
+    drawn, notes = lines[: 3 + WIDE.height + 1], lines[3 + WIDE.height + 1 :]
+    assert len({len(line) for line in drawn}) == 1
+    assert max(map(len, lines)) <= width
+    assert bool(notes) == (width < 200)
 
 
 def test_a_table_that_fits_is_whole() -> None:
@@ -27,5 +28,12 @@ def test_texts_are_shortened_before_columns_are_left_out() -> None:
     whole, shorter, fewer = (table_lines(WIDE, 3, width=width) for width in (300, 140, 70))
     assert "b" * 60 in whole
     assert "b" * 40 not in shorter and "b" * 15 in shorter and "column_8" in shorter
-    assert "column_1" in fewer and "column_8" not in fewer and fewer.splitlines()[1].endswith("┆ …  │")
+    assert "column_1" in fewer and "column_8" not in fewer.splitlines()[1]
     assert "0.250" in fewer
+    assert " ".join(fewer.split("not shown: ")[1].split()).endswith("column_7, column_8")
+
+
+def test_the_least_columns_are_left_out_first() -> None:
+    drawn = table_lines(WIDE, 3, width=70, least=["absent", "AP", "column_2"])
+    head = drawn.splitlines()[1]
+    assert "AP" not in head and "column_2" not in head and "column_1" in head and "column_3" in head

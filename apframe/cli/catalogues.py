@@ -1,0 +1,35 @@
+"""`apframe formats` and `apframe protocols`: names to choose from."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+import apframe as apf
+from apframe.cli.output import stdout, terminal_width
+from apframe.listing import Listing
+
+Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="describe only this one")]
+Json = Annotated[bool, typer.Option("--json", help="print a list of JSON objects")]
+
+
+def list_formats(name: Name = None, as_json: Json = False) -> None:
+    """List the file formats of data sets and results, or describe one."""
+    _show(apf.formats(name), as_json=as_json)
+
+
+def list_protocols(name: Name = None, as_json: Json = False) -> None:
+    """List the protocols, which are published rule sets, or print the rules of one."""
+    table = apf.protocols(name)
+    if name is None or as_json:
+        _show(table, as_json=as_json)
+    else:
+        print(apf.PUBLISHED[table["name"].item().upper()])
+
+
+def _show(table: Listing, *, as_json: bool) -> None:
+    if as_json:
+        stdout().write_json(table.write_json())
+    else:
+        print(table.lines(terminal_width() or 80))

@@ -1,0 +1,89 @@
+"""The help of the command and of each verb: a sentence, examples, then options by purpose."""
+
+from __future__ import annotations
+
+from inspect import cleandoc
+from typing import Any
+
+from typer.core import TyperCommand, TyperGroup
+
+# the verbs by task: a short description and an example of each
+TASKS = {
+    "Evaluate": {
+        "eval": ("Evaluate detections against ground truth.", "apframe eval instances.json detections.json --by weather"),
+        "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
+    },
+    "Check and convert data": {
+        "check": ("Find errors and suspicious values.", "apframe check instances.json detections.json"),
+        "stats": ("Count images, annotations and detections.", "apframe stats instances.json --by weather"),
+        "convert": ("Convert data sets and results to another format.", "apframe convert instances.json labels --to yolo"),
+    },
+    "Work with stored evaluations": {
+        "sql": ("Query the tables of an evaluation.", 'apframe sql runs/a "SELECT * FROM summary"'),
+        "upgrade": ("Rewrite evaluations of earlier versions.", "apframe upgrade runs/a runs/b"),
+    },
+    "Look things up": {
+        "formats": ("List the file formats.", "apframe formats yolo"),
+        "protocols": ("List the protocols: published rule sets.", "apframe protocols voc2007"),
+    },
+}  # fmt: skip
+SHORT_HELP = {verb: does for verbs in TASKS.values() for verb, (does, _) in verbs.items()}
+_EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in verbs.items()}
+# the headings of options, and the parameters under each
+_PURPOSES = {
+    "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
+    "image_attributes queries category_map unmapped invalid drop_unknown_images",
+    "Output": "out name tag matches per_query compare rules as_json as_csv as_markdown as_latex",
+}
+
+
+class HelpPage(TyperCommand):
+    """A verb whose help shows an example below its first sentence, arguments as they are typed, and options by purpose."""
+
+    def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The arguments as they are typed, then the options."""
+        arguments = [_typed(each) for each in self.params if each.param_type_name == "argument"]
+        return [*arguments, "[OPTIONS]"]
+
+    def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The first sentence, the example, and the rest."""
+        first, _, rest = cleandoc(self.help or "").partition("\n\n")
+        formatter.write_paragraph()
+        with formatter.indentation():
+            formatter.write_text(first)
+            formatter.write_paragraph()
+            with formatter.indentation():
+                formatter.write_text(_EXAMPLES[str(self.name)])
+            if rest:
+                formatter.write_paragraph()
+                formatter.write_text(rest)
+
+    def format_options(self, ctx: Any, formatter: Any) -> None:
+        """The arguments, then the options under the headings of their purposes."""
+        sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_PURPOSES)}
+        purposes = {name: purpose for purpose, names in _PURPOSES.items() for name in names.split()}
+        for param in self.get_params(ctx):
+            record = param.get_help_record(ctx)
+            if record is not None and param.param_type_name == "argument":
+                sections["Arguments"].append((_typed(param), record[1].removesuffix("[required]").rstrip()))
+            elif record is not None:
+                sections[purposes.get(str(param.name), "Options")].append(record)
+        for name, records in sections.items():
+            if records:
+                with formatter.section(name):
+                    formatter.write_dl(records, col_max=26)
+
+
+class Overview(TyperGroup):
+    """The command, whose help shows the verbs by task."""
+
+    def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
+        """The verbs of each task with their examples."""
+        for task, verbs in TASKS.items():
+            with formatter.section(task):
+                for verb, (does, example) in verbs.items():
+                    formatter.write(f"  {verb:<11}{does}\n{'':13}{example}\n")
+
+
+def _typed(argument: Any) -> str:
+    return str(argument.metavar)

@@ -1,0 +1,84 @@
+"""Tables to look things up in, which print within 80 columns."""
+
+from __future__ import annotations
+
+import textwrap
+from collections.abc import Mapping
+from typing import Any, Self
+
+import polars as pl
+
+from apframe.exceptions import by_name
+
+_WIDTH = 80
+_NARROWEST = 24  # the least width in which a column of texts is wrapped
+
+
+class Listing(pl.DataFrame):
+    """A frame whose texts are printed whole: the first columns within 80 columns of the screen, or one row as lines.
+
+    >>> Listing({"name": ["a", "b"], "meaning": ["first", "second"]})
+    name  meaning
+    a     first
+    b     second
+    >>> Listing({"name": ["a"], "meaning": ["first"]})
+    name     a
+    meaning  first
+    """
+
+    def __str__(self) -> str:
+        return self.lines(_WIDTH)
+
+    def lines(self, width: int) -> str:
+        """The table as text that fits a width: columns from the left, the last of them wrapped, and the names of the others."""
+        if self.height == 1:
+            pairs = [(name, _text(value)) for name, value in self.row(0, named=True).items()]
+            return "\n".join(_row(pairs, [max(map(len, self.columns))], width))
+        table = [tuple(self.columns), *(tuple(map(_text, row)) for row in self.iter_rows())]
+        widths: list[int] = []
+        for column in range(self.width):
+            widest = max(len(row[column]) for row in table)
+            left = width - sum(widths) - 2 * len(widths)
+            if widest > left:
+                widths += [left] if left >= _NARROWEST else []
+                break
+            widths.append(widest)
+        shown = max(1, len(widths))
+        lines = _row([row[:shown] for row in table], widths[: shown - 1], width)
+        if shown < self.width:
+            lines += [
+                "",
+                *textwrap.wrap(f"More columns: {', '.join(self.columns[shown:])}. Name a row to see all of it.", width),
+            ]
+        return "\n".join(lines)
+
+    def named(self, kind: str, name: str | None) -> Self:
+        """The row of a name, in any case, or the whole table without one.
+
+        Raises
+        ------
+        ParameterError
+            no row has this name; near names are suggested
+        """
+        if name is None:
+            return self
+        rows: Mapping[str, int] = {each: number for number, each in enumerate(self.to_series(0))}
+        number = by_name(kind, name, rows)
+        return type(self)(self[number : number + 1])
+
+
+def _text(value: Any) -> str:
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    return "" if value is None else str(value)
+
+
+def _row(rows: Any, widths: list[int], width: int) -> list[str]:
+    """Rows of texts as lines: padded to these widths, the last text wrapped to what is left of the width."""
+    indent = sum(widths) + 2 * len(widths)
+    lines = []
+    for row in rows:
+        head = "".join(f"{text:<{n}}  " for text, n in zip(row, widths, strict=False))
+        wrapped = textwrap.wrap(row[-1], max(10, width - indent), break_on_hyphens=False) or [""]
+        lines += [(head + wrapped[0]).rstrip(), *(" " * indent + line for line in wrapped[1:])]
+    return lines
