@@ -9,14 +9,16 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import ColumnError, RowError
-from apframe.file_formats.catalogue import choose_format, refuse_options, take_results, taken_options
+from apframe.file_formats.catalogue import choose_format, refuse_options, tables_in_memory, take_results, taken_options
 from apframe.file_formats.class_names import with_class_names
 from apframe.file_formats.coco import Coco, read_result_columns, tables_of_json
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import reading_from
-from apframe.file_formats.format import FIXED, USUAL, taken_boxes
+from apframe.file_formats.format import FIXED, OPEN, USUAL, taken_boxes
+from apframe.file_formats.nested_rows import holds_columns
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import PLACE, Refused, accept_detections, accept_truth, of_error
+from apframe.file_formats.urls import url_of
 from apframe.paths import reading_once
 from apframe.schema import GROUND_TRUTH, Dataset, to_polars
 
@@ -90,7 +92,7 @@ def read_found(
 
 
 def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, list[Refused], Heights]:
-    if isinstance(source, (str, Path)):
+    if isinstance(source, (str, Path)) and not url_of(source):
         path = Path(source)
         with reading_once(path), reading_from(path):
             chosen = choose_format(source, reading.format, "dataset")
@@ -102,6 +104,8 @@ def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, lis
                 if not isinstance(chosen, Coco):
                     raise
             source = read_json(path)
+    elif (tables := tables_in_memory(source)) is not None:
+        return _whole(tables)
     source = getattr(source, "dataset", source)  # pycocotools' COCO has a dict there
     if isinstance(source, Mapping) and set(GROUND_TRUTH) <= set(source):
         given = {table: source[table] for table in GROUND_TRUTH}
@@ -115,6 +119,8 @@ def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any
     how, of = USUAL, ""
     if isinstance(source, Dataset):
         how, of = FIXED, "a Dataset"
+    elif url_of(source) or holds_columns(source):
+        how = OPEN
     elif isinstance(source, (str, Path)) and any(reading.boxes.values()):
         chosen = choose_format(source, reading.format, "dataset")
         how, of = chosen.boxes_of_dataset, chosen.title

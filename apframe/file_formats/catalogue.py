@@ -152,24 +152,34 @@ def read_truth(
 
     With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
     """
-    url = url_of(source)
-    if url or not isinstance(source, (str, Path)):
+    if url_of(source) or not isinstance(source, (str, Path)):
         refuse_options(format=format, **options)
         if isinstance(source, Dataset):
             taken_boxes(FIXED, "a Dataset", boxes, refuses=not beside_results)
             return source
-        if url or holds_columns(source):
-            frame, features = read_url(url) if url else frame_of_rows("images", source)
-            nested = has_objects(frame.schema)
-            if nested or is_of_objects(frame.columns, scored=False):
-                tables = tables_of_rows(frame, features) if nested else tables_of_objects(frame)
-                return Dataset(tables["images"], tables["categories"], tables["annotations"], **boxes)
+        tables = tables_in_memory(source)
+        if tables is not None:
+            return Dataset(tables["images"], tables["categories"], tables["annotations"], **boxes)
         return coco_in_memory(source).checked(**taken_boxes(USUAL, "", boxes, refuses=False, usual=not beside_results))
     with reading_once(source), reading_from(source):
         chosen = choose_format(source, format, "dataset")
         how, refuses = chosen.boxes_of_dataset, not beside_results
         given = taken_boxes(how, chosen.title, boxes, refuses=refuses, usual=refuses)
         return chosen.read(Path(source), masks=masks, **given, **taken_options(chosen, **options))
+
+
+def tables_in_memory(source: Any) -> dict[str, pl.DataFrame] | None:
+    """The data set of rows of images, or of objects, in memory or at a URL; None where the source is something else.
+
+    >>> tables_in_memory({"images": [], "categories": [], "annotations": []})
+    """
+    url = url_of(source)
+    if not (url or holds_columns(source)):
+        return None
+    frame, features = read_url(url) if url else frame_of_rows("images", source)
+    if has_objects(frame.schema):
+        return tables_of_rows(frame, features)
+    return tables_of_objects(frame) if is_of_objects(frame.columns, scored=False) else None
 
 
 def read_results(

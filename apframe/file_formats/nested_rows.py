@@ -66,16 +66,28 @@ def _inner(dtype: Any) -> Any:
 
 
 def holds_columns(source: Any) -> bool:
-    """Whether something is a frame, a table, a dict of columns of images or objects, or a Hugging Face data set.
+    """Whether something is a frame, a table, a dict of columns of images or objects, a list of such rows, or of Hugging Face.
 
     >>> holds_columns(pl.DataFrame()), holds_columns({"image_id": [1]}), holds_columns({"images": []})
     (True, True, False)
     """
+    if isinstance(source, list):
+        return bool(source) and isinstance(source[0], dict) and _is_row(source[0])
     if isinstance(source, dict):
         names = [name for name in source if isinstance(name, str)]
         are_objects = is_of_objects(names, scored=False) or is_of_objects(names, scored=True)
         return bool({"image_id", "file_name"} & source.keys()) or are_objects
     return isinstance(source, (pl.DataFrame, pl.LazyFrame)) or hasattr(source, "__arrow_c_stream__") or _is_hugging_face(source)
+
+
+def _is_row(row: dict[Any, Any]) -> bool:
+    """Whether a dict is an image with lists of objects, or an object; not one as COCO's results have it."""
+    if {"image_id", "category_id"} <= row.keys() or not holds_columns(row):
+        return False
+    are_lists = any(isinstance(value, dict) for value in row.values()) or not {"boxes", "bboxes"}.isdisjoint(row)
+    names = [name for name in row if isinstance(name, str)]
+    are_objects = is_of_objects(names, scored=False) or is_of_objects(names, scored=True)
+    return are_objects or (are_lists and "score" not in row)
 
 
 def _is_hugging_face(source: Any) -> bool:

@@ -6,7 +6,7 @@ from collections.abc import Callable, Collection, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
-from apframe.exceptions import ParameterError, spelled
+from apframe.exceptions import ParameterError, RowError, spelled
 from apframe.file_formats.catalogue import read_raw_results, read_truth
 from apframe.file_formats.class_names import joined_tables
 from apframe.schema import Dataset
@@ -73,7 +73,14 @@ class Reading:
     def dataset(self, truth: Any, *, masks: bool = False) -> Dataset:
         """The ground truth; see `read_dataset`."""
         options = {"split": self.split, "image_sizes": self.image_sizes}
-        truth = read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+        try:
+            truth = read_truth(truth, self.format, options, self.boxes, masks=masks, beside_results=True)
+        except RowError as error:
+            if not (any(self.boxes.values()) and error.problem.endswith("is negative")):
+                raise
+            first = "read the ground truth first: apf.read_dataset, or `apframe convert`"
+            remedy = f"{spelled('box_format')} is for both sides here; if only the results are so, {first}"
+            raise RowError(error.table, error.problem, error.key, error.rows, remedy) from None
         return self.mapped(truth)
 
     def mapped(self, dataset: Dataset) -> Dataset:

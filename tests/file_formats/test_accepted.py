@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.checks.check import check
-from apframe.exceptions import FormatError, InputError, ParameterError
+from apframe.exceptions import FormatError, InputError, InvalidRowsWarning, ParameterError, RowError
 from tests.checks.test_findings import CLEAN, of_all, with_rows
 from tests.parity.strategies import Case, cases
 
@@ -290,3 +290,35 @@ def test_what_evaluation_refuses_is_an_error(
     except InputError:
         refused = True
     assert refused == ("error" in check(truth, results)["severity"])
+
+
+OBJECTS: list[dict[str, Any]] = [
+    {"image_id": 1, "class": "cat", "bbox": [0, 0, 10, 10]},
+    {"image_id": 1, "class": "dog", "bbox": [20, 20, -1, 10]},
+    {"image_id": 2, "class": "dog", "bbox": [20, 20, 10, 10]},
+]
+NESTED: list[dict[str, Any]] = [
+    {"image_id": 1, "objects": {"bbox": [[0, 0, 10, 10], [20, 20, -1, 10]], "category": ["cat", "dog"]}},
+    {"image_id": 2, "objects": {"bbox": [[20, 20, 10, 10]], "category": ["dog"]}},
+]
+
+
+@pytest.mark.parametrize("rows", [OBJECTS, NESTED], ids=["objects", "images"])
+@pytest.mark.parametrize("kind", ["list", "frame"])
+def test_rows_in_memory_are_checked_and_dropped_as_files_are(rows: list[dict[str, Any]], kind: str) -> None:
+    truth = rows if kind == "list" else pl.DataFrame(rows)
+    found = [row | {"score": 0.5} for row in OBJECTS if row["bbox"][2] > 0]
+    assert check(truth, found).filter(pl.col("severity") == "error")["problem"].to_list() == [
+        "1 of 3 annotations: width is negative"
+    ]
+    with pytest.warns(InvalidRowsWarning, match="1 annotation .width is negative"):
+        assert apf.evaluate(truth, found, invalid="drop")["AP"] == pytest.approx(1)
+    with pytest.raises(RowError, match=r"width is negative .*; boxes are x, y, width, height"):
+        apf.evaluate(truth, found)
+
+
+def test_a_box_format_that_only_the_results_have_is_said() -> None:
+    truth, found = OBJECTS[2:], [OBJECTS[2] | {"bbox": [20, 20, 30, 30], "score": 0.5}]
+    with pytest.raises(RowError, match=r"box_format is for both sides here; .* read the ground truth first: apf\.read_dataset"):
+        apf.evaluate(truth, found, box_format="xyxy")
+    assert apf.evaluate(apf.read_dataset(truth), found, box_format="xyxy")["AP"] == pytest.approx(1)

@@ -68,7 +68,7 @@ def test_lists_beside_each_other_are_results(found: Any) -> None:
     assert dict(ev.matches(0.5, area_range="all")["outcome"].value_counts().rows()) == {"tp": 2, "fp": 1, "fn": 1}
 
 
-@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "dict", "list of structs"])
+@pytest.mark.parametrize("kind", ["polars", "lazy", "pandas", "arrow", "dict", "list", "list of structs"])
 def test_every_kind_of_frame_is_taken(kind: str) -> None:
     rows = pa.table({name: ROWS[name] for name in ("image_id", "objects")})
     objects = pl.DataFrame(rows)["objects"]
@@ -79,6 +79,7 @@ def test_every_kind_of_frame_is_taken(kind: str) -> None:
         "pandas": lambda: pl.DataFrame(rows).to_pandas(use_pyarrow_extension_array=True),
         "arrow": lambda: rows,
         "dict": lambda: rows.to_pydict(),
+        "list": lambda: rows.to_pylist(),
         "list of structs": lambda: pl.DataFrame({"image_id": rows["image_id"], "annotations": structs}),
     }[kind]()
     assert apf.read_dataset(given).annotations.select("image_id", "category_id", *BOX).rows() == [
