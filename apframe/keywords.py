@@ -18,7 +18,7 @@ _ELSEWHERE = {
     "iouThrs": "iou_thresholds", "iou_thrs": "iou_thresholds", "thresholds": "iou_thresholds",
     "recThrs": "recall_levels", "rec_thresholds": "recall_levels", "recall_thresholds": "recall_levels",
     "areaRng": "area_ranges", "areaRngLbl": "area_ranges", "catIds": "categories", "classes": "categories",
-    "useCats": "agnostic", "class_agnostic": "agnostic", "iouType": "iou_type",
+    "metrics": "measures", "metric": "measures", "useCats": "agnostic", "class_agnostic": "agnostic", "iouType": "iou_type",
 }  # fmt: skip
 _OTHERWISE = {"imgids": "give a truth of these images, or take a part of the evaluation with `where`"}
 

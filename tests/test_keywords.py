@@ -34,6 +34,12 @@ def test_keywords_of_others_are_known_where_those_of_evaluate_are_taken(name: st
             step()
 
 
+def test_keywords_of_others_are_known_to_evaluate_run() -> None:
+    options: dict[str, Any] = {"metrics": "AP"}
+    with pytest.raises(ParameterError, match=r"^no option 'metrics'; did you mean measures"):
+        apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, **options)
+
+
 def test_known_keywords_are_passed_on() -> None:
     assert apf.COCO.with_options(max_detections=[7]).max_detections == (7,)
     with pytest.raises(TypeError, match="missing"):

@@ -18,8 +18,10 @@ from apframe.store.parquet import RETRIEVAL
 
 
 def evaluate_rankings(
-    qrels: Annotated[Path, path_argument(metavar="QRELS", help="relevance judgements: TREC text, plain or gzip, or Parquet")],
-    runs: Annotated[list[Path], path_argument(metavar="RUN...", help="runs: TREC text, plain or gzip, or Parquet")],
+    qrels: Annotated[
+        Path, path_argument(metavar="QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
+    ],
+    runs: Annotated[list[Path], path_argument(metavar="RUN...", help="runs, likewise")],
     measures: Annotated[
         list[str] | None,
         typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),

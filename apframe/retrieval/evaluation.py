@@ -21,6 +21,7 @@ from apframe.exceptions import (
     spelled,
 )
 from apframe.file_formats.stored_sets import read_table
+from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
@@ -33,6 +34,7 @@ from apframe.store.results import LazyTable, WritableResult
 from apframe.threads import pool
 
 
+@names_keywords
 def evaluate_run(
     qrels: Any,
     run: Any,

@@ -171,6 +171,10 @@ def _refuse_other_numbers(path: Path, run: pl.DataFrame) -> None:
 def _looks_like(lines: pl.DataFrame, fields: Sequence[str]) -> str | None:
     """What a file is, if all of its lines are of another kind, and what to do."""
     n_fields, first = lines["line"].list.len().unique().to_list(), str(lines["line"][0][0])
+    if n_fields == [len(QRELS)] and fields == RUN and lines["line"].list.get(1).n_unique() > 1:  # no iteration, which is 0
+        return "name the columns in a first line, such as query_id document_id rank score, with tabs between them"
+    if n_fields == [len(RUN) - 1] and fields == RUN:
+        return "add the name of the run as the last field"
     if n_fields == [len(QRELS)] and fields == RUN:
         return "these look like judgements; the judgements come first, then the runs"
     if n_fields == [len(RUN)] and fields == QRELS:

@@ -157,7 +157,10 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negativ
         is_null = frame[column.name].is_null()
         if frame.height and is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
             raise _lacking(table, frame.drop(column.name), [column.name])
-        refuse_rows(table, frame, is_null, f"{column.name} is missing", "give it, or remove the rows")
+        remedy = "give it, or remove the rows"
+        if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
+            remedy = f"give it, or join the images by file_name: {spelled('join_by_name', 'images')}"
+        refuse_rows(table, frame, is_null, f"{column.name} is missing", remedy)
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
             values = frame[column.name]

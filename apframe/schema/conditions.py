@@ -9,7 +9,7 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import exact
-from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest
+from apframe.exceptions import ParameterError, did_you_mean, first_line, listed, nearest, spelled
 from apframe.schema.tables import OUTSIDE, TABLES
 
 Tables = Mapping[str, pl.DataFrame]
@@ -18,6 +18,7 @@ Condition = str | pl.Expr | Sequence[int | str] | pl.Series
 """SQL text, an expression over columns of one table, or image ids."""
 _OBJECTS = ["annotations", "detections"]  # one column in both is one key
 _REFERENCES = {"image_id": "images", "category_id": "categories"}  # in other tables, these only refer
+_OF_CATEGORIES = ("category", "category_name", "class", "class_name", "label")  # what others call the name of a category
 _QUOTE = '"'
 _QUALIFIED = re.compile(  # a column with its table, outside of texts and of names in quotes
     r"""'[^']*'|"[^"]*"(?!\.)|\b(?P<table>images|categories|annotations|detections)\.(?P<column>\w+|"[^"]+")"""
@@ -97,7 +98,12 @@ def _meant(word: str, known: list[str] | None, columns: Mapping[str, list[str]])
     attributes = [name for table, names in columns.items() for name in names if name not in of_tables[table]]
     names = known or list(dict.fromkeys([*attributes, *(name for names in columns.values() for name in names)]))
     of_images = [name for name in columns.get("images", ()) if name in attributes]
-    return (not known and nearest(word, of_images)) or did_you_mean(word, names)
+    if word.lower() in _OF_CATEGORIES and "name" in names:
+        return "did you mean name?"
+    if near := (not known and nearest(word, of_images)) or nearest(word, names):
+        return near
+    further = "" if known else f"; columns of a table of your own come with {spelled('image_attributes')}"
+    return f"{did_you_mean(word, names)}{further}"
 
 
 def list_columns(tables: Tables) -> list[str]:

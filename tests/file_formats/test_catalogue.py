@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import FormatError, OutputError, ParameterError
+from apframe.exceptions import FormatError, OutputError, ParameterError, RowError
 from apframe.file_formats.catalogue import FORMATS, as_format
 from tests.file_formats.folders import written
 
@@ -257,3 +257,11 @@ def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -
         ("detections", "corners", 1, "left out")
     ]
     assert apf.read_results(tmp_path / "found", name).select("x", "y", "width", "height").rows() == [(0, 0, 2, 3)]
+
+
+def test_results_with_files_and_no_ids_say_how_to_join_them() -> None:
+    found = {"file_name": ["a.jpg"], "image_id": [None], "category_id": [1], "bbox": [[1, 2, 3, 4]], "score": [0.5]}
+    with pytest.raises(
+        RowError, match=r'image_id is missing .*; give it, or join the images by file_name: join_by_name="images"'
+    ):
+        apf.read_results(found)

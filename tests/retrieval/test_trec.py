@@ -246,6 +246,19 @@ def test_bad_lines_of_judgements(line: str, problem: str, tmp_path: Path) -> Non
         read_qrels(written(tmp_path, f"{QRELS}{line}\n"))
 
 
+@pytest.mark.parametrize(
+    ("line", "remedy"),
+    [
+        ("q1 d{k} {k} 0.{k}", "name the columns in a first line, such as query_id document_id rank score"),
+        ("q1 Q0 d{k} {k} 0.{k}", "add the name of the run as the last field"),
+    ],
+)
+def test_runs_with_fewer_fields(line: str, remedy: str, tmp_path: Path) -> None:
+    lines = [line.format(k=k) for k in (1, 2, 3)]
+    with pytest.raises(FormatError, match=f"not 6 fields .*; {remedy}"):
+        read_run(written(tmp_path, "\n".join(lines) + "\n"))
+
+
 def test_run_and_judgements_mixed_up(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"not 4 fields \(query_id iteration document_id relevance\) in line 1, 2, 3;"):
         read_qrels(written(tmp_path, RUN))
