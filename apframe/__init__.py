@@ -1,4 +1,25 @@
-"""apframe: average precision as tables. Every number is a group-by, and every step is a frame to look at."""
+"""Average precision for object detection, search and any other ranked list, with every step as a Polars frame.
+
+Evaluate detections    evaluate(truth, detections) returns an Evaluation; Evaluator takes batch after batch
+Look into the result   Evaluation: summary, by (slices), where, sql, metrics, matches, curves, thresholds, per_image
+Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
+Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
+Make slices            bins, quantiles: intervals of a column, for Evaluation.by
+Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
+Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
+Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precision_recall, plot_roc, plot_vl_pr
+Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds
+Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
+Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
+Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
+Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
+Print tables           to_markdown, to_latex
+Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
+Train with AP          ap_loss, smooth_ap, fast_ap, quantized_ap
+
+All errors and warnings are in apframe.exceptions. help(apframe.evaluate) and so on describe one function with its options;
+the classes follow here in full, and the functions after them.
+"""
 
 import sys
 from importlib import import_module
@@ -178,7 +199,8 @@ def __getattr__(name: str) -> Any:
 
         return version("apframe")
     if name not in _HOME_OF:
-        raise AttributeError(f"module 'apframe' has no attribute {name!r}")
+        # with both, Python asks "Did you mean"
+        raise AttributeError(f"module 'apframe' has no attribute {name!r}", name=name, obj=sys.modules[__name__])
     globals()[name] = value = getattr(import_module(_HOME_OF[name]), name)
     return value
 

@@ -1,4 +1,4 @@
-"""Everything apframe raises or warns of: what is wrong, where, and what to do, as attributes that the message is made of."""
+"""All errors and warnings of apframe. The message is made of attributes: what is wrong, where, and what to do."""
 
 from __future__ import annotations
 
@@ -24,15 +24,15 @@ class ApframeError(Exception):
     Attributes
     ----------
     problem, remedy
-        what is wrong with the table, the file or the option, and what to do; the remedy may be empty
+        what is wrong, and what to do; the remedy may be empty
     table, column
-        the names of what it is about, empty where it is about none
+        the table and column with the problem; empty if there is none
     path
         the file or folder, or None
     rows
-        the ids of the rows, or the numbers of the lines of the file, as far as they are known
+        the ids of the rows, or the line numbers in the file, if known
     option
-        the keyword of the public function whose value is wrong, or empty
+        the keyword argument with the wrong value, or empty
 
     >>> ColumnError("lists of four numbers expected", table="annotations", column="bbox")
     ColumnError('annotations.bbox: lists of four numbers expected')
@@ -57,7 +57,7 @@ class ApframeError(Exception):
 
     @property
     def sentence(self) -> str:
-        """What is wrong and where: the message without the remedy."""
+        """The message without the remedy: what is wrong and where."""
         if self.path is not None:
             return f"{self.path}: {self.problem}"
         where = spelled(self.option) if self.option else ".".join(filter(None, (self.table, self.column)))
@@ -67,19 +67,19 @@ class ApframeError(Exception):
 
 
 class InputError(ApframeError, ValueError):
-    """The data that was given cannot be evaluated."""
+    """The input data cannot be evaluated."""
 
 
 class FormatError(InputError):
-    """A file is missing, unreadable, cut off, or not in the format it was given as."""
+    """A file is missing, unreadable, truncated, or not in the expected format."""
 
 
 class ColumnError(InputError):
-    """A column is missing, or holds another type than the table needs."""
+    """A column is missing or has the wrong type."""
 
 
 class RowError(InputError):
-    """Some rows of a table hold values that cannot be right.
+    """Some rows of a table have invalid values.
 
     `key` is the id column of its table (or "row", counted from 1), `rows` the ids of all such rows.
     """
@@ -90,7 +90,7 @@ class RowError(InputError):
 
     @property
     def sentence(self) -> str:
-        """What is wrong and where, with the first few rows."""
+        """The message without the remedy: what is wrong, and in which first rows."""
         return f"{self.table}: {self.problem} where {self.key} is {listed(self.rows)}"
 
     def __reduce__(self) -> Any:  # BaseException would call __init__ with the message alone
@@ -98,17 +98,17 @@ class RowError(InputError):
 
 
 class DuplicateIdError(RowError):
-    """An id that must be unique stands in several rows."""
+    """An id that must be unique is in several rows."""
 
 
 class UnknownIdError(RowError):
-    """Rows refer to an image or a category that is not in its table; `of_all_rows`: each row does."""
+    """Rows refer to images or categories that do not exist; `of_all_rows` is True if every row does."""
 
     of_all_rows = False
 
 
 class ScoreError(InputError):
-    """A score or a relevance is NaN, so that nothing can be ranked by it; the message names the rows."""
+    """A score or relevance is NaN and cannot be ranked; the message names the rows."""
 
 
 class IdTypeError(InputError):
@@ -116,15 +116,15 @@ class IdTypeError(InputError):
 
 
 class ParameterError(ApframeError, ValueError):
-    """An option has a value that it cannot take."""
+    """An option has an invalid value."""
 
 
 class OutputError(ApframeError, OSError):
-    """Results cannot be written to the place that was named."""
+    """Results cannot be written to this path."""
 
 
 class QueryError(ApframeError, ValueError):
-    """An SQL query failed; the message carries what DuckDB said and the tables there are."""
+    """An SQL query failed; the message has the error of DuckDB and the names of the tables."""
 
 
 class ApframeWarning(UserWarning):
@@ -136,55 +136,55 @@ class UnknownCategoryWarning(ApframeWarning):
 
 
 class UnknownImageWarning(ApframeWarning):
-    """All detections were dropped, for the ground truth has none of their images."""
+    """All detections were dropped, because the ground truth has none of their images."""
 
 
 class NothingMatchesWarning(ApframeWarning):
-    """Nothing, or next to nothing, that was found can be compared with the truth: probably the two do not belong together."""
+    """Hardly any result can be compared with the ground truth: the two probably do not belong together."""
 
 
 class RisingScoresWarning(ApframeWarning):
-    """The scores of a run rise with its ranks, so that its last documents come first."""
+    """The scores of a run rise with its ranks, so its last documents come first."""
 
 
 class LowPrecisionWarning(ApframeWarning):
-    """There are detections and annotations, but AP is next to nothing: probably one of the two is not what it is taken for."""
+    """AP is close to zero although there are detections and annotations: one of the two was probably misread."""
 
 
 class MissedCategoryWarning(ApframeWarning):
-    """Categories have annotations, but no detection."""
+    """Some categories have annotations but no detections."""
 
 
 class NoAnnotationsWarning(ApframeWarning):
-    """There is nothing to find, so no metric is defined."""
+    """There are no annotations, so no metric is defined."""
 
 
 class MissingColumnWarning(ApframeWarning):
-    """The data has no column that some of a protocol's numbers are about, which are null."""
+    """The data lacks a column that some numbers of a protocol need; these numbers are null."""
 
 
 class UnknownValueWarning(ApframeWarning):
-    """A column has values that a protocol does not know, and none of some that it has numbers of, which are null."""
+    """A column has unknown values and lacks expected ones, so some numbers of a protocol are null."""
 
 
 class UnmatchedAttributesWarning(ApframeWarning):
-    """Some rows of a table of attributes are about nothing in the data set, or some of its images or annotations have none."""
+    """Rows of an attribute table match nothing in the data set, or images or annotations have no row there."""
 
 
 class UnitWarning(ApframeWarning):
-    """Numbers look as if they were of another unit than the one they are taken in."""
+    """Numbers look as if they were in another unit than the expected one."""
 
 
 class InvalidRowsWarning(ApframeWarning):
-    """Rows that cannot be evaluated were left out, as was asked for."""
+    """Rows that cannot be evaluated were left out, as requested with `invalid`."""
 
 
 class BoxFormatWarning(ApframeWarning):
-    """Boxes look as if they were written in another way than the one they are taken in: two corners, or fractions."""
+    """Boxes look as if they were in another box format: two corners, or fractions."""
 
 
 class MaskSizeWarning(ApframeWarning):
-    """The size that run lengths give is not that of their image."""
+    """A run-length mask has another size than its image."""
 
 
 class CountWarning(ApframeWarning):
@@ -192,23 +192,23 @@ class CountWarning(ApframeWarning):
 
 
 class RepeatedImageWarning(ApframeWarning):
-    """Several results of an image came, which differ; one of them was kept."""
+    """An image came several times with different results; one of them was kept."""
 
 
 class ShapesLeftOutWarning(ApframeWarning):
-    """A file has shapes that are no boxes, polygons or masks of objects; these were left out."""
+    """Shapes that are not boxes, polygons or masks of objects were left out."""
 
 
 class RenamedColumnWarning(ApframeWarning):
-    """A column has another name in SQL, which ignores case and does not know empty names."""
+    """A column was renamed in SQL, which ignores case and has no empty names."""
 
 
 class RunsDifferWarning(ApframeWarning):
-    """Runs that stand side by side were measured on different data or by different rules."""
+    """Runs to be compared were evaluated on different data or by different rules."""
 
 
 class RunsLeftOutWarning(ApframeWarning):
-    """Folders that a pattern matches hold evaluations of another kind, and were left out."""
+    """Folders that match a pattern hold evaluations of another kind and were left out."""
 
 
 def import_optional(module: str, need: str, install: str) -> Any:
@@ -285,7 +285,7 @@ def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
     Raises
     ------
     ParameterError
-        it is none of them; a near one is named
+        the value is none of them; a near one is suggested
 
     >>> one_of("level", "category", ["summary", "category"])
     'category'
@@ -302,12 +302,12 @@ def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
 
 
 def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:
-    """What has a name, in any case and however its words are joined.
+    """Return the value of a name, ignoring case, blanks, "-" and "_".
 
     Raises
     ------
     ParameterError
-        nothing has it; the near names are named
+        no value has this name; near names are suggested
 
     >>> by_name("protocol", "open images", {"open_images": 7})
     7
@@ -380,7 +380,7 @@ def plural(noun: str) -> str:
 
 
 def first_line(error: BaseException) -> str:
-    """What a foreign error says, without what it adds on further lines.
+    """Return the first line of the message of a foreign error.
 
     >>> first_line(ValueError("no\\nbecause"))
     'no'
@@ -389,7 +389,7 @@ def first_line(error: BaseException) -> str:
 
 
 def reason(error: BaseException) -> str:
-    """What the operating system says is wrong, in words, or else the first line of an error.
+    """Return the reason that the operating system gives for an error, or else the first line of its message.
 
     Polars, DuckDB and Arrow wrap errors of the operating system in their own, which may name a damaged file where only the
     disk is full. The number of the error, or its words, are in their text.
@@ -417,7 +417,7 @@ def _in_words(number: int) -> str:
 
 
 def did_you_mean(word: str, known: Sequence[str]) -> str:
-    """What to do about an unknown word: the near ones are named, or those that it begins, or all of them.
+    """Return a remedy for an unknown word: near words, or words that start with it, or all words.
 
     >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
     ('did you mean step?', 'did you mean voc2007?')
@@ -428,7 +428,7 @@ def did_you_mean(word: str, known: Sequence[str]) -> str:
 
 
 def nearest(word: str, known: Sequence[str]) -> str:
-    """A question for the words that are near, or that it begins; empty if there are none."""
+    """Ask whether a near word, or one that starts with this one, was meant; empty if there is none."""
     in_case = {name.lower(): name for name in known}
     begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
     near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun

@@ -1,1 +1,1 @@
-"""What is wrong or suspicious in data sets and results, before it spoils a number; one file for each family of findings."""
+"""Checks of data sets, results and runs; one file for each family of findings."""

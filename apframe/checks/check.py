@@ -36,10 +36,10 @@ _MISPLACED = _WRITTEN | {
 
 
 def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions]) -> Findings:
-    """What is wrong or suspicious in a data set, and in results if they are given.
+    """Find errors and suspicious values in a data set and, if given, in its results.
 
-    It reports everything, where `evaluate` stops at the first error: rows that cannot be right are named and left out, and the
-    rest is looked at.
+    `evaluate` stops at the first error; this function reports all of them. Rows that cannot be right are reported, and the
+    other checks leave them out.
 
     Parameters
     ----------
@@ -48,13 +48,13 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
         the tables `images`, `categories` and `annotations`, which hold columns. The path of judgements of search runs is taken
         too: see `check_run`
     detections
-        as `evaluate` takes them; None: only the ground truth is looked at
+        as `evaluate` takes them; None checks the ground truth alone.
     format, results_format
-        of paths, by default told from them; see `formats`
+        the formats of paths, detected from the path by default; see `formats`.
     split, image_sizes
-        of the ground truth at a path, see `read_dataset`
+        options for reading the ground truth from a path; see `read_dataset`.
     box_format, relative
-        how boxes are written, as `evaluate` takes them; without detections they are those of the ground truth
+        how boxes are written, as `evaluate` takes them; without detections, this is about the ground truth
     join_by_name, names
         see `read_results`
     category_map, unmapped

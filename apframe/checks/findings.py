@@ -87,7 +87,7 @@ def of_table(severity: str, check: str, table: str, n_rows: int, problem: str, r
 
 
 def of_refused(refused: Refused) -> Finding:
-    """What evaluation refuses, as a finding.
+    """Turn an error of evaluation into a finding.
 
     >>> from apframe.file_formats.refused import of_error
     >>> error = RowError("detections", "score is missing", "row", [3], "give it, or remove the rows")

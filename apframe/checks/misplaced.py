@@ -26,7 +26,7 @@ _SWAP = '{table}.rename({{"x": "y", "y": "x", "width": "height", "height": "widt
 
 @dataclass(frozen=True)
 class _Hypothesis:
-    """What boxes may be: a short name, words for it, what to do, and the boxes as x, y, width, height in pixels."""
+    """A hypothesis about boxes: a short name, words for it, what to do, and the boxes as x, y, width, height in pixels."""
 
     check: str
     words: str
@@ -82,7 +82,7 @@ def check_misplaced(detections: pl.DataFrame, dataset: Dataset) -> Iterable[Find
 
 
 def _hypotheses(found: pl.DataFrame, expected: pl.DataFrame) -> Iterator[tuple[str, _Hypothesis]]:
-    """What may be wrong, of which table; the simplest first."""
+    """The hypotheses for each table, the simplest first."""
     for relative, swapped, name in product((False, True), (False, True), (None, *_FORMATS)):
         if relative or swapped or name is not None:
             yield "detections", _written("detections", name, swapped, relative)

@@ -1,4 +1,4 @@
-"""What is odd about results by themselves: scores, repeated images, more detections than are counted."""
+"""Checks of results by themselves: scores, repeated images, more detections than are counted."""
 
 from __future__ import annotations
 

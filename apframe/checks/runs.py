@@ -17,14 +17,14 @@ _TOP = 10  # documents that are looked at most
 
 
 def check_run(qrels: Any, run: Any = None) -> Findings:
-    """What is wrong or suspicious in judgements, and in a run if it is given; `check` does the same of two files.
+    """Find errors and suspicious values in relevance judgements and, if given, in a run; `check` takes the paths of both too.
 
     Parameters
     ----------
     qrels
         what `read_qrels` takes
     run
-        what `read_run` takes; None: only the judgements are looked at
+        what `read_run` takes; None checks the judgements alone
 
     Returns
     -------

@@ -21,7 +21,7 @@ def stats(
     truth: Any, detections: Any = None, *, by: str | Sequence[str] | None = None, image_attributes: Any = None,
     **options: Unpack[ReadingOptions],
 ) -> pl.DataFrame:  # fmt: skip
-    """What a data set holds, and its results if they are given: counts and sizes by category, area range and attribute.
+    """Count images, annotations and detections, and give median sizes, by category, area range and attribute.
 
     Parameters
     ----------

@@ -96,15 +96,15 @@ def convert_files(
         "--where": where, "--sample": sample, "--split": shares, "--unmapped": unmapped != "keep",
     }  # fmt: skip
     if given := [name for name, value in choices.items() if value] if results_of is not None else []:
-        raise ParameterError(f"{', '.join(given)}: for data sets, not for results")
+        raise ParameterError(f"{', '.join(given)}: only for data sets, not for results")
     if results_of is not None and len(sources) > 1:
-        raise ParameterError("results are converted one by one", f"there are {len(sources)}")
+        raise ParameterError("--results-of takes one SOURCE", f"there are {len(sources)}")
     if seed is not None and not (sample or shares):
-        raise ParameterError("--seed is for --sample and for --split with shares")
+        raise ParameterError("--seed needs --sample, or --split with shares")
     if by and not shares:
-        raise ParameterError("--by is for --split with shares", "as in --split train=.8,val=.2")
+        raise ParameterError("--by needs --split with shares", "as in --split train=.8,val=.2")
     if results_of is None and (gt_format or join_by_name or names):
-        raise ParameterError("--gt-format, --join-by-name and --names are for results: name their data set with --results-of")
+        raise ParameterError("--gt-format, --join-by-name and --names are for results: name the data set with --results-of")
     with progress() as say:
         say("reading")
         if results_of is None:
@@ -150,9 +150,8 @@ def convert_files(
     for table, column, n_rows, what in written_out(lost).iter_rows():
         print(f"{table}{'' if column is None else '.' + column}: {what} ({counted(n_rows, 'row')})")
     for path in targets.values():
-        print(
-            f"{one_line(str(path))}: {as_format(to).title}, {'all of it' if lost.is_empty() else 'but for what is said above'}"
-        )
+        written = "everything was written" if lost.is_empty() else "written, except for the losses above"
+        print(f"{one_line(str(path))}: {as_format(to).title}, {written}")
 
 
 def _shares(split: str | None) -> dict[str, float] | None:
@@ -183,7 +182,7 @@ def _target(target: Path, part: str, to: str) -> Path:
 
 
 def _together(losses: Sequence[pl.DataFrame], changes: pl.DataFrame | None) -> pl.DataFrame:
-    """What was lost in all parts, after what merging changed."""
+    """The losses of all parts, after the changes of merging."""
     parts = losses if changes is None else [changes, *losses]
     keys = ["table", "column", "what"]
     together = pl.concat(parts, how="vertical_relaxed").group_by(keys, maintain_order=True).agg(pl.col("n_rows").sum())

@@ -114,8 +114,8 @@ def evaluate_files(
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not by:
-        raise ParameterError("--csv is for slices: name columns with --by")
-    published = as_protocol(protocol).variant(iou_type)  # what is wrong is told before the work, not after it
+        raise ParameterError("--csv needs slices: name columns with --by")
+    published = as_protocol(protocol).variant(iou_type)  # errors come before the work, not after it
     chosen = published.with_options(
         matching=matching,
         iou_thresholds=numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
@@ -129,11 +129,11 @@ def evaluate_files(
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     labelled = given_labels(out, DETECTION, name, tag)
     if matches and out is None:
-        raise ParameterError("--matches is for what is stored: say where with --out")
+        raise ParameterError("--matches needs --out, the folder to store the evaluation in")
     kept = numbers("--matches", matches, float, "numbers") or []
     if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
         there = ", ".join(f"{each:.10g}" for each in chosen.iou_thresholds)
-        raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; --iou-thresholds says which")
+        raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; see --iou-thresholds")
     with progress() as say:
         say("reading")
         evaluation = apf.evaluate(

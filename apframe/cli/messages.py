@@ -27,7 +27,7 @@ _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
         "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid", "iou_thresholds",
         "iou_type", "join_by_name", "matching", "max_detections", "max_documents", "measures", "missing", "name", "names",
         "no_relevant", "queries", "relative", "relevance_level", "sample", "seed", "split", "trec_eval", "unjudged",
-        "unmapped",
+        "unmapped", "where",
     )
 }  # fmt: skip
 

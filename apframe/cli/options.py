@@ -1,4 +1,4 @@
-"""What several commands take: options, and the text that they are given as values."""
+"""Options that several commands share, and the parsing of their values."""
 
 from __future__ import annotations
 
@@ -93,7 +93,7 @@ class Command(HelpPage):
                 raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
         for text in args:
             if "\0" in text:
-                raise ParameterError(f"{text!r} has a NUL character, which no name or value can have")
+                raise ParameterError(f"{text!r} has a NUL character, which names and values cannot have")
             if re.match(r"--?[\w-]+=[A-Za-z][A-Za-z0-9+.-]+://", text):
                 raise _refused(text)
         rest = super().parse_args(ctx, args)
@@ -141,9 +141,9 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
 
 
 def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
-    """What `write_parquet` takes of --name and --tag; an error if nothing is written, or --out holds another kind of thing."""
+    """The arguments of `write_parquet` from --name and --tag; an error without --out, or if its folder holds something else."""
     if out is None and (name is not None or tags):
-        raise ParameterError("--name and --tag are for what is stored: say where with --out")
+        raise ParameterError("--name and --tag need --out, the folder to store the evaluation in")
     values: dict[str, Any] = {}
     for tag in tags or ():
         key, equals, text = tag.partition("=")
@@ -169,5 +169,5 @@ def one_style(**styles: bool) -> str | None:
     """The style that a table is printed in: the one flag that is given, None for people; an error if there are several."""
     given = [name for name, is_given in styles.items() if is_given]
     if len(given) > 1:
-        raise ParameterError(f"--{given[0]} and --{given[1]} exclude each other")
+        raise ParameterError(f"--{given[0]} and --{given[1]} cannot be combined")
     return given[0] if given else None

@@ -1,4 +1,4 @@
-"""What commands print: tables, lines and what is being done."""
+"""The output of commands: tables, lines and a spinner."""
 
 from __future__ import annotations
 

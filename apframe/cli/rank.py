@@ -65,7 +65,7 @@ def evaluate_rankings(
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):
-        raise ParameterError("--per-query and --compare, or --by, exclude each other")
+        raise ParameterError("--per-query cannot be combined with --compare or --by")
     if compare and len(runs) < 2:
         raise ParameterError("--compare needs two runs or more")
     if by and queries is None:

@@ -57,7 +57,7 @@ def evaluate(
         a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
-        a list of dicts as COCO's results. In the place of a box there may be another shape: `mask`, `keypoints`, `corners`, or
+        a list of dicts as COCO's results. Other shapes than boxes are possible: `mask`, `keypoints`, `corners`, or
         `start_time` and `end_time`. Two paths are read side by side.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
@@ -71,20 +71,20 @@ def evaluate(
     unknown_images
         "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
     invalid
-        what becomes of rows that cannot be evaluated (negative sides, NaN, missing values, ids that stand twice, corners that
-        do not go around a convex shape, annotations of unknown images, ...): "error" refuses them, "drop" leaves them out, with
-        a warning; how many there were stays in `Evaluation.notes`, and is printed and stored. "keep" refuses them too, but
-        keeps detections with negative sides, as false positives, where the protocol's reference does so: `VOCevaldet.m` of the
-        VOC development kit, which finds no overlap for them
+        what to do with rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not go
+        around a convex shape, annotations of unknown images, ...). "error" refuses them. "drop" leaves them out with a
+        warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" is "error", except that
+        detections with negative sides are false positives if the protocol's reference treats them so: `VOCevaldet.m` of the
+        VOC development kit finds no overlap for them
     format, results_format
-        of paths, where these do not tell; see `formats`
+        the formats of paths, detected from the path by default; see `formats`.
     split, image_sizes
-        of the ground truth at a path, see `read_dataset`
+        options for reading the ground truth from a path; see `read_dataset`.
     box_format
-        how boxes are written, where that is left open: "xywh" (left, top, width, height; the default), "xyxy" (two corners) or
-        "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
-        text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are left as
-        they are: where the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
+        how boxes are written, if the format leaves that open: "xywh" (left, top, width, height; the default), "xyxy" (corners)
+        or "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
+        text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are not
+        changed: if the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
         `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option
     relative
         whether the same boxes are fractions of their image, whose size the ground truth has to say

@@ -183,7 +183,7 @@ class Evaluation(WritableResult):
         return to_markdown(self.summary, digits)
 
     def to_latex(self, digits: int = 3) -> str:
-        """The summary as a LaTeX tabular, whose rules need the package booktabs; `apframe.to_latex` takes any table."""
+        """Return the summary as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
         return to_latex(self.summary, digits)
 
     def __str__(self) -> str:

@@ -127,10 +127,10 @@ class Evaluator:
     def update(self, detections: Any, image_ids: Sequence[int | str] | None = None) -> None:
         """Add the detections of some images: all that each of them has.
 
-        They are copied. Columns and types are checked now, and with the first update that has them its values and images; those
-        of further ones by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and start
-        again. What only a comparison finds out, such as masks that cannot be decoded, is told by `compute`. An update that is
-        refused changes nothing. Several threads may call this at the same time.
+        They are copied. Columns and types are checked now, and so are the values and images of the first update. Those of
+        later updates are checked by the next `state` or `compute`, whose error names the update and its rows: then `reset`, and
+        start again. Masks that cannot be decoded are reported by `compute`. A refused update changes nothing. Several threads
+        may call this at the same time.
 
         Parameters
         ----------
@@ -251,7 +251,7 @@ class Evaluator:
             require(self.protocol.similarity, found, self._annotations)
 
     def _collect(self) -> pl.DataFrame:
-        """See `state`. What has been put together stays so, and is told once."""
+        """Join the updates, as `state` describes; warnings about them come once."""
         if not self._updates:
             return self._table
         tables = [self._table.with_columns(pl.lit(0, pl.Int64).alias(_UPDATE))] if self._table.height else []
@@ -274,7 +274,7 @@ class Evaluator:
         self._table, self._updates = table[[*known, *sorted(set(table.columns) - {*known, _UPDATE})]], {}
         if differ:
             warn(
-                f"{counted(len(differ), 'image')} came more than once with different results, of which one is kept: "
+                f"{counted(len(differ), 'image')} came more than once with different results; one result of each is kept: "
                 f"{listed(differ)}; give all detections of an image in one update, and call reset() before the next epoch",
                 RepeatedImageWarning,
             )

@@ -58,7 +58,7 @@ def to_dict(self: Evaluation, prefix: str = "", *, per_category: bool = False) -
 def _of_categories(evaluation: Evaluation) -> dict[str, float]:
     protocol = evaluation.protocol
     if protocol.agnostic:
-        raise ParameterError("per_category: the categories are pooled", "leave it out")
+        raise ParameterError("per_category: the categories are pooled", "leave per_category out")
     first = headlines(protocol)[0]
     metrics = evaluation.metrics.filter(
         pl.col("area_range") == first.area_range,

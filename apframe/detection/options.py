@@ -36,18 +36,18 @@ class Options(ReadingOptions, total=False):
 
 @dataclass(frozen=True)
 class Choice:
-    """What an evaluation goes by.
+    """The choices of one evaluation.
 
     Attributes
     ----------
     protocol
         the rules
     categories
-        those that were asked for; None: all
+        the requested ones; None for all
     drop_unknown_images
         leave out detections of images that the ground truth does not have
     invalid
-        what becomes of rows that cannot be evaluated: "error", "drop" or "keep"
+        what to do with rows that cannot be evaluated: "error", "drop" or "keep"
     image_attributes
         further columns of the images; None: none
     reading
@@ -67,7 +67,7 @@ class Choice:
 
 
 def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
-    """What is chosen by a protocol and options; `ParameterError` for those that are wrong.
+    """Combine a protocol and options into one choice; wrong options are a `ParameterError`.
 
     >>> choose("coco", iou_type="segm", max_detections=[10]).protocol.max_detections
     (10,)

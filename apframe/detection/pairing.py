@@ -101,7 +101,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
 
 
 def matching_rules(protocol: Protocol) -> MatchingRules:
-    """What matching goes by under a protocol."""
+    """The rule of matching under a protocol."""
     return MatchingRules(
         policy=POLICIES[protocol.matching],
         thresholds=protocol.iou_thresholds,

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.slices.by import each_slice
 from apframe.detection.slices.keys import Bins
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, did_you_mean
 from apframe.schema.conditions import choose_categories
 
 if TYPE_CHECKING:
@@ -68,11 +68,11 @@ def curves(
 def per_image(
     self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None, *, min_score: float | None = None
 ) -> pl.DataFrame:
-    """What became of every image at one threshold and area range, the worst first.
+    """Count true positives, false positives and misses of each image at one threshold and area range, worst image first.
 
-    Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Most errors first,
-    then the least similar. With `min_score`, only detections of at least that score count; what they would have found is
-    missed then. Defaults as in `matches`.
+    Columns: image_id, file_name, tp, fp, fn, mean_similarity (of the true positives, null without any). Images with most
+    errors come first, then those with the lowest mean similarity. With `min_score`, detections below that score are ignored,
+    and the annotations they matched are misses. Defaults as in `matches`.
     """
     if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
         raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
@@ -144,5 +144,5 @@ def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
 def _area_at(self: Evaluation, area_range: str | None) -> int:
     names = [name for name, *_ in self.protocol.area_ranges]
     if area_range is not None and area_range not in names:
-        raise ParameterError(f"area_range {area_range!r} was not evaluated", f"there are {', '.join(names)}")
+        raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
     return names.index(self.protocol.whole if area_range is None else area_range)

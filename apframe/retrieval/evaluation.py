@@ -314,7 +314,7 @@ class RunEvaluation(WritableResult):
         return markdown(head, rows)
 
     def to_latex(self) -> str:
-        """The same as a LaTeX tabular, whose rules need the package booktabs; `apframe.to_latex` takes any table."""
+        """Return the means as a LaTeX table, which needs the package booktabs; `apframe.to_latex` takes any table."""
         head, *rows = run_cells(self.summary, self.coverage)
         return latex(head, rows)
 

@@ -86,7 +86,7 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     if not kept:
         raise FormatError(f"no evaluation of {DETECTION} is among them, only of {RETRIEVAL}: {listed(left_out)}", path=folders)
     if left_out:
-        what = f"left out, as these are evaluations of {RETRIEVAL}, not of {DETECTION}: {listed(left_out)}"
+        what = f"left out evaluations of {RETRIEVAL}, since only those of {DETECTION} can be read together: {listed(left_out)}"
         warn(what, RunsLeftOutWarning)
     names = names_of(list(kept))
     runs = [StoredRun.of(name, path, manifest) for name, (path, manifest) in zip(names, kept.items(), strict=True)]

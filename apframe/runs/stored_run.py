@@ -1,4 +1,4 @@
-"""What the manifest of a stored run says, and in what runs differ."""
+"""The manifest of a stored run, and differences between runs."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _TABLES = (*GROUND_TRUTH, "detections", "summary")
 
 @dataclass(frozen=True)
 class StoredRun:
-    """What a manifest says of a run. `folder` is as it was given, `path` stays the same whatever the working folder is."""
+    """A run by its manifest. `folder` is as it was given, `path` stays the same whatever the working folder is."""
 
     name: str
     folder: Path

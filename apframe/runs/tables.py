@@ -55,7 +55,7 @@ class TablesOfRuns(Mapping[str, pl.LazyFrame]):
         except pl.exceptions.PolarsError as error:
             what = first_line(error)
             raise ColumnError(
-                f"the runs hold different things in one column ({what})", "scan them one by one", table=name
+                f"the runs have different types in one column ({what})", "read them one by one", table=name
             ) from error
         return table
 
@@ -69,5 +69,5 @@ def _refuse_different_kinds(table: str, schemas: Mapping[str, pl.Schema]) -> Non
             is_nested = dtype.is_nested() or kind.is_nested()
             if is_nested and dtype.base_type() != kind.base_type() and pl.Null not in (dtype, kind):
                 raise ColumnError(
-                    f"is {kind} in run {other!r}, {dtype} in run {run!r}", "scan them one by one", table=table, column=column
+                    f"is {kind} in run {other!r}, {dtype} in run {run!r}", "read them one by one", table=table, column=column
                 )

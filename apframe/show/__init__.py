@@ -1,1 +1,1 @@
-"""What people look at."""
+"""Tables, charts and lines for people."""

@@ -205,7 +205,7 @@ def add_colours(title: str, points: pl.DataFrame, size: pl.Expr, by: str) -> tup
 
 
 def shared_conditions(table: pl.DataFrame) -> list[str]:
-    """What holds for all rows, as a line for below a title: the IoU threshold and the area range, where there is one value.
+    """A line with the conditions of all rows, for below a title: IoU threshold and area range, where there is one value.
 
     >>> shared_conditions(pl.DataFrame({"iou_threshold": [0.5, 0.5], "area_range": ["all", "all"]}))
     ['IoU threshold 0.5, area range all']

@@ -1,4 +1,4 @@
-"""What a notebook shows of a result: one kind of table, and the headline numbers in it."""
+"""Results in notebooks: one kind of HTML table, and the headline numbers in it."""
 
 from __future__ import annotations
 

@@ -16,10 +16,10 @@ _LATEX = {
 
 
 def to_markdown(table: Any, digits: int = 3) -> str:
-    """A table in Markdown, with columns of numbers to the right; null is a dash.
+    """Return a table as Markdown; columns of numbers are aligned to the right, null is a dash.
 
-    `table` is a frame, or anything else that holds columns, such as what `ev.by(...)` and `ev.compare()` give; `digits` are
-    those of its numbers behind the point. Results have a method of this name for their headline numbers.
+    `table` is a frame, or anything else that holds columns, such as what `ev.by(...)` and `ev.compare()` give; `digits` is
+    the number of decimals. Results have a method of this name for their headline numbers.
 
     >>> print(to_markdown({"name": ["a|b", None], "AP": [0.25, None]}))
     | name |    AP |
@@ -31,7 +31,7 @@ def to_markdown(table: Any, digits: int = 3) -> str:
 
 
 def to_latex(table: Any, digits: int = 3) -> str:
-    r"""A table as a LaTeX tabular, whose rules need the package booktabs; for the arguments see `to_markdown`.
+    r"""Return a table as LaTeX, which needs the package booktabs; arguments as in `to_markdown`.
 
     >>> print(to_latex({"name": ["a_b"], "AP": [0.25]}))
     \begin{tabular}{lr}
@@ -52,7 +52,7 @@ def cells(table: Any, digits: int) -> tuple[list[str], list[list[str]]]:
 
 
 def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same of texts: columns of texts that are numbers stand to the right."""
+    """A table of texts in Markdown; columns of numbers are aligned to the right."""
     table = [[text.replace("|", "\\|") for text in row] for row in (head, *rows)]
     right = _are_numbers(head, rows)
     widths = [max(3, *(len(row[column]) for row in table)) for column in range(len(head))]
@@ -66,7 +66,7 @@ def markdown(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
 
 
 def latex(head: Sequence[str], rows: Sequence[Sequence[str]]) -> str:
-    """The same of texts."""
+    """A table of texts in LaTeX."""
     escaped = [[re.sub(r"[\\~^–<>|&%$#_{}]", lambda found: _LATEX[found[0]], text) for text in row] for row in (head, *rows)]
     first, *others = [f"{' & '.join(row)} \\\\" for row in escaped]
     columns = "".join("r" if is_right else "l" for is_right in _are_numbers(head, rows))

@@ -45,7 +45,7 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
 
 
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
-    """The same as HTML."""
+    """Return the lines of `run_lines` as HTML."""
     head, *rows = run_cells(summary, coverage)
     notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage, options))
     return html_table(head, rows) + notes

@@ -1,4 +1,4 @@
-"""What the command prints: text from data is written out where it would steer a terminal, or where the encoding lacks it."""
+"""The output stream of the command; control characters, and characters the encoding lacks, are written out."""
 
 from __future__ import annotations
 

@@ -1,1 +1,1 @@
-"""What is kept of an evaluation: Parquet sets, SQL over tables, DuckDB files."""
+"""Stored evaluations: Parquet sets, SQL over tables, DuckDB files."""

@@ -193,15 +193,15 @@ def labels(name: str | None, tags: Mapping[str, Any] | None) -> dict[str, Any]:
     {'name': 'baseline', 'tags': {'lr': 0.1, 'epoch': 7}}
     """
     if name is not None and not (isinstance(name, str) and name):
-        raise ParameterError(f"is empty, or no text: {name!r}", option="name")
+        raise ParameterError(f"must be a non-empty text, not {name!r}", option="name")
     if tags is not None and not isinstance(tags, Mapping):
         raise ParameterError(f'is a dict such as {{"lr": 0.1, "epoch": 7}}, not {tags!r}', option="tags")
     for key, value in (tags or {}).items():
         if not (isinstance(key, str) and key):
-            raise ParameterError(f"the name of a tag is a text, not {key!r}", option="tags")
+            raise ParameterError(f"names must be texts, not {key!r}", option="tags")
         is_number = isinstance(value, (int, float)) and math.isfinite(value) and abs(value) < 2**63
         if not (is_number or isinstance(value, str)):
-            raise ParameterError(f"{key} is a text, a finite number below 2^63 or a flag, not {value!r}", option="tags")
+            raise ParameterError(f"{key} must be a text, a finite number below 2^63 or a flag, not {value!r}", option="tags")
     return ({"name": name} if name else {}) | ({"tags": dict(tags)} if tags else {})
 
 

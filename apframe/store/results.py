@@ -1,4 +1,4 @@
-"""What results with tables can do: answer SQL, open a connection, write a DuckDB file. One mapping of tables serves all.
+"""Methods of results with tables: answer SQL, open a connection, write a DuckDB file. One mapping of tables serves all.
 
 >>> class Squares(QueryableResult):
 ...     def _lazy_tables(self) -> dict[str, LazyTable]:

@@ -89,7 +89,7 @@ def _open(tables: Tables) -> tuple[duckdb.DuckDBPyConnection, dict[str, dict[str
 
 
 def sql_names(columns: Iterable[str]) -> dict[str, str]:
-    """What columns are called in SQL, of those that cannot be called by their name.
+    """Map columns that cannot keep their name in SQL to their name there.
 
     SQL ignores case: of two columns that differ in nothing else, the later one gets a number. An empty name is not SQL,
     nor is one with a NUL character.
@@ -157,7 +157,7 @@ def closing(connection: duckdb.DuckDBPyConnection) -> Iterator[None]:
 def query(tables: Tables | Callable[[], Tables], sql: str, parameters: Mapping[str, Any] | None = None) -> pl.DataFrame:
     """Answer one SQL query over the tables; `$name` in it stands for a parameter. Of several statements, the last answers.
 
-    Tables may be given as a function that makes them, so that Ctrl-C is heard while it does.
+    Tables may be given as a function that makes them, so that Ctrl-C can interrupt it.
 
     A `RenamedColumnWarning` names columns of the tables it names that have another name in SQL, as `sql_names` says.
 

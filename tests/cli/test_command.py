@@ -333,9 +333,9 @@ def test_names_and_tags_of_what_is_stored(
     }.items()  # fmt: skip
     for wrong in (["--tag", "lr"], ["--tag", "=1"], ["--tag", "a=1", "--tag", "a=2"], ["--name", ""]):
         code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--out", folder, *wrong)
-        assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name is empty" in err)
+        assert (code, out) == (2, "") and ("--tag takes NAME=VALUE, each NAME once" in err or "name must be" in err)
     code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), "--tag", "a=1")
-    assert (code, out, err) == (2, "", "error: --name and --tag are for what is stored: say where with --out\n")
+    assert (code, out, err) == (2, "", "error: --name and --tag need --out, the folder to store the evaluation in\n")
 
 
 def test_matches_are_stored_at_thresholds_that_are_evaluated(
@@ -346,7 +346,7 @@ def test_matches_are_stored_at_thresholds_that_are_evaluated(
     assert (code, err) == (0, "")
     assert pl.read_parquet(folder / "matches.parquet")["iou_threshold"].unique().sort().to_list() == [0.5, 0.75]
     for options, message in (
-        (["--matches", "0.5"], "error: --matches is for what is stored: say where with --out\n"),
+        (["--matches", "0.5"], "error: --matches needs --out, the folder to store the evaluation in\n"),
         (["--out", str(folder), "--matches", "0.51"], "error: --matches: 0.51 is not evaluated; there are 0.5, 0.55"),
         (["--out", str(folder), "--matches", "x"], "error: --matches takes numbers with commas between them, got 'x'"),
     ):
@@ -409,7 +409,7 @@ def test_json_and_csv_are_refused_before_anything_is_written(
 ) -> None:
     options = ["--by", "name", "--json", "--csv", "--out", str(tmp_path / "out")]
     code, out, err = command(capsys, monkeypatch, "eval", *files(tmp_path), *options)
-    assert (code, out, err) == (2, "", "error: --json and --csv exclude each other\n")
+    assert (code, out, err) == (2, "", "error: --json and --csv cannot be combined\n")
     assert not (tmp_path / "out").exists()
 
 

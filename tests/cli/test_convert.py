@@ -36,7 +36,7 @@ def test_converted_data_has_the_same_numbers(street: str, tmp_path: Path, capsys
     code, out, _ = command(capsys, monkeypatch, "convert", street, boxes, "--to", "boxes")
     assert code == 0
     assert "annotations.is_crowd: left out: crowds become ordinary objects (" in out and out.endswith(
-        "boxes: class-and-box text, but for what is said above\n"
+        "boxes: class-and-box text, written, except for the losses above\n"
     )
     code, out, _ = command(capsys, monkeypatch, "convert", RESULTS, found, "--to", "boxes", "--results-of", street)
     assert code == 0
@@ -140,11 +140,11 @@ BAD = {
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
     "parts of results": (
         ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH, "--where", "score > .5", "--sample", "5"],
-        2, "--where, --sample: for data sets, not for results",
+        2, "--where, --sample: only for data sets, not for results",
     ),
-    "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "one by one"),
-    "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed is for --sample"),
-    "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by is for --split with"),
+    "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "--results-of takes one SOURCE"),
+    "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed needs --sample"),
+    "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by needs --split with"),
     "shares of half": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split takes shares that sum to 1"),
     "no share": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=x"], 2, "shares such as train=.8,val=.2"),
@@ -180,13 +180,13 @@ def test_parts_and_merges(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -
     assert (code, err) == (0, "")
     written = [tmp_path / "street_train.json", tmp_path / "street_val.json"]
     assert sorted(tmp_path.iterdir()) == written
-    assert printed == "".join(f"{path}: COCO JSON, all of it\n" for path in written)
+    assert printed == "".join(f"{path}: COCO JSON, everything was written\n" for path in written)
     expected = truth.split({"train": 0.8, "val": 0.2}, by="city", seed=1)
     assert [images_of(path) for path in written] == [part.images["image_id"].sort().to_list() for part in expected.values()]
 
     whole = tmp_path / "whole.json"
     code, printed, err = command(capsys, monkeypatch, "convert", *map(str, written), str(whole), "--to", "coco")
-    assert (code, err, printed) == (0, "", f"{whole}: COCO JSON, all of it\n")
+    assert (code, err, printed) == (0, "", f"{whole}: COCO JSON, everything was written\n")
     assert images_of(whole) == truth.images["image_id"].sort().to_list()
     twice = tmp_path / "twice.json"
     code, printed, _ = command(capsys, monkeypatch, "convert", TRUTH, TRUTH, str(twice), "--to", "coco", "--json")

@@ -273,7 +273,7 @@ def test_pipe_of_a_retrieval_folder(retrieval: Path) -> None:
 def test_csv_and_json_exclude_each_other(detection: Path) -> None:
     done = shell(detection, "SELECT 1;", "--csv", "--json")
     assert (done.returncode, done.stdout) == (2, "")
-    assert done.stderr == "error: --json and --csv exclude each other\n"
+    assert done.stderr == "error: --json and --csv cannot be combined\n"
 
 
 @pytest.mark.slow

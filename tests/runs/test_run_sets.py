@@ -176,7 +176,7 @@ def test_columns_that_cannot_stand_below_each_other(first: list[Any], second: li
     write(tmp_path / "a", images={"attribute": first})
     write(tmp_path / "b", images={"attribute": second})
     sets = scan_runs(tmp_path / "*")
-    with pytest.raises(ColumnError, match=r"^images\.attribute is .* in run 'a', .* in run 'b'; scan them one by one$"):
+    with pytest.raises(ColumnError, match=r"^images\.attribute is .* in run 'a', .* in run 'b'; read them one by one$"):
         sets.tables["images"]
     assert sets.leaderboard().height == 2
 
@@ -384,7 +384,7 @@ def test_a_damaged_run_is_named(damage: Callable[[Path], object], message: str, 
 def test_search_runs_among_others_are_left_out_with_a_warning(runs: Path) -> None:
     write_search(runs / "search")
     with pytest.warns(
-        RunsLeftOutWarning, match=r"^left out, as these are evaluations of retrieval, not of .*: '.*/search'$"
+        RunsLeftOutWarning, match=r"^left out evaluations of retrieval, since only those of .*: '.*/search'$"
     ) as told:
         sets = scan_runs(runs / "*")
     assert names(sets) == ["model_a", "model_b"] and told[0].filename == __file__

@@ -150,13 +150,13 @@ def test_conditions_that_cannot_be_taken(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"name": ""}, r"name is empty, or no text: ''"),
-        ({"name": 7}, r"name is empty, or no text: 7"),
+        ({"name": ""}, r"name must be a non-empty text, not ''"),
+        ({"name": 7}, r"name must be a non-empty text, not 7"),
         ({"tags": ["a"]}, r"tags is a dict such as .*, not \['a'\]"),
-        ({"tags": {1: "a"}}, r"the name of a tag is a text, not 1"),
-        ({"tags": {"lr": float("nan")}}, r"tags: lr is a text, a finite number below 2\^63 or a flag, not nan"),
-        ({"tags": {"lr": None}}, r"tags: lr is a text, a finite number below 2\^63 or a flag, not None"),
-        ({"tags": {"n": 2**64}}, r"tags: n is a text, a finite number below 2\^63 or a flag"),
+        ({"tags": {1: "a"}}, r"tags: names must be texts, not 1"),
+        ({"tags": {"lr": float("nan")}}, r"tags: lr must be a text, a finite number below 2\^63 or a flag, not nan"),
+        ({"tags": {"lr": None}}, r"tags: lr must be a text, a finite number below 2\^63 or a flag, not None"),
+        ({"tags": {"n": 2**64}}, r"tags: n must be a text, a finite number below 2\^63 or a flag"),
     ],
 )
 def test_names_and_tags_that_cannot_be_stored(options: dict[str, Any], message: str, tmp_path: Path) -> None:
@@ -171,7 +171,7 @@ def test_tags_that_were_damaged_are_told(tmp_path: Path) -> None:
     path = tmp_path / "b" / "manifest.json"
     path.write_text(path.read_text().replace('"epoch": 7', '"epoch": [7]'))
     with pytest.raises(
-        FormatError, match=r"manifest\.json is damaged \(ParameterError: tags: epoch is a text, a finite number"
+        FormatError, match=r"manifest\.json is damaged \(ParameterError: tags: epoch must be a text, a finite number"
     ):
         apf.scan_runs(tmp_path / "*")
 

@@ -1,1 +1,1 @@
-"""What is evaluated: the rules that apply before anything is matched."""
+"""The rules that apply before anything is matched."""

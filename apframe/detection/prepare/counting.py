@@ -1,4 +1,4 @@
-"""What counts by the rules of a protocol: which annotations are crowds, and what is ignored whatever its area."""
+"""Which annotations are crowds, and which are ignored regardless of area, by the rules of a protocol."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What is evaluated: the four canonical tables, checked against each other, and subsets of them."""
+"""The input of an evaluation: the four canonical tables, checked against each other, and subsets of them."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ from apframe.shapes.intervals import INTERVALS
 
 @dataclass(frozen=True)
 class Inputs:
-    """What is evaluated.
+    """The input of an evaluation.
 
     Attributes
     ----------
@@ -65,7 +65,7 @@ class Inputs:
 
     @property
     def notes(self) -> list[str]:
-        """What was done to the data before, in words: the categories that were mapped."""
+        """Earlier changes of the data in words: the categories that were mapped."""
         merged = self.dataset.merged
         note = "" if merged is None else describe_map(merged)
         return [note] if note else []
@@ -116,7 +116,7 @@ def make_inputs(
     drop_unknown_images: bool = False,
     are_checked: bool = False,
 ) -> Inputs:
-    """What is evaluated: tables that are checked, and what the `RULES` of a protocol make of them.
+    """Make the input of an evaluation: check the tables and apply the `RULES` of a protocol.
 
     Detections that `are_checked` are those of `check_detections`.
 
@@ -137,7 +137,7 @@ def make_inputs(
 
 
 def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
-    """What was evaluated, from the tables that were stored: canonical, and what the rules of the protocol made of them.
+    """Make the input of a stored evaluation from its tables, to which the rules of the protocol were already applied.
 
     >>> from apframe.rule_sets.coco import COCO
     >>> dataset = Dataset({"image_id": [1]}, {"category_id": [1]}, {
@@ -230,8 +230,8 @@ def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -
     which = [table for table, frame in tables.items() if are_fractions([frame[name] for name in BOX])]
     if protocol.similarity.inclusive and which:
         warn(
-            f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides: boxes "
-            f"far apart overlap then; give pixels, or {spelled('relative', 'True')} and the sizes of the images",
+            f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides, so "
+            f"that distant boxes overlap; supply pixels, or {spelled('relative', 'True')} and the sizes of the images",
             BoxFormatWarning,
         )
 

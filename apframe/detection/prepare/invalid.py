@@ -107,7 +107,7 @@ def without_invalid_shapes(
 
 
 def left_out(refused: Sequence[Refused]) -> list[str]:
-    """What was left out as a note, for people; a warning, which also names rows, if there is something.
+    """Return notes on the rows that were left out, and warn of them by name.
 
     >>> import warnings
     >>> error = RowError("detections", "score is missing", "row", [3], "give it")

@@ -22,7 +22,7 @@ FIND_OUT = "run `apframe check` on both to find out why"
 
 
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """At most so many detections of an image over all categories, before any other is left out: LVIS."""
+    """Limit the detections of each image over all categories, before others are left out: LVIS."""
     if not protocol.per_image or protocol.max_detections[-1] is None:
         return inputs
     return replace(inputs, detections=limit_per_image(inputs.detections, protocol.limits[-1]))
@@ -76,7 +76,7 @@ def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
         found = found.filter(is_known(found["category_id"], chosen))
     annotations = annotations.filter(is_known(annotations["category_id"], chosen))
     if annotations.is_empty():
-        warn("there are no annotations to evaluate against: all metrics are null", NoAnnotationsWarning)
+        warn("there are no annotations to evaluate against, so all metrics are null", NoAnnotationsWarning)
     return replace(inputs, annotations=annotations, detections=found)
 
 
@@ -140,7 +140,7 @@ WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
 
 
 def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
-    """What is said of detections that are dropped: how many, their ids, and those that there are.
+    """Describe dropped detections: their number, their ids, and the ids that exist.
 
     >>> found = pl.DataFrame({"image_id": [7, 8]})
     >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.prepare.counting import ignored_annotations
 from apframe.detection.slices.keys import make_keys
-from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, warn
+from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
 from apframe.rule_sets.summary import headlines
 from apframe.schema import RESULTS, SUPPORT
 from apframe.schema.conditions import conjunction
@@ -116,7 +116,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
     if ignored_annotations(part.dataset.annotations, self.protocol).all():
-        warn("where: no annotation that counts meets the conditions: all metrics are null", NoAnnotationsWarning)
+        warn(f"{spelled('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)
     return part
 
 

@@ -1,4 +1,4 @@
-"""What slices are made of: columns of the four tables, bins of their numbers, and named conditions.
+"""The keys of slices: columns of the four tables, bins of their numbers, and named conditions.
 
 A column belongs to the table that has it. One of the images tells images apart, one of the categories tells categories apart.
 One of the annotations is a key of the objects, and the detections' column of the same name belongs to it; one that only the
@@ -133,7 +133,7 @@ def _make_key(place: int, key: Any, tables: Tables) -> Key:
     if not isinstance(word, str):
         hint = '; name a condition: by({"small": condition})' if isinstance(word, pl.Expr) else ""
         raise ParameterError(
-            f"a key is a column's name, apframe.bins, apframe.quantiles or a dict of conditions{hint}; got {word}", option="by"
+            f"a key is a column name, apframe.bins, apframe.quantiles or a dict of conditions{hint}; got {word}", option="by"
         )
     column, owners = find_owners(word, tables)
     refuse_ambiguous(word, column, owners)
@@ -243,7 +243,7 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
     columns = [frame["value"] for frame in rows.values()]
     nested = next((column for column in columns if column.dtype.is_nested()), None)
     if nested is not None:
-        raise ParameterError(f"{word!r} holds {nested.dtype}, of which no slices can be made", option="by")
+        raise ParameterError(f"{word!r} holds {nested.dtype}, which cannot be used for slices", option="by")
     if len({_kind(column.dtype) for column in columns} - {"null"}) > 1:
         dtypes = " and ".join(f"{column.dtype} in {table}" for table, column in zip(found, columns, strict=True))
         raise ParameterError(f"{word!r} is {dtypes}", "cast one of them", option="by")
@@ -261,7 +261,7 @@ def _distinct(word: str, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dic
 
 
 def _kind(dtype: pl.DataType) -> str:
-    """What dtypes have in common that can be compared."""
+    """The family of a dtype, within which values can be compared."""
     if dtype.is_numeric():
         return "number"
     return {pl.Null: "null", pl.String: "text", pl.Categorical: "text"}.get(dtype.base_type(), str(dtype))
@@ -276,8 +276,8 @@ def _binned(key: Bins, found: Mapping[str, pl.Series]) -> tuple[pl.Series, dict[
     n = len(edges) - 1
     if key.labels is not None and len(key.labels) != n:
         raise ParameterError(
-            f"quantiles of {key.column}: so many values are equal that there are {n} intervals, not {len(key.labels)}",
-            "leave out labels",
+            f"quantiles of {key.column}: equal values leave {n} intervals for {len(key.labels)} labels",
+            "leave out the labels",
         )
     labels = key.labels or _labels(edges, ".6g")
     if len(set(labels)) < n:  # the edges differ in later digits

@@ -73,7 +73,7 @@ class _Part:
 
 @dataclass(frozen=True)
 class _Work:
-    """What is sliced, and how."""
+    """The data to slice, and the slices."""
 
     rows: Rows
     verdicts: Verdicts

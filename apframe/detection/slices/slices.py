@@ -221,8 +221,8 @@ def _slicing(
         if len(groups) > MOST_GROUPS:
             names = ", ".join(key.name for key in of[table])
             raise ParameterError(
-                f"{names} makes {len(groups):,} slices of the {table}, at most {MOST_GROUPS:,} can be, as each is matched anew",
-                "take apframe.bins or apframe.quantiles",
+                f"{names} makes {len(groups):,} slices of the {table}; the limit is {MOST_GROUPS:,}, as each is matched again",
+                "use apframe.bins or apframe.quantiles",
                 option="by",
             )
     return Slicing(images, detections, objects, categories, fixed)
