@@ -142,7 +142,7 @@ BAD = {
         ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH, "--where", "score > .5", "--sample", "5"],
         2, "--where, --sample: only for data sets, not for results",
     ),
-    "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "--results-of takes one SOURCE"),
+    "results of two": (["convert", RESULTS, RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH], 2, "one SOURCE"),
     "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed needs --sample"),
     "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by needs --split with"),
     "shares of half": (
