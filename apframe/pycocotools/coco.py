@@ -216,7 +216,10 @@ class COCO:
 
     def _refuse_unknown_images(self, found: Any) -> None:
         each: Any = found["image_id"] if isinstance(found, pl.DataFrame) else [row["image_id"] for row in found]
-        if unknown := set(each.unique() if isinstance(each, pl.Series) else each) - set(self._ids("images")):
+        known = self.imgs if tables_of(self) is None else set(self._ids("images"))
+        if unknown := {
+            image_id for image_id in (each.unique() if isinstance(each, pl.Series) else set(each)) if image_id not in known
+        }:
             rows = [number for number, image_id in enumerate(each, 1) if image_id in unknown]
             remedy = f"unknown: {listed(sorted(unknown))}; give the ground truth of these results, or remove them"
             raise UnknownIdError("results", "image_id is not among the images", "row", rows, remedy)
@@ -344,7 +347,7 @@ def _complete(rows: list[Row], first: Row) -> None:
             row["area"], row["iscrowd"] = width * height, 0
     elif "segmentation" in first:
         masks = [row["segmentation"] for row in rows]
-        for row, area, box in zip(rows, maskUtils.area(masks), maskUtils.toBbox(masks), strict=True):
+        for row, area, box in zip(rows, *maskUtils.measure(masks), strict=True):
             row.setdefault("bbox", box)
             row["area"], row["iscrowd"] = area, 0
     elif "keypoints" in first:

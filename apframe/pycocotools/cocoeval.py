@@ -21,7 +21,7 @@ from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, m
 from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.dictionaries import are_few_and_sound, group_annotations, group_results
 from apframe.pycocotools.headlines import headlines, mean, words
-from apframe.pycocotools.one_cell import compare_keypoints, compare_shapes, judge_cell
+from apframe.pycocotools.one_cell import compare_keypoints, compare_masks, compare_shapes, judge_cell
 from apframe.pycocotools.params import Order, Params, categories_of, order_of, protocol_of, refuse_changes
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import found_tables, pooled_in_order, truth_tables
@@ -206,14 +206,19 @@ class COCOeval:
         self._prepare()
         category_ids = list(categories_of(p))
         if self._evaluation is None:
-            compute = self.computeOks if p.iouType == "keypoints" else self.computeIoU
-            self.ious = {(image_id, category_id): compute(image_id, category_id) for image_id in p.imgIds
-                         for category_id in category_ids}  # fmt: skip
+            self.ious = self._compared([(image_id, category_id) for image_id in p.imgIds for category_id in category_ids])
         if self._evaluation is None or self._is_changed("evaluateImg"):
             self.evalImgs = [self.evaluateImg(image_id, category_id, area, p.maxDets[-1]) for category_id in category_ids
                              for area in p.areaRng for image_id in p.imgIds]  # fmt: skip
         self._paramsEval = copy.deepcopy(p)
         print(f"DONE (t={time.time() - tic:0.2f}s).")
+
+    def _compared(self, cells: list[tuple[Any, Any]]) -> dict[tuple[Any, Any], Any]:
+        """`ious` of the dictionaries; masks of all cells at once."""
+        if self.params.iouType == "segm" and not self._is_changed("computeIoU"):
+            return dict(zip(cells, compare_masks([self._of_cell(*cell) for cell in cells], self.params), strict=True))
+        compute = self.computeOks if self.params.iouType == "keypoints" else self.computeIoU
+        return {cell: compute(*cell) for cell in cells}
 
     def computeIoU(self, imgId: Any, catId: Any) -> Any:
         """The similarities of an image and category: detections, best score first, × annotations; [] without either."""

@@ -8,7 +8,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.pycocotools.coco import tables_of
+from apframe.pycocotools import mask
+from apframe.pycocotools.coco import COCO, tables_of
 from apframe.pycocotools.params import Params
 from apframe.pycocotools.source import Row
 from apframe.pycocotools.tables import indexed
@@ -34,12 +35,45 @@ def group_results(coco: Any, p: Params) -> Groups:
 
 def _group(coco: Any, p: Params) -> Groups:
     groups, categories = Groups(list), set(np.asarray(p.catIds).tolist())
-    for row in rows_of(coco, p.imgIds):
-        if not p.useCats or row["category_id"] in categories:
-            if p.iouType == "segm":
-                row["segmentation"] = coco.annToRLE(row)
-            groups[row["image_id"], row["category_id"]].append(row)
+    rows = [row for row in rows_of(coco, p.imgIds) if not p.useCats or row["category_id"] in categories]
+    if p.iouType == "segm":
+        _encode(coco, rows)
+    for row in rows:
+        groups[row["image_id"], row["category_id"]].append(row)
     return groups
+
+
+def _encode(coco: Any, rows: list[Row]) -> None:
+    """Masks as run lengths; polygons are drawn all at once, unless a class of its own draws them."""
+    is_ours = getattr(coco.annToRLE, "__func__", None) is COCO.annToRLE
+    drawn = [row for row in rows if is_ours and _are_polygons(row["segmentation"])]
+    if drawn:
+        sizes = [[coco.imgs[row["image_id"]][side] for row in drawn] for side in ("height", "width")]
+        for row, encoding in zip(drawn, mask.draw_objects([row["segmentation"] for row in drawn], *sizes), strict=True):
+            row["segmentation"] = encoding
+    for row in rows:
+        if not (is_ours and isinstance(row["segmentation"], dict) and isinstance(row["segmentation"]["counts"], (bytes, str))):
+            row["segmentation"] = coco.annToRLE(row)
+
+
+def _are_polygons(segmentation: Any) -> bool:
+    """Whether it is a list of polygons; of four numbers each they are boxes."""
+    return isinstance(segmentation, list) and bool(segmentation) and all(len(each) > 4 for each in segmentation)
+
+
+def _have_masks(rows: list[Row], images: dict[Any, Row]) -> bool:
+    """Whether masks are polygons in images of known sizes; or run lengths, and a ValueError says so if they are wrong."""
+    encodings = [row["segmentation"] for row in rows if isinstance(row["segmentation"], dict)]
+    plain = [each for each in encodings if isinstance(each["counts"], list)]
+    if plain:
+        mask.frPyObjects(plain, 0, 0)
+    mask.area([each for each in encodings if not isinstance(each["counts"], list)])
+    drawn = [row for row in rows if not isinstance(row["segmentation"], dict)]
+    if not all(_are_polygons(row["segmentation"]) and {"height", "width"} <= images[row["image_id"]].keys() for row in drawn):
+        return False
+    polygons = [polygon for row in drawn for polygon in row["segmentation"]]
+    are_even = all(len(polygon) % 2 == 0 for polygon in polygons)
+    return are_even and bool(np.isfinite(np.concatenate([[0.0], *polygons], dtype=float)).all())
 
 
 def rows_of(coco: Any, image_ids: Any) -> list[Row]:
@@ -54,16 +88,17 @@ def rows_of(coco: Any, image_ids: Any) -> list[Row]:
 def are_few_and_sound(truth: Any, results: Any, p: Params, most: int) -> bool:
     """Whether there are at most so many rows, on few images, and nothing in them needs a word of warning or an error.
 
-    Tables say what is wrong with other rows. Boxes and keypoints only: masks are compared sooner all at once.
+    Tables say what is wrong with other rows.
     """
-    if p.iouType == "segm" or len(p.imgIds) > _MOST_IMAGES or isinstance(tables_of(results), pl.DataFrame):
+    if len(p.imgIds) > _MOST_IMAGES or isinstance(tables_of(results), pl.DataFrame):
         return False
     found, expected = rows_of(results, p.imgIds), rows_of(truth, p.imgIds)
     if len(found) + len(expected) > most:
         return False
     try:
-        return _are_sound(found, ("score",), truth, p) and _are_sound(expected, ("iscrowd",), truth, p)
-    except (KeyError, TypeError, ValueError):
+        are_sound = _are_sound(found, ("score",), truth, p) and _are_sound(expected, ("iscrowd",), truth, p)
+        return are_sound and (p.iouType != "segm" or _have_masks([*found, *expected], truth.imgs))
+    except (AttributeError, KeyError, TypeError, ValueError):
         return False
 
 

@@ -6,7 +6,9 @@ that were edited) and for so few rows that making tables takes longer.
 
 from __future__ import annotations
 
+from bisect import bisect_left
 from collections.abc import Sequence
+from itertools import chain
 from typing import Any
 
 import numpy as np
@@ -37,12 +39,11 @@ def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> 
     >>> compare_shapes([cat], [{"bbox": [0, 0, 3, 2], "score": 0.9}], Params("bbox")).tolist()
     [[0.75]]
     """
+    if p.iouType == "segm":
+        return compare_masks([(expected, found)], p)[0]
     if not expected or not found:
         return []
     found = by_score(found, p.maxDets[-1])
-    if p.iouType == "segm":
-        masks, others = ([row["segmentation"] for row in rows] for rows in (found, expected))
-        return mask.iou(masks, others, [int(row["iscrowd"]) for row in expected])
     x, y, width, height = np.array([row["bbox"] for row in found], dtype=float).T[:, :, None]
     boxes = np.array([row["bbox"] for row in expected], dtype=float).T
     is_crowd = np.array([bool(row["iscrowd"]) for row in expected])
@@ -54,6 +55,22 @@ def compare_shapes(expected: Sequence[Row], found: Sequence[Row], p: Params) -> 
     area = width * height
     union = np.where(is_crowd, area, area + boxes[2] * boxes[3] - intersection)
     return np.divide(intersection, union, out=np.zeros(intersection.shape), where=intersection > 0)
+
+
+def compare_masks(cells: Sequence[tuple[Sequence[Row], Sequence[Row]]], p: Params) -> list[Any]:
+    """`compare_shapes` of the masks of many cells: all of them are decoded and compared at once.
+
+    >>> square = {"segmentation": {"size": [2, 2], "counts": b"13"}, "iscrowd": 0}
+    >>> [list(array) for array in compare_masks([([square], [square | {"score": 0.9}]), ([square], [])], Params("segm"))]
+    [[array([1.])], []]
+    """
+    numbers = [number for number, (expected, found) in enumerate(cells) if expected and found]
+    masks = []
+    for expected, found in map(cells.__getitem__, numbers):
+        chosen = [row["segmentation"] for row in by_score(found, p.maxDets[-1])]
+        masks.append((chosen, [row["segmentation"] for row in expected], [row["iscrowd"] for row in expected]))
+    made = dict(zip(numbers, mask.mask_ious(masks) if masks else (), strict=True))
+    return [made.get(number, []) for number in range(len(cells))]
 
 
 def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) -> Any:
@@ -115,11 +132,15 @@ def judge_cell(
     ignored = np.empty(matched.shape, dtype=bool)
     ignored[:] = is_outside
     if len(ious):
-        in_order = np.asarray(ious)[:, order]
-        rows, highest, is_crowd = in_order.tolist(), in_order.max(), [bool(row["iscrowd"]) for row in expected]
+        rows, is_crowd = np.asarray(ious)[:, order].tolist(), [bool(row["iscrowd"]) for row in expected]
+        similarities = sorted(chain.from_iterable(rows))
+        chosen: dict[int, list[tuple[int, int]]] = {len(similarities): []}
         for t, threshold in enumerate(thresholds):
             least = min(threshold, _NEARLY_1)
-            for d, g in _choose(rows, found_ids, is_crowd, is_ignored, least) if highest >= least else ():
+            n_below = bisect_left(similarities, least)  # where as many are below two thresholds, the choice is the same
+            if n_below not in chosen:
+                chosen[n_below] = _choose(rows, found_ids, is_crowd, is_ignored, least)
+            for d, g in chosen[n_below]:
                 matched[t, d], matched_by[t, g] = expected_ids[g], found_ids[d]
                 ignored[t, d] = is_ignored[g] or (is_outside[d] and not expected_ids[g])
     return {
