@@ -1,4 +1,4 @@
-"""One cell of the benchmark of batches: `per_batch_worker.py TOOL JOB GT DT` prints one JSON line.
+"""One cell of the benchmark of batches: `per_batch_worker.py TOOL JOB GT DT [IOU_TYPE]` prints a line of JSON.
 
 The loop of DETR's evaluator: results of a few images at a time through `loadRes` and `COCOeval`, all cells put together at the
 end. By pycocotools and by the drop-in; the seconds, CPU's too, are those of the updates and the summary.
@@ -21,7 +21,7 @@ TOOLS = ("apframe", "pycocotools")
 N_IMAGES = 300
 
 
-def evaluate(tool: str, gt: str, batches: list[list[dict[str, Any]]]) -> tuple[Any, float, float]:
+def evaluate(tool: str, gt: str, batches: list[list[dict[str, Any]]], iou_type: str) -> tuple[Any, float, float]:
     """Stats, wall and CPU seconds."""
     package = "apframe.pycocotools" if tool == "apframe" else "pycocotools"
     coco, cocoeval = (import_module(f"{package}.{name}") for name in ("coco", "cocoeval"))
@@ -29,7 +29,7 @@ def evaluate(tool: str, gt: str, batches: list[list[dict[str, Any]]]) -> tuple[A
         truth, parts, image_ids = coco.COCO(gt), [], []
         _ = truth.anns  # the data loader has looked at them
         wall, cpu = time.perf_counter(), time.process_time()
-        evaluation = cocoeval.COCOeval(truth, iouType="bbox")
+        evaluation = cocoeval.COCOeval(truth, iouType=iou_type)
         for batch in batches:
             evaluation.cocoDt = truth.loadRes(batch)
             evaluation.params.imgIds = sorted({row["image_id"] for row in batch})
@@ -54,10 +54,10 @@ def in_batches(dt: str, n_images: int) -> list[list[dict[str, Any]]]:
     return [[row for key in ids[start : start + n_images] for row in by_image[key]] for start in range(0, len(ids), n_images)]
 
 
-def main(tool: str, job: str, gt: str, dt: str) -> None:
+def main(tool: str, job: str, gt: str, dt: str, iou_type: str = "bbox") -> None:
     batches = in_batches(dt, int(job.split()[0]))
-    evaluate(tool, gt, copy.deepcopy(batches[:3]))
-    stats, wall, cpu = evaluate(tool, gt, batches)
+    evaluate(tool, gt, copy.deepcopy(batches[:3]), iou_type)
+    stats, wall, cpu = evaluate(tool, gt, batches, iou_type)
     print(f'{{"stats": {[float(value) for value in stats]}, "wall": {wall}, "cpu": {cpu}}}')
 
 

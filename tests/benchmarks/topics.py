@@ -1,4 +1,4 @@
-"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces, batches and reading."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces, batches of each shape, and reading."""
 
 from __future__ import annotations
 
@@ -265,6 +265,20 @@ BATCHES = Topic(
     tolerance=0,
 )
 
+
+def batches_of(shapes: Topic, set_: str) -> Topic:
+    """The same of another shape."""
+    return replace(
+        BATCHES,
+        name=f"{shapes.name}_batches",
+        sets=shapes.sets,
+        bars=tuple(replace(bar, set=set_) for bar in BATCHES.bars),
+        numbers=shapes.numbers,
+        numbers_are=shapes.numbers_are,
+        iou_type=shapes.iou_type,
+    )
+
+
 READING = Topic(
     name="reading",
     worker=reading_worker.__file__,
@@ -289,4 +303,5 @@ READING = Topic(
     tolerance=0,
 )
 
-TOPICS = {topic.name: topic for topic in (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, BATCHES, READING)}
+ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, BATCHES)
+TOPICS = {topic.name: topic for topic in (*ALL, batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), READING)}
