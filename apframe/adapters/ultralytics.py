@@ -36,7 +36,7 @@ def from_ultralytics(
     -------
     The canonical detections; category_id is the model's number of the class, from 0. `name` is that of the class and
     `file_name` that of the file, so that ids of the ground truth can be joined. With mask (run lengths), keypoints (the third
-    number is the confidence, 1 where there is none), or corners in the place of a box.
+    number is the confidence, 1 where there is none), or corners instead of a box.
 
     Raises
     ------

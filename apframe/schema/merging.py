@@ -21,7 +21,7 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
 
     Categories of the same name are one, with the row of the first data set that has it. Images stay different, also where two
     have the same file_name. If the ids of a table clash, or are integers in one data set and text in another, all its rows are
-    numbered from 1 in the order of the data sets; texts that were ids stay as names of images and categories that have none.
+    numbered from 1 in the order of the data sets. Text ids become the names of images and categories that have no name.
 
     Returns
     -------

@@ -19,8 +19,8 @@ if TYPE_CHECKING:
 class BoundaryIoU(MaskSimilarity):
     """The smaller one of mask IoU and of the IoU of the boundaries; for crowds mask IoU alone.
 
-    The boundary of a mask is its pixels that are at most `dilation` × the image's diagonal, rounded to whole pixels and at
-    least one, away from a pixel outside, in x and in y; what is beyond the image's border is outside.
+    The boundary of a mask consists of its pixels that are near a pixel outside, in x and in y. Near is at most `dilation` ×
+    the image's diagonal, rounded to whole pixels and at least one. Everything beyond the image's border is outside.
 
     Parameters
     ----------

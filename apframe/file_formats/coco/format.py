@@ -63,8 +63,8 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
     a file's annotations are read when the table is first looked at; evaluating needs the known fields only.
     `segmentation` becomes the column `mask`, as JSON text; with `masks` it is read at once, else when masks are first compared
     or the table is looked at. A field with the name of another canonical column (an annotation's own `width`) is kept as
-    `width_attribute`. Text in the place of a number is
-    an error; true and false are 1 and 0, but no ids.
+    `width_attribute`. Text instead of a number is an error; true and
+    false are 1 and 0, but not allowed as ids.
 
     Raises
     ------
