@@ -39,11 +39,11 @@ def compare_runs(
 
     - `low`, `high` bound the mean of d by the percentile bootstrap (Efron 1979, 1981): the middle `confidence` of the means
       of n queries drawn with replacement. It takes no shape of d for granted, and its ends are means that can occur.
-    - `p_randomisation` is two-sided. If the runs were alike, the two values of a query could be exchanged. So p is the share of
-      random signs s with `|sum(s d)| >= |sum(d)|`, computed as `(1 + count) / (n_resamples + 1)`, which is never 0. If there
-      are at most `n_resamples` combinations of signs, all 2^n are taken and p is exact. This is the test to read first: Smucker, Allan
-      and Carterette (CIKM 2007) find that it assumes least, and that the sign and Wilcoxon tests miss differences or find
-      false ones.
+    - `p_randomisation` is two-sided. If the runs were alike, the two values of a query could be exchanged. So p is the
+      share of random signs s with `|sum(s d)| >= |sum(d)|`, computed as `(1 + count) / (n_resamples + 1)`, which is never
+      0. If there are at most `n_resamples` combinations of signs, all 2^n are taken and p is exact. This is the test to
+      read first: Smucker, Allan and Carterette (CIKM 2007) find that it assumes least, and that the sign and Wilcoxon tests
+      miss differences or find false ones.
     - `p_t` is that of the paired t test with n - 1 degrees of freedom, two-sided. In their study it nearly always agrees with
       the former; where the two disagree, look at the differences.
     - `..._holm` are corrected over all pairs of a measure that have a p (Holm 1979): as safe as Bonferroni's correction, never
