@@ -19,8 +19,9 @@ from typing import Any
 import numpy as np
 import pytest
 
+from apframe.exceptions import RowError
 from apframe.pycocotools import patch_pycocotools
-from tests.pycocotools.both import as_coco, assert_same, assert_same_arrays, evaluated, in_files, lines, printed
+from tests.pycocotools.both import CELLS, as_coco, assert_same, assert_same_arrays, evaluated, in_files, lines, printed, summary
 from tests.rule_sets.generated import Row, Truth, boxes, masks, people
 
 MAKERS = {"bbox": boxes, "segm": masks, "keypoints": people}
@@ -274,6 +275,7 @@ def test_evaluators_give_the_numbers_that_they_give_with_pycocotools(
 
 
 SCRIPT = """
+from apframe.exceptions import RowError
 from apframe.pycocotools import patch_pycocotools
 patch_pycocotools()
 import pycocotools
@@ -307,3 +309,13 @@ def test_accumulating_part_of_the_batches_equals_reference_on_their_images() -> 
 
     reference = evaluated(REFERENCE, truth, results, change=lambda params: setattr(params, "imgIds", [1, 3, 4, 6, 8]))
     assert_same_arrays(ours, reference)
+
+
+@pytest.mark.parametrize("wrong", [{"size": [4, 5], "counts": "zz"}, [[0, 0, 2, float("nan"), 2, 2]], []])
+def test_a_wrong_mask_among_few_is_named_by_its_annotation(wrong: Any) -> None:
+    box = {"image_id": 1, "category_id": 1, "bbox": [0, 0, 2, 2], "area": 4, "iscrowd": 0}
+    truth = {"images": [{"id": 1, "width": 5, "height": 4}], "categories": [{"id": 1, "name": "cat"}]}
+    annotations = [{**box, "id": 7, "segmentation": wrong}]
+    result = {"image_id": 1, "category_id": 1, "score": 0.9, "segmentation": {"size": [4, 5], "counts": "0310008"}}
+    with pytest.raises(RowError, match="annotation_id is 7"):
+        summary(evaluated(CELLS, {**truth, "annotations": annotations}, [result], "segm"))
