@@ -169,12 +169,14 @@ def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
             )
     except FormatError:
         raise
-    except (OSError, ValueError, pl.exceptions.PolarsError) as error:  # the second are those of pyarrow too
+    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:  # and pyarrow's
         raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
 
 
 def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, dataset: Dataset | None) -> None:
     rows = rows_of_images(images, table, objects)
+    if without_name := [name for name in (*images.columns, *objects.columns) if "\0" in name]:
+        raise FormatError(f"Arrow has no names with a NUL character, as in {without_name[0]!r}", "rename the column", path=path)
     metadata = {}
     if dataset is not None:
         names = dataset.categories.select(pl.coalesce("name", pl.col("category_id").cast(pl.String)))

@@ -273,11 +273,12 @@ def rows_of_images(images: pl.DataFrame, table: str, objects: pl.DataFrame) -> p
     objects = objects.rename({name: names[name] for name in names if name in objects.columns})
     fields = [name for name in objects.columns if name != "image_id"]
     lists = objects.group_by("image_id", maintain_order=True).agg(exact(name) for name in fields)
-    lists = lists.select("image_id", pl.struct(exact(name) for name in fields).alias(OBJECTS))
-    rows = images.drop(TAKEN["images"], strict=False).join(lists, on="image_id", how="left", maintain_order="left")
-    empty = pl.struct(pl.col(OBJECTS).struct.field(name).fill_null([]) for name in fields)
+    lists = images.select("image_id").join(lists, on="image_id", how="left", maintain_order="left")
+    rows = images.drop(TAKEN["images"], strict=False).with_columns(
+        lists.select(pl.struct(exact(name).fill_null([]) for name in fields).alias(OBJECTS)).to_series()
+    )
     sizes = {ours: name for name, ours in _OF_IMAGES.items() if ours in SIZE and ours in rows.columns}
-    return rows.with_columns(empty.alias(OBJECTS)).rename(sizes)
+    return rows.rename(sizes)
 
 
 def metadata_of(rows: pl.DataFrame, names: list[str]) -> dict[str, str]:

@@ -184,7 +184,7 @@ def columns_of(path: Path) -> Mapping[str, Any]:
             file.seek(0)
             schema = (pa.ipc.open_file if is_file_of_it else pa.ipc.open_stream)(file).schema
             return from_arrow_stream(schema.empty_table()).schema
-    except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
+    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}  # whoever reads it says what is wrong
 
 
