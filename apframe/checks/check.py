@@ -46,7 +46,7 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     truth
         as `evaluate` takes it: a `Dataset`, a path of any format, a dict as `json.load` returns it for COCO; also a dict of
         the tables `images`, `categories` and `annotations`, which hold columns. The path of judgements of search runs is taken
-        too: see `check_run`
+        too: see `check_run`.
     detections
         as `evaluate` takes them; None checks the ground truth alone.
     format, results_format
@@ -54,11 +54,11 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     split, image_sizes
         options for reading the ground truth from a path; see `read_dataset`.
     box_format, relative
-        how boxes are written, as `evaluate` takes them; without detections, this is about the ground truth
+        how boxes are written, as `evaluate` takes them; without detections, this is about the ground truth.
     join_by_name, names
-        see `read_results`
+        see `read_results`.
     category_map, unmapped
-        of the categories of both, see `Dataset.map_categories`
+        of the categories of both, see `Dataset.map_categories`.
 
     Returns
     -------
@@ -88,9 +88,9 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
     Raises
     ------
     FormatError
-        a path that is missing or of no format that can be told, a file that cannot be parsed
+        a path that is missing or of no format that can be told, a file that cannot be parsed.
     ParameterError
-        no such format, an option that it does not take, or options of files with what is in memory
+        no such format, an option that it does not take, or options of files with what is in memory.
 
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},

@@ -59,9 +59,9 @@ def evaluate_rankings(
 ) -> None:
     """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.
 
-    Measures are AP P R F RR nDCG Success Judged ERR RBP Hits, with @k or without, Rprec Bpref GMBpref infAP GMAP AP11 IPrec@.1
-    SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet, and BPM@k SDCG@k INSQ INST NERR8@k NERR9@k NERR10 NERR11; parameters
-    stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10, ndcg_cut.10, official.
+    Measures with or without @k: AP P R F RR nDCG Success Judged ERR RBP Hits. Measures without: Rprec Bpref GMBpref infAP GMAP
+    AP11 SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet INSQ INST NERR10 NERR11. Measures with: IPrec@.1 BPM@k SDCG@k
+    NERR8@k NERR9@k. Parameters stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10, ndcg_cut.10, official.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):

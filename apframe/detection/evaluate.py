@@ -54,28 +54,28 @@ def evaluate(
     Parameters
     ----------
     truth
-        a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO
+        a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO.
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
         a list of dicts as COCO's results. Other shapes than boxes are possible: `mask`, `keypoints`, `corners`, or
         `start_time` and `end_time`. Two paths are read side by side.
     protocol
-        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007"
+        the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
     iou_type
-        which of the protocol's variants ("segm", "keypoints", ...); its first by default
+        which of the protocol's variants ("segm", "keypoints", ...); its first by default.
     iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
         depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
-        [1, 10, None]
+        [1, 10, None].
     categories
-        evaluate only these, given by name or id; one or several
+        evaluate only these, given by name or id; one or several.
     unknown_images
-        "error" refuses detections of images that the ground truth does not have, "drop" leaves them out
+        "error" refuses detections of images that the ground truth does not have, "drop" leaves them out.
     invalid
         what to do with rows that cannot be evaluated (negative sides, NaN, missing values, repeated ids, corners that do not go
         around a convex shape, annotations of unknown images, ...). "error" refuses them. "drop" leaves them out with a
         warning, and `Evaluation.notes` keeps their number, which is printed and stored. "keep" is "error", except that
         detections with negative sides are false positives if the protocol's reference treats them so: `VOCevaldet.m` of the
-        VOC development kit finds no overlap for them
+        VOC development kit finds no overlap for them.
     format, results_format
         the formats of paths, detected from the path by default; see `formats`.
     split, image_sizes
@@ -85,21 +85,21 @@ def evaluate(
         or "cxcywh" (the centre, width, height). It applies to detections in memory, as COCO results, Parquet or class-and-box
         text, and to ground truth as such text. A `Dataset`, COCO's ground truth and formats that say it themselves are not
         changed: if the two sides differ, read the ground truth with `read_dataset(path, box_format=...)` first. Columns
-        `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option
+        `x1 y1 x2 y2`, `xmin ymin xmax ymax` and the like need no option.
     relative
-        whether the same boxes are fractions of their image, whose size the ground truth has to say
+        whether the same boxes are fractions of their image, whose size the ground truth has to say.
     join_by_name
         "images", "categories" or both: match these by file name or category name instead of id; see
-        `apframe.file_formats.ids.with_ids_by_name`
+        `apframe.file_formats.ids.with_ids_by_name`.
     names
         the names of classes where the results number these: a list, or a file with a name in each line, a data.yaml or JSON;
-        they are joined to the categories of the ground truth
+        they are joined to the categories of the ground truth.
     image_attributes
         further columns of the images, such as weather or tags, for `Evaluation.by` and `Evaluation.where`: a frame, or a CSV,
-        JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`
+        JSON or Parquet file, with `image_id` or `file_name`; see `Dataset.with_images`.
     category_map, unmapped
         rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": "vehicle"}`; "keep", drop
-        ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`
+        ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`.
 
     Returns
     -------
@@ -108,28 +108,28 @@ def evaluate(
     Raises
     ------
     InputError
-        bad data, with the rows named
+        bad data, with the rows named.
     ParameterError
-        bad options
+        bad options.
 
     Warns
     -----
     UnknownCategoryWarning
-        detections of categories that the ground truth does not have were dropped
+        detections of categories that the ground truth does not have were dropped.
     UnknownImageWarning
-        all detections were dropped as of unknown images
+        all detections were dropped, because their images are unknown.
     InvalidRowsWarning
-        rows were left out, with `invalid="drop"`
+        rows were left out, with `invalid="drop"`.
     UnmatchedAttributesWarning
-        rows of `image_attributes` match no image, or images have no row
+        rows of `image_attributes` match no image, or images have no row.
     NoAnnotationsWarning
-        there is nothing to find
+        there are no annotations.
     BoxFormatWarning
         no `box_format` is given, but boxes look like corners or fractions; or a protocol that counts pixels inclusively gets
-        fractions of the image
+        fractions of the image.
     NothingMatchesWarning
-        when metrics or the summary are asked for: 10 detections or more, and none of them is near an annotation (IoU .1), on an
-        image with annotations, or of the category of what it overlaps
+        at the first metrics or summary: there are 10 detections or more, and none of them is near an annotation (IoU .1), on an
+        image with annotations, or of the category of what it overlaps.
 
     >>> from apframe import Dataset
     >>> truth = Dataset(

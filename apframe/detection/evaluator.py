@@ -54,14 +54,14 @@ class Evaluator:
     Parameters
     ----------
     truth, protocol, and all others
-        as `evaluate` takes them
+        as `evaluate` takes them.
 
     Raises
     ------
     InputError
-        bad ground truth
+        bad ground truth.
     ParameterError
-        bad options
+        bad options.
 
     >>> from apframe.schema import Dataset
     >>> evaluator = Evaluator(Dataset(
@@ -140,14 +140,14 @@ class Evaluator:
             same columns in each update; attributes may be missing, and are null there. If `detection_id` is given, the ids are
             unique over all updates; else the detections are numbered in the order of `state`.
         image_ids
-            of such outputs in a list
+            of such outputs in a list.
 
         Raises
         ------
         ColumnError
-            columns are missing, cannot be read, or are not those of earlier updates
+            columns are missing, cannot be read, or are not those of earlier updates.
         RowError, DuplicateIdError, UnknownIdError
-            naming the rows of this update
+            naming the rows of this update.
         """
         number = self._next_number()
         if image_ids is not None or _are_by_image(detections):
@@ -179,12 +179,12 @@ class Evaluator:
         Raises
         ------
         ColumnError
-            an attribute has types that have nothing in common
+            an attribute has types that have nothing in common.
         RowError, UnknownIdError
             naming an update with values or images that cannot be right and its rows; updates, and what was merged, are
-            numbered from 1 since the start or `reset`
+            numbered from 1 since the start or `reset`.
         DuplicateIdError
-            a `detection_id` stands in several rows
+            a `detection_id` stands in several rows.
 
         Warns
         -----
@@ -340,7 +340,7 @@ def keep_one_of_each(detections: pl.DataFrame) -> tuple[pl.DataFrame, list[Any]]
     Parameters
     ----------
     detections
-        canonical, and a column that numbers the updates
+        canonical, and a column that numbers the updates.
 
     >>> twice = pl.DataFrame({"image_id": [7, 7, 7, 8, 8], "score": [.5, .5, .6, .9, .9], _UPDATE: [0, 1, 1, 0, 1]})
     >>> rows, differ = keep_one_of_each(twice)

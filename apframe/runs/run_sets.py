@@ -52,9 +52,9 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
     Raises
     ------
     FormatError
-        nothing matches, or a folder is no evaluation, lacks files, or is of a schema version that is not read
+        nothing matches, or a folder is no evaluation, lacks files, or is of a schema version that is not read.
     ParameterError
-        no folder is named, or one twice
+        no folder is named, or one twice.
 
     Warns
     -----
@@ -108,7 +108,7 @@ class RunSets(QueryableResult):
     runs
         one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
         (equal where the ground truth is), apframe (the version that wrote it), name (null without one), and a column for each
-        tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column
+        tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column.
     """
 
     def __init__(self, runs: Sequence[StoredRun]) -> None:
@@ -143,9 +143,9 @@ class RunSets(QueryableResult):
         Raises
         ------
         FormatError
-            when a table is asked for, of which a file cannot be read
+            when a table is asked for, of which a file cannot be read.
         ColumnError
-            when a table is asked for, in which a column of one run cannot stand below that of another
+            when a table is asked for, in which a column of one run cannot stand below that of another.
         """
         return TablesOfRuns(self._runs, self.runs)
 
@@ -167,16 +167,16 @@ class RunSets(QueryableResult):
         Parameters
         ----------
         sort_by
-            a metric
+            a metric.
         where
-            only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1"
+            only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
 
         Raises
         ------
         ParameterError
-            there is no such metric
+            there is no such metric.
         QueryError
-            DuckDB does not take the condition
+            DuckDB does not take the condition.
         """
         table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
         metrics = table.columns[1:]
@@ -216,7 +216,7 @@ class RunSets(QueryableResult):
         Raises
         ------
         ParameterError
-            there is no such run
+            there is no such run.
         """
         if run not in self._runs:
             raise ParameterError(f"no run {run!r}", did_you_mean(str(run), list(self._runs)))

@@ -48,26 +48,26 @@ def plot_precision_recall(
     ----------
     curve
         from `precision_recall_curve` or `Evaluation.curves`: the keys, rank, score, precision, recall, and
-        interpolated_precision or envelope
+        interpolated_precision or envelope.
     by
         the columns that tell the curves apart; when left out, those before `rank` that have more than one value
-        (`name` stands for `category_id` too)
+        (`name` stands for `category_id` too).
     iso_f
-        the values of F1 that get a line, `precision = F recall / (2 recall - F)`
+        the values of F1 that get a line, `precision = F recall / (2 recall - F)`.
     random_baseline
         the precision of a random order, which is the share of positives, as a dashed line; True takes the last precision of
-        each curve, which is that share where everything was retrieved
+        each curve, which is that share where everything was retrieved.
     interpolated
-        draw the best precision at each recall or beyond
+        draw the best precision at each recall or beyond.
     max_points
-        for each curve, see `thin_curve`; fewer where all curves together pass the 5,000 rows that Altair takes
+        for each curve, see `thin_curve`; fewer where all curves together pass the 5,000 rows that Altair takes.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not tell the curves apart; a share that is not in (0, 1]
+        Altair is not installed; `by` does not tell the curves apart; a share that is not in (0, 1].
     InputError, ColumnError
-        there is nothing to draw; columns are missing
+        there is nothing to draw; columns are missing.
 
     >>> from apframe.lists.list_curves import precision_recall_curve
     >>> items = pl.DataFrame({"relevant": [1, 0, 1], "score": [0.9, 0.5, 0.1]})

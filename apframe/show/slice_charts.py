@@ -43,29 +43,29 @@ def plot_slices(
     Parameters
     ----------
     slices
-        from `Evaluation.by`: keys, metrics, support. Those of several runs one below the other, with a column `run`
+        from `Evaluation.by`: keys, metrics, support. Those of several runs one below the other, with a column `run`.
     metric
-        the column to draw
+        the column to draw.
     by
         the columns that tell the slices apart; when left out, those before the first metric that have more than one value
-        (`name` stands for `category_id` too)
+        (`name` stands for `category_id` too).
     colour
-        the column whose values stand side by side in each slice, up to seven of them; `run` if there is one
+        the column whose values stand side by side in each slice, up to seven of them; `run` if there is one.
     overall
-        a value that gets a dashed line, or one for each value of `colour`
+        a value that gets a dashed line, or one for each value of `colour`.
     support
-        the column that says how much a slice rests on
+        the column that says how much a slice rests on.
     least
-        slices with less of it are drawn pale with a dashed edge; one of unknown support too
+        slices with less of it are drawn pale with a dashed edge; one of unknown support too.
     width
-        of the bars alone, in pixels
+        of the bars alone, in pixels.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; `by` and `colour` do not tell the rows apart
+        Altair is not installed; the metric is unknown; `by` and `colour` do not tell the rows apart.
     InputError, ColumnError
-        there is nothing to draw; columns are missing
+        there is nothing to draw; columns are missing.
 
     >>> slices = pl.DataFrame({"weather": ["fog", "clear"], "AP": [0.2, 0.4], "n_annotations": [12, 340]})
     >>> chart = plot_slices(slices, overall=0.35)  # doctest: +SKIP
@@ -143,26 +143,26 @@ def plot_slice_heatmap(
     Parameters
     ----------
     slices
-        from `Evaluation.by`
+        from `Evaluation.by`.
     x, y
-        the keys: columns, and rows
+        the keys: columns, and rows.
     metric
-        the column to draw
+        the column to draw.
     domain
         the values at the ends of the colours, for charts to be compared; when left out, the least and the most of the slices
         that have enough support, so that no slice of three spreads the colours. With 0 in its middle, as for gains, blue is
-        below 0 and orange above
+        below 0 and orange above.
     support, least
-        see `plot_slices`
+        see `plot_slices`.
     width
-        of the cells together, in pixels; more where the numbers would have no room
+        of the cells together, in pixels; more where the numbers would have no room.
 
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; x and y do not tell the rows apart; the domain is empty
+        Altair is not installed; the metric is unknown; x and y do not tell the rows apart; the domain is empty.
     InputError, ColumnError
-        there is nothing to draw; columns are missing
+        there is nothing to draw; columns are missing.
 
     >>> slices = pl.DataFrame({"weather": ["fog", "fog"], "time": ["day", "night"], "AP": [0.4, 0.2], "n_annotations": [90, 8]})
     >>> chart = plot_slice_heatmap(slices, "time", "weather")  # doctest: +SKIP

@@ -41,24 +41,24 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
         lists, such as tags, each item is a slice; slices then overlap, and rows with an empty list are in the slice null.
         `{"weather": ["fog", "rain"]}` takes these values alone; rows of others are in no slice. Also
         `apframe.bins` and `apframe.quantiles` for numbers, or a dict from names of slices to conditions (see `where`; several
-        in a list), for slices that overlap. A list of keys is the same as these one by one
+        in a list), for slices that overlap. A list of keys is the same as these one by one.
     level
-        "summary": means over the categories of the slice. "category": a row for each category
+        "summary": means over the categories of the slice. "category": a row for each category.
     marginals
-        also a row for every combination of the keys with some of them rolled up, down to that of everything
+        also a row for every combination of the keys with some of them rolled up, down to that of everything.
 
     Returns
     -------
-    The keys (`slice` for named ones); with level="category" category_id and name; with marginals rolled_up, the names of
-    the keys of which the row takes all values; the metrics as columns, named as in `summary`, null where nothing could be
-    evaluated; and the support: n_images (keys of the objects leave it as it is), n_annotations (counted: inside, no crowd),
-    n_detections (true and false positives at the lowest threshold), n_categories (averaged over). By key, null last,
-    roll-ups below.
+    The keys come first (`slice` for named ones). With level="category", category_id and name follow; with marginals, rolled_up
+    has the names of the keys of which the row takes all values. Then come the metrics of `summary`, null where nothing could
+    be evaluated, and the support: n_images (keys of the objects do not change it), n_annotations (counted: inside, no crowd),
+    n_detections (true and false positives at the lowest threshold), n_categories (averaged over). Rows are sorted by key,
+    null last, roll-ups below.
 
     Raises
     ------
     ParameterError
-        unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects
+        unknown or ambiguous columns, bad conditions, slices without images, more than 1,000 slices of the objects.
 
     >>> from apframe import Dataset, evaluate
     >>> truth = Dataset(
@@ -101,7 +101,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     Raises
     ------
     ParameterError
-        unknown, ambiguous or mixed columns; no condition, or SQL that cannot be read; nothing left
+        unknown, ambiguous or mixed columns; no condition, or SQL that cannot be read; nothing left.
 
     >>> from apframe import Dataset, evaluate
     >>> truth = Dataset(

@@ -82,11 +82,11 @@ def bins(column: str, edges: Iterable[float], labels: Sequence[str] | None = Non
     Parameters
     ----------
     column
-        of any of the four tables; may be qualified, as in "annotations.occlusion"
+        of any of the four tables; may be qualified, as in "annotations.occlusion".
     edges
-        strictly increasing, at least two; numbers outside all intervals, and null, are the slice null
+        strictly increasing, at least two; numbers outside all intervals, and null, are the slice null.
     labels
-        what the slices are called, one for each interval; "[0, 0.3)" and so on by default
+        what the slices are called, one for each interval; "[0, 0.3)" and so on by default.
 
     >>> bins("occlusion", [0, 0.3, 1]).edges
     (0.0, 0.3, 1.0)
@@ -109,12 +109,12 @@ def quantiles(column: str, n: int | Iterable[float], labels: Sequence[str] | Non
     ----------
     column
         as in `bins`; the edges are quantiles of the annotations where these have it, and what detections have below the lowest
-        and above the highest of these belongs to the first and the last interval
+        and above the highest of these belongs to the first and the last interval.
     n
-        how many intervals, or the probabilities of their edges, from 0 to 1
+        how many intervals, or the probabilities of their edges, from 0 to 1.
     labels
         as in `bins`; where so many values are equal that intervals would be empty, there are fewer of them, and the default
-        labels are right
+        labels are right.
 
     >>> quantiles("area", 4).edges
     (0.0, 0.25, 0.5, 0.75, 1.0)
@@ -150,9 +150,9 @@ def make_keys(keys: Sequence[Any], tables: Tables) -> list[Key]:
     ----------
     keys
         names of columns, `Bins`, dicts from columns to some of their values, and at most one dict from names to conditions
-        (several expressions in a list must all hold); keys in a list are as many keys
+        (several expressions in a list must all hold); keys in a list are as many keys.
     tables
-        the four, or some of them, as they are evaluated
+        the four, or some of them, as they are evaluated.
 
     >>> tables = {"images": pl.DataFrame({"image_id": [1, 2, 3], "n": [4, 1, None]})}
     >>> bins_of_n, low = make_keys([bins("n", [0, 2, 4]), {"low": pl.col("n") < 3}], tables)
