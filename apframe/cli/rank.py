@@ -61,7 +61,8 @@ def evaluate_rankings(
 
     Measures with or without @k: AP P R F RR nDCG Success Judged ERR RBP Hits. Measures without: Rprec Bpref GMBpref infAP GMAP
     AP11 SetP SetR SetF SetAP INP NumQ NumRel NumRet NumRelRet INSQ INST NERR10 NERR11. Measures with: IPrec@.1 BPM@k SDCG@k
-    NERR8@k NERR9@k. Parameters stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10, ndcg_cut.10, official.
+    NERR8@k NERR9@k. Parameters stand in brackets: AP(rel=2)@10, nDCG(gain=exp). The names of trec_eval work too: map, P.5,10,
+    ndcg_cut.10, official.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if per_query and (compare or by):

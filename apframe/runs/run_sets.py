@@ -107,8 +107,8 @@ class RunSets(QueryableResult):
     ----------
     runs
         one row for each run: run, folder, created (UTC), protocol (its name), n_images, n_annotations, n_detections, data
-        (equal where the ground truth is), apframe (the version that wrote it), name (null without one), and a column for each
-        tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column.
+        (equal where the ground truth is), apframe (the version that wrote it), name (null without one). There is a column for
+        each tag that any of the runs has, called `tags.{tag}` if the name of the tag is that of another column.
     """
 
     def __init__(self, runs: Sequence[StoredRun]) -> None:
