@@ -1,4 +1,4 @@
-"""What a column of a table is declared as, and columns by exactly the name that data has.
+"""Declarations of table columns, and columns by their exact name.
 
 Polars reads "*" and "^...$" as patterns of names; data has columns called so.
 """

@@ -14,7 +14,8 @@ from importlib import import_module
 from typing import Any, TypeVar
 
 _LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
-_VERBS = ("are", "has", "holds", "is", "lies", "must", "needs", "takes", "was")  # a problem that begins with one needs no colon
+# a problem that begins with one of these needs no colon
+_VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
 Found = TypeVar("Found")
 
 

@@ -20,11 +20,11 @@ _ELSEWHERE = {
     "areaRng": "area_ranges", "areaRngLbl": "area_ranges", "catIds": "categories", "classes": "categories",
     "metrics": "measures", "metric": "measures", "useCats": "agnostic", "class_agnostic": "agnostic", "iouType": "iou_type",
 }  # fmt: skip
-_OTHERWISE = {"imgids": "give a truth of these images, or take a part of the evaluation with `where`"}
+_OTHERWISE = {"imgids": "give ground truth of these images, or use `where` on the evaluation"}
 
 
 def names_keywords(function: Callable[Given, Result]) -> Callable[Given, Result]:
-    """The same function, but an unknown keyword is a `ParameterError` that names the one that is meant.
+    """Wrap a function so that an unknown keyword is a `ParameterError` that suggests the right one.
 
     >>> @names_keywords
     ... def evaluate(*, max_detections: int = 100) -> int:

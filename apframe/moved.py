@@ -1,4 +1,4 @@
-"""Modules under the names that they had before version 0.6: these work for one more version, with a DeprecationWarning."""
+"""Import paths from before version 0.6, which work for one more version, with a DeprecationWarning."""
 
 from __future__ import annotations
 
@@ -54,7 +54,7 @@ MOVED = {
 
 
 def new_name(name: str) -> str | None:
-    """Where a module is now; None if it is where it was.
+    """Return the new name of a module; None if it has not moved.
 
     >>> new_name("apframe.io.ids"), new_name("apframe.matching.order")
     ('apframe.file_formats.ids', None)
@@ -68,17 +68,17 @@ def new_name(name: str) -> str | None:
 
 
 class OldNames(MetaPathFinder, Loader):
-    """Finds the modules of `MOVED`; asked first: a package that moved finds its modules under both names."""
+    """Finder for the modules in `MOVED`; it comes first, so that a moved package finds its modules under both names."""
 
     def find_spec(self, fullname: str, path: Sequence[str] | None, target: ModuleType | None = None) -> ModuleSpec | None:  # noqa: ARG002
-        """See `MetaPathFinder.find_spec`."""
+        """Find the spec of an old name: see `MetaPathFinder.find_spec`."""
         moved = fullname.startswith("apframe.") and new_name(fullname)
         return ModuleSpec(fullname, self, is_package=True) if moved else None
 
     def exec_module(self, module: ModuleType) -> None:
-        """See `Loader.exec_module`: in the place of the empty module comes the one that is meant."""
+        """Replace the empty module with the moved one: see `Loader.exec_module`."""
         name = module.__name__
         moved = new_name(name)
         assert moved is not None
         sys.modules[name] = import_module(moved)
-        warnings.warn(f"{name} is now {moved}; the old name goes with the next version", DeprecationWarning, 2)
+        warnings.warn(f"{name} is now {moved}; the old name will be removed in the next version", DeprecationWarning, 2)

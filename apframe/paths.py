@@ -19,7 +19,7 @@ _PIPES: dict[Path, bytes] = {}  # what came out of those that `reading_once` kee
 
 
 def kind_at(path: str | Path) -> Literal["file", "folder", "pipe", "device"] | None:
-    """What there is at a path; "device" also stands for a socket, None for nothing, also where no name can be like this.
+    """Return the kind of thing at a path: "device" includes sockets; None means nothing, or an impossible name.
 
     Raises
     ------
@@ -191,7 +191,7 @@ def opened(path: Path) -> BinaryIO:
     try:
         file = path.open("rb")
     except ValueError as error:
-        raise FormatError(f"no file can be called this ({error})", path=path) from None
+        raise FormatError(f"not a valid file name ({error})", path=path) from None
     if kind != "pipe":
         return file
     with file:
@@ -213,7 +213,7 @@ def parquet_of(file: BinaryIO) -> pl.DataFrame:
 
 
 def scan_parquet(path: str | Path) -> pl.LazyFrame:
-    """The same as a plan that opens the file when it is collected."""
+    """Return a plan that opens the file when it is collected."""
     return pl.scan_parquet(literal(path), glob=False, hive_partitioning=False)
 
 
@@ -266,7 +266,7 @@ def is_utf8(text: str) -> bool:
 
 
 def duckdb_literal(path: str | Path) -> str:
-    """What makes DuckDB read the file of exactly this name.
+    """Return a path that makes DuckDB read the file of exactly this name.
 
     >>> duckdb_literal("/runs[1]/a.json")
     '/runs[[]1]/a.json'

@@ -297,11 +297,15 @@ def test_string_ids(kind: str, tmp_path: Path) -> None:
 def test_ids_of_different_types_on_the_two_sides(tmp_path: Path) -> None:
     results = [row | {"image_id": str(row["image_id"])} for row in RESULTS]
     for kind in ("memory", "file"):
-        with pytest.raises(IdTypeError, match=r"detections.image_id holds strings, images.image_id integers; cast image_id"):
+        with pytest.raises(
+            IdTypeError, match=r"detections.image_id holds strings, not integers like images.image_id; cast image_id"
+        ):
             evaluated(GROUND_TRUTH, results, kind, tmp_path)
     annotations = [row | {"category_id": str(row["category_id"])} for row in ANNOTATIONS]
     for kind in ("memory", "file"):
-        with pytest.raises(IdTypeError, match=r"annotations.category_id holds strings, categories.category_id integers"):
+        with pytest.raises(
+            IdTypeError, match=r"annotations.category_id holds strings, not integers like categories.category_id"
+        ):
             apf.read_coco(given(GROUND_TRUTH | {"annotations": annotations}, kind, tmp_path, "truth"))
 
 
@@ -314,9 +318,9 @@ BAD_TRUTH_FILES = {
     "empty": (b"", "the file is empty"),
     "blank": (b" \n", "the file is empty"),
     "words": (b"hello", "not JSON"),
-    "a number": (b"3", "an int is no ground truth"),
+    "a number": (b"3", "an int is not ground truth"),
     "not text": (b"\xff\xfe\x00\x01", "not UTF-8 text"),
-    "an empty object": (b"{}", "no list named images, categories, annotations; .* the names here: none"),
+    "an empty object": (b"{}", "no list named images, categories, annotations; .* found: none"),
     "no annotations": (b'{"images": [], "categories": []}', "no list named annotations; .*: images, categories$"),
     "annotations null": (b'{"images": [], "categories": [], "annotations": null}', "no list named annotations"),
     "images an object": (b'{"images": {}, "categories": [], "annotations": []}', "no list named images"),
@@ -380,7 +384,7 @@ def test_large_results_cut_after_a_comma(tmp_path: Path) -> None:
 def test_no_file(read: Callable[[Any], Any], tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nowhere\.json: there is no such file$"):
         read(tmp_path / "nowhere.json")
-    with pytest.raises(FormatError, match=r"this is a folder, a file is needed$"):
+    with pytest.raises(FormatError, match=r"this is a folder, but a file is needed$"):
         read(tmp_path)
     with pytest.raises(FormatError, match=r"no such file|cannot be read"):
         read(given(b"[]", "file", tmp_path, "file") / "below")
@@ -416,8 +420,8 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
     "both infinities": ({"x": [-inf, inf]}, RowError, "detections: x is not a finite number where detection_id is 1, 2; "),
     "width negative": ({"width": [1, -1]}, RowError, "detections: width is negative where detection_id is 2; "),
     "score null": ({"score": [None, 0.8]}, RowError, "detections: score is missing where detection_id is 1; "),
-    "score text": ({"score": ["0.9", "0.8"]}, ColumnError, "detections.score: Float64 expected, got String"),
-    "x a list": ({"x": [[1.0], [2.0]]}, ColumnError, r"detections.x: Float64 expected, got List\(Float64\)"),
+    "score text": ({"score": ["0.9", "0.8"]}, ColumnError, "detections.score must be Float64, not String"),
+    "x a list": ({"x": [[1.0], [2.0]]}, ColumnError, r"detections.x must be Float64, not List\(Float64\)"),
     "no score": ({"score": GONE}, ColumnError, "detections: no column score; there are image_id, category_id, x"),
     "score as scores": (
         {"score": GONE, "scores": [0.5, 0.5]}, ColumnError, "no column score .did you mean to rename 'scores' to score"
@@ -440,8 +444,8 @@ BAD_FRAMES: dict[str, tuple[dict[str, Any], type[ApframeError], str]] = {
     "image_id too large": (
         {"image_id": pl.Series([1, 2**63], dtype=pl.UInt64)}, RowError, "detections: image_id is not Int64 where row is 2; ",
     ),
-    "image_id a list": ({"image_id": [[1], [2]]}, ColumnError, "detections.image_id: ids are integers or strings, not List"),
-    "image_id text": ({"image_id": ["1", "2"]}, IdTypeError, "detections.image_id holds strings, images.image_id integers"),
+    "image_id a list": ({"image_id": [[1], [2]]}, ColumnError, "detections.image_id: ids must be integers or strings"),
+    "image_id text": ({"image_id": ["1", "2"]}, IdTypeError, "detections.image_id holds strings, not integers like images"),
     "unknown image": ({"image_id": [1, 9]}, UnknownIdError, "where detection_id is 2; unknown: 9; "),
     "duplicate ids": ({"detection_id": [4, 4]}, DuplicateIdError, "detection_id is not unique where detection_id is 4; "),
     "columns of two lengths": ({"score": [0.9]}, ColumnError, "detections: the columns cannot be read"),
@@ -458,7 +462,7 @@ def test_bad_frame(columns: dict[str, Any], error: type[ApframeError], message: 
 
 def test_no_frame_at_all(tmp_path: Path) -> None:
     (tmp_path / "found.parquet").write_text("no")
-    with pytest.raises(ColumnError, match="detections: an int holds no columns; give a Polars"):
+    with pytest.raises(ColumnError, match="detections: an int cannot be read as a table; give a Polars"):
         apf.evaluate(GROUND_TRUTH, 3)
     with pytest.raises(FormatError, match=r"found\.parquet: cannot be read as Parquet"):
         apf.evaluate(GROUND_TRUTH, tmp_path / "found.parquet")
@@ -478,13 +482,13 @@ BAD_OPTIONS: dict[str, tuple[dict[str, Any], str]] = {
     "thresholds of text": ({"iou_thresholds": ["half"]}, "wrong type"),
     "levels below 0": ({"recall_levels": [-0.1, 0.5]}, r"recall_levels must lie in \[0, 1\]"),
     "no levels": ({"recall_levels": []}, "recall_levels must"),
-    "no detections": ({"max_detections": [0]}, r"max_detections must be 1 or more, each once, got \(0,\)"),
+    "no detections": ({"max_detections": [0]}, r"max_detections must be different numbers, at least 1, not \(0,\)"),
     "a limit beyond all": ({"max_detections": [10, 2**53]}, "max_detections must be below 2\\^31, got 9007199254740992"),
-    "a limit twice": ({"max_detections": [100, 10, 100]}, "max_detections must be 1 or more, each once"),
-    "no max_detections": ({"max_detections": []}, r"max_detections must .*, got \(\)"),
+    "a limit twice": ({"max_detections": [100, 10, 100]}, "max_detections must be different numbers, at least 1"),
+    "no max_detections": ({"max_detections": []}, r"max_detections must .*, not \(\)"),
     "half a detection": ({"max_detections": [1.5]}, "max_detections"),
     "words": ({"max_detections": "many"}, "wrong type"),
-    "a similarity as protocol": ({"protocol": "segm"}, "a similarity is named by iou_type="),
+    "a similarity as protocol": ({"protocol": "segm"}, "choose a similarity with iou_type="),
     "no area range": ({"protocol": apf.COCO, "area_ranges": {"all": (5, 1)}}, "area range 'all' must have"),
     "area range upside down": ({"area_ranges": {"tiny": (10, 5)}}, "area range 'tiny' must have 0 <= low <= high, got 10"),
     "area below 0": ({"area_ranges": {"tiny": (-1, 5)}}, "area range 'tiny' must have"),

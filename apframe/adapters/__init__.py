@@ -1,1 +1,1 @@
-"""What detectors return, as canonical tables: lists of dicts or results with arrays or tensors, of any library."""
+"""Canonical tables from the outputs of detectors: dicts or results with arrays or tensors of any library."""

@@ -22,7 +22,7 @@ from apframe.shapes.run_lengths import count_pixels, to_text
 Item = Mapping[str, Any]
 _ARRAYS = {shape.iou_type: shape.array for shape in EVERY_SHAPE if shape.array is not None}
 SHAPES = {iou_type: name for iou_type, (name, _) in _ARRAYS.items()}
-"""What is compared, and what it is called among the arrays of an image."""
+"""Array names of an image by `iou_type`."""
 _MASK = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 # dimensions behind the first; a word where any number will do
 _DIMENSIONS: dict[str, tuple[int | str, ...]] = {
@@ -116,7 +116,7 @@ def tabulate(
         without = [is_wrong and missing for is_wrong, missing in zip(differs, is_missing, strict=True)]
         remedy = "each image" if name in required else "all images, or for none"
         refuse_items(source, without, f"{name} is missing", f"give {name} for {remedy}")
-        refuse_items(source, differs, f"{name} has not as many rows as labels", "give a row for each object")
+        refuse_items(source, differs, f"{name} and labels differ in length", "give one row per object")
     owner = np.repeat(np.arange(len(items)), n_rows)
     columns = [pl.Series("image_id", image_ids, strict=False).gather(owner)]
     for name, rows in arrays.items():
@@ -133,7 +133,7 @@ def tabulate_detections(
     0.5
     """
     if iou_type is not None and iou_type not in SHAPES:
-        raise ParameterError(f"is one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}", option="iou_type")
+        raise ParameterError(f"must be one of {', '.join(SHAPES)}, or None for all, not {iou_type!r}", option="iou_type")
     given = [name for name in SHAPES.values() if any(isinstance(item, Mapping) and name in item for item in items)]
     first, *others = [SHAPES[iou_type]] if iou_type is not None else given or ["boxes"]
     return tabulate(source, items, image_ids, [first, "scores"], optional=others, box_format=box_format)
@@ -164,12 +164,12 @@ def check_ids(source: str, n: int, image_ids: Any) -> list[int | str]:
         raise ParameterError(f"{source}: {counted(n, 'item')}, but {counted(len(ids), 'image id')}", "give one for each")
     kinds = {type(each) for each in ids}
     if not (kinds <= {int} or kinds <= {str}):
-        raise ParameterError(f"{source}: image ids are integers or strings, all of one kind; got {listed(ids)}")
+        raise ParameterError(f"{source}: image ids must be all integers or all strings, not {listed(ids)}")
     if len(set(ids)) < len(ids):
         doubled = pl.Series(ids).is_duplicated()
         which = listed(pl.Series(ids).filter(doubled).unique(maintain_order=True).to_list())
         places = listed(doubled.arg_true().to_list())
-        raise ParameterError(f"{source}: image ids {which} are given more than once, at {places}", "give each image once")
+        raise ParameterError(f"{source}: image ids {which} are given more than once, at {places}", "give each image only once")
     return ids
 
 
@@ -196,7 +196,7 @@ class _Part:
 
     @property
     def rows(self) -> np.ndarray:
-        """Those of all objects, one after the other."""
+        """The arrays of all objects, concatenated."""
         filled = [array for array in self.arrays if len(array)]
         return np.concatenate(filled) if filled else _nothing(self.name)
 
@@ -252,7 +252,7 @@ def _boxes(part: _Part) -> list[pl.Series]:
     size = second if part.box_format == "xywh" else second - first
     box = np.concatenate([first, size], axis=1).astype(np.float64)
     part.refuse(~np.isfinite(box), "a number is not finite")
-    part.refuse(size < 0, "a width or height is negative", f'these are taken as box_format="{part.box_format}"')
+    part.refuse(size < 0, "a width or height is negative", f'they were read as box_format="{part.box_format}"')
     return [pl.Series(name, np.ascontiguousarray(values)) for name, values in zip(BOX, box.T, strict=True)]
 
 
@@ -288,7 +288,9 @@ def _flat(part: _Part) -> list[pl.Series]:
     """Points of each object as one list of numbers."""
     shapes = [array.shape[1] if len(array) else 0 for array in part.arrays]
     most = max(shapes, default=0)
-    refuse_items(part.source, [n not in (0, most) for n in shapes], f"{part.name}: fewer points than elsewhere", "give as many")
+    refuse_items(
+        part.source, [n not in (0, most) for n in shapes], f"{part.name}: fewer points than in other images", "give as many"
+    )
     rows = part.numbers()
     values = rows.reshape(len(rows), int(np.prod(rows.shape[1:])))
     return [pl.Series(part.name, values, dtype=pl.Array(pl.Float64, values.shape[1])).arr.to_list()]

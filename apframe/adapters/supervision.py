@@ -44,7 +44,7 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
     """
     detections = [detections] if hasattr(detections, "xyxy") else list(detections)
     foreign = [not hasattr(each, "xyxy") for each in detections]
-    refuse_items("detections", foreign, "no Detections of supervision", "give one for each image")
+    refuse_items("detections", foreign, "not a supervision.Detections", "give one for each image")
     ids = check_ids("detections", len(detections), image_ids)
     numbers = [len(each.xyxy) for each in detections]
     for name in ("confidence", "class_id"):  # without which nothing is found, but the names of the fields are the library's
@@ -55,7 +55,7 @@ def from_supervision(detections: Sequence[Any], image_ids: Sequence[int | str], 
     } | {"name": [(getattr(each, "data", None) or {}).get("class_name") for each in detections]}
     for name, given in attributes.items():
         differs = [values is not None and len(values) != n for n, values in zip(numbers, given, strict=True)]
-        refuse_items("detections", differs, f"{name} has not as many rows as xyxy", "give a row for each object")
+        refuse_items("detections", differs, f"{name} and xyxy differ in length", "give one row per object")
     frame = tabulate_detections("detections", [_arrays(each) for each in detections], ids, iou_type)
     for name in ("name", "tracker_id"):
         given = attributes[name]

@@ -1,4 +1,4 @@
-"""What torchvision's detectors return, and the targets that they are trained with: lists of dicts of tensors or arrays."""
+"""Outputs and training targets of torchvision's detectors: lists of dicts of tensors or arrays."""
 
 from __future__ import annotations
 
@@ -55,16 +55,16 @@ def from_torchvision(
     """
     if isinstance(outputs, Mapping):
         if image_ids is not None:
-            raise ParameterError("image_ids are given, but the outputs are a mapping that has its own", option="outputs")
+            raise ParameterError("image_ids were given, but the outputs are a mapping with its own", option="outputs")
         image_ids, outputs = list(outputs), list(outputs.values())
     if image_ids is None:
-        raise ParameterError("no image_ids", "give one for each, or a mapping of image ids to outputs", option="outputs")
+        raise ParameterError("no image_ids", "give one per image, or a mapping from image ids to outputs", option="outputs")
     ids = check_ids("outputs", len(outputs), image_ids)
     return canonical_batch(tabulate_detections("outputs", outputs, ids, iou_type, box_format))
 
 
 def compared_alone(iou_type: str) -> str | None:
-    """What `from_torchvision` is to take for an `iou_type` of a protocol: that alone, or all there is for other shapes.
+    """Return the `iou_type` for `from_torchvision`: that of the protocol if it has arrays, otherwise None for all shapes.
 
     >>> compared_alone("segm"), compared_alone("boundary")
     ('segm', None)

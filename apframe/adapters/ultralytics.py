@@ -104,7 +104,7 @@ def _masks(results: Sequence[Any], items: Sequence[dict[str, Any]]) -> pl.Series
     outlines = [[] if masks is None else [as_array(outline) for outline in masks.xy] for masks in given]
     n_masks = np.array([len(item["labels"]) for item in items])
     differs = n_masks != [len(each) for each in outlines]
-    refuse_items("results", differs.tolist(), "masks has not as many rows as boxes", "give a mask for each box")
+    refuse_items("results", differs.tolist(), "masks and boxes differ in length", "give a mask for each box")
     sizes = np.repeat(np.array([result.orig_shape for result in results], dtype=np.int64), n_masks, axis=0)
     points = [outline.reshape(-1, 2) if outline.size else np.zeros((1, 2)) for each in outlines for outline in each]
     n_points = np.array([len(each) for each in points], dtype=np.int64)
@@ -122,5 +122,5 @@ def _class_names(results: Sequence[Any]) -> dict[int, str]:
     named = [dict(names) if hasattr(names, "keys") else dict(enumerate(names)) for names in given]
     first = next((names for names in named if names), {})
     differs = [names not in ({}, first) for names in named]
-    refuse_items("results", differs, "names are not those of the first", "give the results of one model")
+    refuse_items("results", differs, "names differ from those of the first", "give the results of one model")
     return first

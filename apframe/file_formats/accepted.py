@@ -115,7 +115,7 @@ def _raw_tables(source: Any, reading: Reading, whole: bool) -> tuple[Frames, lis
 
 
 def _boxes_of_truth(source: Any, reading: Reading, alone: bool) -> dict[str, Any]:
-    """Those of `box_format` and `relative` that apply to ground truth, alone or beside results."""
+    """Return the box options that apply to ground truth, alone or together with results."""
     how, of = USUAL, ""
     if isinstance(source, Dataset):
         how, of = FIXED, "a Dataset"
@@ -154,7 +154,7 @@ def _whole(frames: Frames) -> tuple[Frames, list[Refused], Heights]:
 
 
 def _accept_rows(data: Any, read: Callable[[Any], Frames]) -> tuple[Frames, list[Refused], Heights]:
-    """What is read of lists of JSON objects without those that the reader refuses, with their places; why; and all rows."""
+    """Read JSON rows without those that the reader refuses; return the rows with their places, the reasons, and all rows."""
     refused: list[Refused] = []
     places: dict[str, list[int]] = {}
     heights: Heights = {}

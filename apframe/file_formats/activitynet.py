@@ -10,7 +10,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed
+from apframe.exceptions import FormatError, ParameterError, did_you_mean, listed, spelled
 from apframe.file_formats.coco import is_of_videos
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, taken_names
 from apframe.file_formats.documents import read_json
@@ -65,7 +65,7 @@ class ActivityNet(Format):
         return head.lstrip()[:1] == b"{" and b'"results"' in head and b'"database"' not in head
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `ParameterError` for a subset that is not there, or has to be named."""
+        """Read the tables of a data set: see `Format.read_tables`. An unknown or ambiguous subset is a `ParameterError`."""
         data = _parsed(path)
         are_videos = "database" not in data and all(isinstance(each, dict) and "annotations" in each for each in data.values())
         database = data if data and are_videos else _section(path, data, "database")
@@ -83,13 +83,13 @@ class ActivityNet(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         results = _section(path, _parsed(path), "results")
         _refuse(path, results, [not isinstance(rows, list) for rows in results.values()], "no list of results")
         return _as_called_in(dataset, _intervals(path, "detections", results))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         is_said = dataset.images.schema.get("subset") == pl.String
         subset = pl.col("subset").fill_null(_EVALUATED) if is_said else pl.lit(_EVALUATED).alias("subset")
         videos = _rows("images", dataset.images.with_columns(subset), ("image_id",), dataset.json_columns)
@@ -100,18 +100,20 @@ class ActivityNet(Format):
         write_text(path, json.dumps(document) + "\n")
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`; videos without detections are left out."""
+        """Write detections: see `Format.write_results`. Videos without detections are left out."""
         results: dict[str, list[Any]] = {}
         for key, row in _labelled("detections", detections, set()):
             results.setdefault(key, []).append(row)
         write_text(path, json.dumps({"version": _VERSION, "results": results, "external_data": {}}) + "\n")
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         clashes = [name for name in frame.columns if name in _taken(table)]
-        found = [(name, frame[name].is_not_null(), "left out: the files have another use for this name") for name in clashes]
+        found = [
+            (name, frame[name].is_not_null(), "left out: this name means something else in these files") for name in clashes
+        ]
         if table == "images" and frame.schema.get("subset", pl.String()) != pl.String:
-            found.append(("subset", frame["subset"].is_not_null(), "left out: no text"))
+            found.append(("subset", frame["subset"].is_not_null(), "left out: not text"))
         return found
 
 
@@ -123,9 +125,7 @@ def _parsed(path: Path) -> dict[str, Any]:
         if len(made) < len(pairs):
             keys = [key for key, _ in pairs]
             doubled = [key for key in made if keys.count(key) > 1]
-            raise FormatError(
-                f"an object has the key {listed(doubled)} more than once", "join what belongs together", path=path
-            )
+            raise FormatError(f"an object has the key {listed(doubled)} more than once", "merge them into one", path=path)
         return made
 
     data = read_json(path, object_pairs_hook=without_duplicates)
@@ -136,7 +136,7 @@ def _parsed(path: Path) -> dict[str, Any]:
 
 def _section(path: Path, data: dict[str, Any], name: str) -> dict[str, Any]:
     if not isinstance(data.get(name), dict):
-        raise FormatError(f"no object named {name}, the names here: {', '.join(data) or 'none'}", path=path)
+        raise FormatError(f"no object named {name}; found: {', '.join(data) or 'none'}", path=path)
     return data[name]
 
 
@@ -159,7 +159,7 @@ def _refuse(path: Path, videos: Iterable[str], wrong: Iterable[bool], problem: s
 def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[str]:
     """The keys of the videos of a subset; see `ActivityNet` for which."""
     subsets = {key: video.get("subset") for key, video in database.items()}
-    _refuse(path, subsets, [not isinstance(name, str | None) for name in subsets.values()], "a subset that is no text")
+    _refuse(path, subsets, [not isinstance(name, str | None) for name in subsets.values()], "a subset that is not text")
     names = sorted(set(subsets.values()) - {None})
     if names:
         _refuse(path, subsets, [name is None for name in subsets.values()], "no subset")
@@ -171,7 +171,9 @@ def _of_subset(path: Path, database: dict[str, Any], split: str | None) -> list[
         likely = {subsets[key] for key, video in database.items() if video["annotations"]} or set(subsets.values())
         if len(likely) > 1 and _EVALUATED not in likely:
             which = ", ".join(sorted(likely))
-            raise ParameterError(f"the subsets {which} have annotations", f"name the split that is meant, or {_ALL}", path=path)
+            raise ParameterError(
+                f"several subsets have annotations: {which}", f"choose one with {spelled('split', '')}, or {_ALL}", path=path
+            )
         split = _EVALUATED if _EVALUATED in likely else next(iter(likely), None)
     return [key for key, name in subsets.items() if name == split]
 
@@ -180,9 +182,9 @@ def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataF
     """Labels and segments of all videos as a table, with the score where they are detections, and further fields."""
     keys = [key for key, rows in videos.items() for _ in rows]
     rows = list(chain.from_iterable(videos.values()))
-    _refuse(path, keys, [not isinstance(row, dict) for row in rows], "something that is no JSON object")
+    _refuse(path, keys, [not isinstance(row, dict) for row in rows], "something that is not a JSON object")
     labels = [row.get("label") for row in rows]
-    _refuse(path, keys, [not isinstance(label, str) for label in labels], "a label that is missing or no text")
+    _refuse(path, keys, [not isinstance(label, str) for label in labels], "a label that is missing or not text")
     segments = [row.get("segment") for row in rows]
     is_segment = [
         isinstance(ends, list) and len(ends) == 2 and _is_number(ends[0]) and _is_number(ends[1]) for ends in segments
@@ -193,7 +195,7 @@ def _intervals(path: Path, table: str, videos: dict[str, list[Any]]) -> pl.DataF
     if table == "detections":
         own.add("score")
         scores = [row.get("score") for row in rows]
-        _refuse(path, keys, [not _is_number(score) for score in scores], "a score that is missing or no number")
+        _refuse(path, keys, [not _is_number(score) for score in scores], "a score that is missing or not a number")
         columns.append(pl.Series("score", scores, pl.Float64))
     columns += [pl.Series(name, [ends[k] for ends in segments], pl.Float64) for k, name in enumerate(INTERVAL)]
     frame = pl.DataFrame(columns)
@@ -219,13 +221,13 @@ def _categories(path: Path, nodes: Any, labels: set[str]) -> pl.DataFrame:
         for node in nodes
     ):
         raise FormatError(
-            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId", "correct it, or remove it", path=path
+            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId", "correct or remove it", path=path
         )
     names = {node["nodeId"]: node["nodeName"] for node in nodes}
     parents = [node["parentId"] for node in nodes if node.get("parentId") is not None]
     unknown = [parent for parent in dict.fromkeys(parents) if parent not in names]
     if unknown:
-        raise FormatError(f"the taxonomy has no nodeId {listed(unknown)}, which is a parentId there", "correct it", path=path)
+        raise FormatError(f"the taxonomy has parentId {listed(unknown)}, but no such nodeId", "correct it", path=path)
     ends = {node["nodeName"] for node in nodes if node["nodeId"] not in parents}
     kept = [node for node in nodes if node["nodeId"] not in parents or node["nodeName"] in labels - ends]
     ids = [node["nodeName"] for node in kept]
@@ -263,7 +265,7 @@ def _labelled(table: str, frame: pl.DataFrame, json_columns: Set[tuple[str, str]
     """Each row's video, and its label, segment and attributes."""
     there = [name for name in INTERVAL if name in frame.columns]
     lacking = frame.select(pl.any_horizontal(pl.col(there).is_null(), pl.lit(len(there) < 2))).to_series()
-    remedy = f"{ActivityNet.title} holds intervals: give these rows one, or remove them"
+    remedy = f"{ActivityNet.title} holds intervals: supply them or remove these rows"
     refuse_rows(table, frame, lacking, "start_time or end_time is missing", remedy)
     score = ("score",) if table == "detections" else ()
     frame = frame.with_columns(pl.lit(None, pl.Float64).alias(name) for name in INTERVAL if name not in there)

@@ -62,7 +62,7 @@ class Boxes(Format):
     def read_tables(
         self, path: Path, *, image_sizes: Any = None, box_format: str | None = None, **options: Any
     ) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         annotations = _read(path, ("category_id", *BOX, "difficult"), optional=1, has_sizes=box_format != "xyxy")
         images = image_ids(text_files(path)).to_frame()
         sizes = find_image_sizes(image_sizes, path)
@@ -75,15 +75,15 @@ class Boxes(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return _read(path, ("category_id", "score", *BOX))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         _write(dataset.annotations, path, ("category_id", *BOX), dataset.images["image_id"])
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         images = ids_to_write("image_id", detections, None if dataset is None else dataset.images)
         _write(detections, path, ("category_id", "score", *BOX), images)
 

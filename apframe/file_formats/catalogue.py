@@ -148,7 +148,7 @@ def read_truth(
     masks: bool = False,
     beside_results: bool = False,
 ) -> Dataset:
-    """What `read_dataset` gives; `options` are those of files, `boxes` are `box_format` and `relative`.
+    """Read ground truth as `read_dataset` does; `options` apply to files, `boxes` are `box_format` and `relative`.
 
     With `beside_results`, these apply to results too, and to the data set only if its format leaves its boxes open.
     """
@@ -236,7 +236,7 @@ def read_raw_results(
     option: str = "results_format",
     warns: bool = True,
 ) -> Any:
-    """What `read_results` gives before it is checked; the data set is asked for when the results were read, if it can wait.
+    """Read results as `read_results` does, without checking them; the data set is read after the results if possible.
 
     Categories become what those of the data set became.
     `boxes` are `box_format` and `relative`, `names` those of classes, `option` is what the caller's own parameter `format` is
@@ -250,7 +250,7 @@ def read_raw_results(
         found = map_ids("detections", to_polars(found, "detections"), known.merged, by_name="categories" in join_by_name)
     if join_by_name:
         if known is None:
-            raise ParameterError("needs the data set whose names they are", option="join_by_name")
+            raise ParameterError("needs the data set that has these names", option="join_by_name")
         with naming_format(source, format):
             found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
     images = None if known is None else known.core("images")
@@ -284,7 +284,7 @@ def take_results(
             source = of_coco
         is_data_set = isinstance(source, Mapping) and {"images", "annotations"} <= source.keys()
         if isinstance(source, Dataset) or (is_data_set and not has_scores(source["annotations"])):
-            raise FormatError("results: this has images and annotations, and is no list of results", "is it ground truth?")
+            raise FormatError("results: this has images and annotations, so it is not a list of results", "is it ground truth?")
         if url or holds_columns(source):
             found, features = read_url(url) if url else frame_of_rows("detections", source)
             found = results_of_rows(found, features) if has_objects(found.schema) else as_detections(found)
@@ -332,7 +332,7 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
         if not _from(chosen, role):
             raise FormatError(f"{chosen.title} has no results", "name the format of the results", path=path)
         if kind not in _from(chosen, role):
-            raise FormatError(f"this is a {kind}", f"{chosen.title}, {_words(chosen, role)}, is needed", path=path)
+            raise FormatError(f"this is a {kind}", f"{chosen.title} is {_words(chosen, role)}", path=path)
         return chosen
     likely = _likely(path, kind, role)
     if len(likely) == 1:
@@ -342,11 +342,11 @@ def choose_format(source: str | Path, name: str | None, role: str, option: str =
     if not likely:
         _refuse_mistaken(path, kind, role)
     if likely:
-        problem = "is like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
+        problem = "looks like " + " and like ".join(f"{each.name} ({_words(each, role)})" for each in likely)
     else:
-        problem = f"no format's {role} {'is' if role == 'dataset' else 'are'} a {kind} like this"
+        problem = f"no format has a {'data set' if role == 'dataset' else 'results'} {kind} like this"
     names = ", ".join(each.name for each in likely or FORMATS.values() if kind in _from(each, role))
-    raise FormatError(f"its format cannot be told: {problem}", f"say which with {spelled(option, '')}: {names}", path=path)
+    raise FormatError(f"its format cannot be detected: {problem}", f"choose one with {spelled(option, '')}: {names}", path=path)
 
 
 def _likely(path: Path, kind: str, role: str) -> list[Format]:
@@ -368,7 +368,7 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     if around:
         names = " or ".join(each.name for each in around)
         raise FormatError(
-            f"this is one file of results of {names}, which are folders", f"name the folder: {path.parent}", path=path
+            f"this is one file of {names} results, which are a folder", f"name the folder: {path.parent}", path=path
         )
     if known := recognized(path, kind, role):
         raise FormatError(*known, path=path)
@@ -381,7 +381,7 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         )
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
-        raise FormatError("this is a folder", f"is its only JSON file meant? Then name that: {documents[0]}", path=path)
+        raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)
 
 
 def _names_beside(path: Path) -> list[str]:
@@ -415,7 +415,7 @@ def taken_options(format_: Format, **options: Any) -> dict[str, Any]:
     given = {name: value for name, value in options.items() if value is not None}
     for name in given:
         if name not in format_.options:
-            raise ParameterError(f"{format_.title} takes no {spelled(name)}")
+            raise ParameterError(f"{format_.title} does not take {spelled(name)}")
     return given
 
 
@@ -423,4 +423,4 @@ def refuse_options(**options: Any) -> None:
     """An error where options of files were given with what is in memory, which has no use for them."""
     given = [spelled(name, "") for name, value in options.items() if value is not None]
     if given:
-        raise ParameterError(f"{', '.join(given)}: for files and folders alone", "leave it out for what is in memory already")
+        raise ParameterError(f"{', '.join(given)}: only for files and folders", "leave it out for data in memory")

@@ -37,11 +37,11 @@ def read_class_names(source: Any) -> dict[int, str]:
         pairs = given.items() if isinstance(given, Mapping) else enumerate(given)
         names = {int(number): name for number, name in pairs}
     except (TypeError, ValueError):
-        raise _refused(source, "are not a list of names, or a mapping of numbers to them") from None
+        raise _refused(source, "are neither a list of names nor a mapping from numbers to names") from None
     if not names:
         raise _refused(source, "are empty")
     if not all(isinstance(name, str) for name in names.values()):
-        raise _refused(source, "are not all texts")
+        raise _refused(source, "must all be text")
     return names
 
 
@@ -54,10 +54,10 @@ def _read(path: Path) -> Any:
 
 
 def _refused(source: Any, problem: str) -> Exception:
-    remedy = "write the name of a class in each line, the first one that of class 0"
+    remedy = "write one class name per line, starting with class 0"
     if isinstance(source, (str, Path)):
         return FormatError(f"the names {problem}", remedy, path=source)
-    return ParameterError(problem, "give a list of names, or a mapping of numbers to them", option="names")
+    return ParameterError(problem, "give a list of names, or a mapping from numbers to names", option="names")
 
 
 def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
@@ -77,8 +77,8 @@ def with_class_names(detections: pl.DataFrame, source: Any) -> pl.DataFrame:
     ids = as_id("detections", detections, detections["category_id"])
     numbers = ids.cast(pl.Int64, strict=False)
     unknown = ~numbers.is_in(list(names)).fill_null(False) & ids.is_not_null()
-    there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, of {min(names)} to {max(names)}"
-    refuse_rows("detections", detections, unknown, "category_id is not the number of a name", there_are)
+    there_are = f"there {'is' if len(names) == 1 else 'are'} {counted(len(names), 'name')}, for {min(names)} to {max(names)}"
+    refuse_rows("detections", detections, unknown, "category_id has no name", there_are)
     named = numbers.replace_strict(list(names), list(names.values()), default=None, return_dtype=pl.String)
     return detections.with_columns(named.alias("name"))
 

@@ -56,19 +56,19 @@ class Csv(Format):
         return is_of_objects(_header(path), scored=False)
 
     def is_results(self, path: Path) -> bool:
-        """The same with a score."""
+        """Return whether the first line names an image, a class, a box and a score."""
         return is_of_objects(_header(path), scored=True)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         return tables_of_objects(_read(path, scored=False))
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return with_objects_alone(with_canonical_names("detections", _read(path, scored=True)))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         held = [name for name in _OF_ANNOTATIONS if name in dataset.annotations.columns]
         annotations = dataset.annotations.select("image_id", "category_id", *held)
         names = dataset.categories.select("category_id", "name")
@@ -77,11 +77,11 @@ class Csv(Format):
         write_text(path, rows.select(*_OF_IMAGES, "category_id", "name", *held).write_csv())
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         write_text(path, detections.select("image_id", "category_id", "score", *BOX).write_csv())
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         keys = [key for key in KEYS.values() if key in frame.columns and table != "annotations"]
         texts = [frame[key] for key in keys if frame[key].dtype == pl.String]
         return [(ids.name, ids.is_not_null(), "becomes a number") for ids in texts if _typed(ids).dtype != pl.String]
@@ -101,7 +101,7 @@ def _read(path: Path, *, scored: bool) -> pl.DataFrame:
     texts = read_csv(path, separator=_separator(path))
     texts = texts.rename(lambda name: name.strip())
     if not (is_of_objects(texts.columns, scored=scored) or is_of_objects(texts.columns, scored=not scored)):
-        remedy = f"a line is an object: image_id or file_name, category or class, a box{', and a score' if scored else ''}"
+        remedy = f"each line needs image_id or file_name, category or class, a box{', and a score' if scored else ''}"
         raise FormatError(f"the columns are {', '.join(texts.columns)}", remedy, path=path)
     lines = texts.select(file=pl.repeat(0, pl.len()), line=pl.int_range(2, pl.len() + 2))
     for name in numbers_among(texts.columns):

@@ -23,12 +23,12 @@ _ESCAPE = re.compile(r"\\(?:u[dD][89abAB]..\\u[dD][c-fC-F]|(?P<half>u[dD][89a-fA
 
 
 def read_json(path: Path, **hooks: Any) -> Any:
-    """What a JSON file holds, plain or gzip; see `parse_json`."""
+    """Read a JSON file, plain or gzip; see `parse_json`."""
     return parse_json(path, read_unpacked(path), **hooks)
 
 
 def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
-    """The same of bytes that were read from the path; `hooks` are those of `json.loads`.
+    """Parse JSON bytes that were read from the path; `hooks` are those of `json.loads`.
 
     Raises
     ------
@@ -48,7 +48,7 @@ def parse_json(path: Path, content: bytes, **hooks: Any) -> Any:
     except FormatError:
         raise  # of a hook, or half of a character
     except RecursionError:
-        raise FormatError("not JSON that can be read: it is nested too deep", path=path) from None
+        raise FormatError("cannot be read as JSON: it is nested too deeply", path=path) from None
     except ValueError as error:
         decoded(path, content)  # says in which line there is no text
         raise FormatError(f"not JSON, or cut off ({error})", path=path) from None
@@ -65,7 +65,7 @@ def read_xml(path: Path) -> ElementTree.Element:
     content = read_unpacked(path)
     _refuse_empty(path, content)
     if any(_DOCTYPE.encode(encoding) in content for encoding in ("ascii", "utf-16-le", "utf-16-be")):
-        raise FormatError(f"declares a document type ({_DOCTYPE} ...), which is not read", "remove it", path=path)
+        raise FormatError(f"declares a document type ({_DOCTYPE} ...), which is not allowed", "remove it", path=path)
     try:
         with _uncollected():
             return ElementTree.fromstring(content)
@@ -111,7 +111,9 @@ def _refuse_halves(path: Path, text: str) -> None:
     for escape in _ESCAPE.finditer(text):
         if escape["half"]:
             line = text.count("\n", 0, escape.start()) + 1
-            raise FormatError(f"\\{escape['half']} in line {line} is half of a character", "correct it", path=path)
+            raise FormatError(
+                f"\\{escape['half']} in line {line} is half of a character (a lone surrogate)", "correct it", path=path
+            )
 
 
 @contextmanager

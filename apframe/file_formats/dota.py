@@ -78,7 +78,7 @@ class Dota(Format):
         return any(_RESULT_FILE.fullmatch(file.stem) for file in text_files(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `image_source` and `gsd` are columns where a file says them."""
+        """Read the tables of a data set: see `Format.read_tables`. `image_source` and `gsd` are columns if a file has them."""
         paths = some_text_files(path)
         lines = read_lines(paths)
         is_header = pl.col("fields").list.first().str.contains(_HEADER_LINE)
@@ -100,7 +100,7 @@ class Dota(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`; task 1 gives `corners`, task 2 boxes."""
+        """Read detections: see `Format.read_results`. Task 1 has `corners`, task 2 boxes."""
         paths = some_text_files(path)
         others = [file.name for file in paths if not _RESULT_FILE.fullmatch(file.stem)]
         if others:
@@ -109,7 +109,7 @@ class Dota(Format):
             )
         tasks, classes = zip(*(file.stem.split("_", 1) for file in paths), strict=True)
         if len(set(tasks)) > 1:
-            raise FormatError("holds results of Task1 and of Task2", "put each into a folder of its own", path=path)
+            raise FormatError("holds results of Task1 and of Task2", "put each into its own folder", path=path)
         layout = _RESULT[tasks[0]]
         lines = take_fields(paths, read_lines(paths), layout, layout[1:])
         if layout[2:] == _EDGES:
@@ -119,7 +119,7 @@ class Dota(Format):
         return lines.select("image_id", category_id, "score", **shape)
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`; upright boxes, and those with an angle, become corners."""
+        """Write a data set: see `Format.write`. Upright boxes, and boxes with an angle, become corners."""
         images, annotations = dataset.images, dataset.annotations
         refuse_blanks("categories", annotations["category_id"].unique(maintain_order=True))
         fields = _with_corners("annotations", annotations).with_columns(difficulty=_written_difficulty(annotations))
@@ -129,7 +129,10 @@ class Dota(Format):
         write_lines(path, pl.concat([*header, objects]), images["image_id"])
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`; a file for each class of the data set, or of the detections where there is none."""
+        """Write detections: see `Format.write_results`.
+
+        There is one file per class of the data set, or of the detections if there is no data set.
+        """
         categories = ids_to_write("category_id", detections, None if dataset is None else dataset.categories)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         task = "Task1" if _is_rotated(detections) else "Task2"
@@ -138,12 +141,14 @@ class Dota(Format):
         write_lines(path, lines, f"{task}_" + categories)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         found: list[tuple[str, pl.Series, str]] = []
         if table == "images":
             written = frame.select(**_written_header(frame))
             for name in (name for name in _HEADER.values() if name in frame.columns):
-                found.append((name, frame[name].is_not_null() & written[name].is_null(), "left out: DOTA has no such value"))
+                found.append(
+                    (name, frame[name].is_not_null() & written[name].is_null(), "left out: DOTA does not have this value")
+                )
                 if frame.schema[name] == pl.String:
                     found.append((name, frame[name] != written[name], "loses blanks"))
         elif table == "annotations" or (table == "detections" and _is_rotated(frame)):
@@ -153,7 +158,7 @@ class Dota(Format):
                 found.append((name, frame[name].is_not_null() & ~has_corners, "becomes corners"))
             if table == "annotations" and "difficulty" in frame.columns:
                 is_kept = frame.select(_written_difficulty(frame) == _difficulty(frame)).to_series().fill_null(False)
-                found.append(("difficulty", frame["difficulty"].is_not_null() & ~is_kept, "becomes 0 or 1, as ignore says"))
+                found.append(("difficulty", frame["difficulty"].is_not_null() & ~is_kept, "becomes 0 or 1, from ignore"))
         elif table == "detections":
             found = rounded_sizes(frame)
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
@@ -166,7 +171,7 @@ def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
     header = pl.DataFrame({"file": range(len(paths))}, schema={"file": lines.schema["file"]})
     for key, name in _HEADER.items():
         said = lines.filter(key=key)
-        refuse_lines(paths, said, ~said["file"].is_first_distinct(), f"{key} stands a second time")
+        refuse_lines(paths, said, ~said["file"].is_first_distinct(), f"{key} is repeated")
         if key == "gsd":
             value = pl.when(~pl.col("value").str.to_lowercase().is_in(_NO_GSD)).then("value")
             texts = said.select(value).to_series()
@@ -182,7 +187,7 @@ def _header(paths: Sequence[Path], lines: pl.DataFrame) -> pl.DataFrame:
 
 
 def _written_header(images: pl.DataFrame) -> dict[str, pl.Expr]:
-    """What is written of image_source and gsd, as texts; null where there is none, or none that DOTA has."""
+    """Return image_source and gsd as text; null if missing or not valid in DOTA."""
     written = {name: pl.lit(None, pl.String) for name in _HEADER.values()}
     if images.schema.get("image_source") == pl.String:
         words = pl.col("image_source").str.extract_all(r"[^ \t\r\n\v\f]+").list.join(" ")
@@ -242,4 +247,4 @@ def _with_edges(frame: pl.DataFrame) -> pl.DataFrame:
 
 def _refuse_boxless(table: str, frame: pl.DataFrame) -> None:
     boxless = frame.select(pl.any_horizontal(pl.col(BOX).is_null())).to_series()
-    refuse_rows(table, frame, boxless, "there are neither corners nor a box", "give these rows one, or remove them")
+    refuse_rows(table, frame, boxless, "corners and box are missing", "supply one or remove these rows")

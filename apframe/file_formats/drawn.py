@@ -28,7 +28,7 @@ _OBJECT: dict[str, Any] = {
 
 @dataclass
 class Drawn:
-    """What has been read so far: rows of images and of objects, and how many objects of each kind were left out."""
+    """Everything read so far: rows of images and objects, and counts of objects left out by kind."""
 
     images: list[dict[str, Any]] = field(default_factory=list)
     objects: list[dict[str, Any]] = field(default_factory=list)

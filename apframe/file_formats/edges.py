@@ -58,9 +58,9 @@ def refuse_reversed(paths: Sequence[Path], lines: pl.DataFrame, names: Sequence[
 
 
 def rounded_sizes(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """What `Format.further_losses` says of boxes that become edges: widths and heights of which the last digit changes."""
+    """List widths and heights whose last digit changes when boxes become edges, for `Format.further_losses`."""
     found = []
     for size, edge in (("width", frame["x"]), ("height", frame["y"])):
         changed = ((edge + frame[size]) - edge != frame[size]).fill_null(False)
-        found.append((size, changed, "rounded: the files say where the box ends"))
+        found.append((size, changed, "rounded: the files store where the box ends"))
     return found

@@ -41,7 +41,7 @@ def _unpacked(path: Path, content: bytes) -> bytes:
         parts.append(unpacker.decompress(content, most - size + 1))
         size += len(parts[-1])
         if size > most:
-            raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if these are data", path=path)
+            raise FormatError(f"unpacks to more than {most:,} bytes", "unpack it yourself if you trust it", path=path)
         if not unpacker.eof:
             raise EOFError("it ends before its end-of-stream marker")
         content = unpacker.unused_data.lstrip(b"\0")
@@ -71,7 +71,7 @@ def read_text(path: Path) -> str:
 
 
 def decoded(path: Path, content: bytes) -> str:
-    """What `read_text` gives, of bytes that were read from the path."""
+    """Decode bytes that were read from the path, as `read_text` does."""
     content = content.removeprefix(BOM)
     try:
         return content.decode()
@@ -90,7 +90,7 @@ def reading_from(path: str | Path) -> Iterator[None]:
     except FileNotFoundError:
         raise FormatError("there is no such file", path=path) from None
     except IsADirectoryError:
-        raise FormatError("this is a folder, a file is needed", path=path) from None
+        raise FormatError("this is a folder, but a file is needed", path=path) from None
     except (EOFError, gzip.BadGzipFile, zlib.error) as error:
         raise FormatError(f"the gzip file is damaged or cut off ({error})", path=path) from error
     except OSError as error:
@@ -122,7 +122,7 @@ def write_text(path: Path, text: str) -> None:
 
 
 def write_whole(path: Path, text: str) -> None:
-    """The same of a file that appears under its name only when all of it is written, in a folder that is there."""
+    """Write a text file that appears under its name only when it is complete; its folder must exist."""
     with writing(path):
         path.parent.stat()
     with replacing(path) as part:
@@ -216,7 +216,7 @@ def settled_kind(path: Path) -> str | None:
 
 
 def finish_replacing_in(folder: Path) -> None:
-    """The same for every target in a folder."""
+    """Finish every replacement in a folder that was interrupted."""
     for work in _hidden_folders(folder, ".+"):
         finish_replacing(folder / work.name[1:].rsplit(".", 2)[0])
 

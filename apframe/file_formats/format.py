@@ -1,4 +1,4 @@
-"""What a file format is: how its files are told, read and written, and what they can hold."""
+"""The interface of a file format: how to detect, read and write its files, and what they can hold."""
 
 from __future__ import annotations
 
@@ -73,7 +73,7 @@ class Format(ABC):
 
     @abstractmethod
     def is_results(self, path: Path) -> bool:
-        """The same of results."""
+        """Return whether a path looks like results of this format."""
 
     @abstractmethod
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
@@ -111,21 +111,21 @@ class Format(ABC):
 
     @abstractmethod
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """The same of results: canonical detections."""
+        """Write canonical detections, whose ids are already those of this format, to a path that does not exist yet."""
 
     def refuse_writing(self) -> None:
         """An error where the format is only read."""
         if not self.writable:
-            raise ParameterError(f"{self.title} is read, but not written", "choose another format; see apf.formats()")
+            raise ParameterError(f"{self.title} can be read, but not written", "choose another format: see apf.formats()")
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """What values of columns that it holds are lost all the same: column, flags of the rows, what becomes of them."""
+        """List values that are lost although the format has their column: column, flags of the rows, what happens to them."""
         del table, frame
         return []
 
 
 class ReadOnly(Format):
-    """A format that is read, but not written."""
+    """A format that can be read, but not written."""
 
     holds: ClassVar[Mapping[str, tuple[str, ...]]] = dict.fromkeys(("images", "categories", "annotations", "detections"), ())
     writable = False
@@ -140,7 +140,7 @@ class ReadOnly(Format):
 
 
 def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, usual: bool = False) -> dict[str, Any]:
-    """Those of `box_format` and `relative` that were given, where boxes are open (or usual, with `usual`); else none.
+    """Return the given ones of `box_format` and `relative` if the format leaves boxes open (or usual, with `usual`).
 
     Raises
     ------
@@ -152,5 +152,5 @@ def taken_boxes(how: str, of: str, boxes: Mapping[str, Any], *, refuses: bool, u
         return given
     if given and refuses:
         options = " and ".join(map(spelled, given))
-        raise ParameterError(f"{options}: {of} says how its boxes are written", "leave it out")
+        raise ParameterError(f"{options}: {of} defines how its boxes are written", "leave it out")
     return {}

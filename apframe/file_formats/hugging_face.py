@@ -10,7 +10,7 @@ from typing import Any, ClassVar
 
 import polars as pl
 
-from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason
+from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason, spelled
 from apframe.file_formats.files import read_unpacked, reading
 from apframe.file_formats.format import ANY, INDEX, OPEN, Format
 from apframe.file_formats.nested_rows import (
@@ -67,29 +67,29 @@ class HuggingFace(Format):
         return _holds_objects(path, scored=False)
 
     def is_results(self, path: Path) -> bool:
-        """The same with scores."""
+        """Return whether there are columns with lists of boxes, and scores."""
         return _holds_objects(path, scored=True)
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `ParameterError` for a split that is not there."""
+        """Read the tables of a data set: see `Format.read_tables`. An unknown split is a `ParameterError`."""
         return tables_of_rows(*_read(path, split))
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return results_of_rows(*_read(path, None))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         _write(path, dataset.images, "annotations", dataset.annotations, dataset)
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`; without a data set, images without detections are left out."""
+        """Write detections: see `Format.write_results`. Without a data set, images without detections are left out."""
         images = detections.select(pl.col("image_id").unique(maintain_order=True)) if dataset is None else dataset.images
         _write(path, images, "detections", detections, dataset)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
-        what = "left out: the files have another use for this name"
+        """List further losses: see `Format.further_losses`."""
+        what = "left out: this name means something else in these files"
         clashes = [name for name in TAKEN.get(table, ()) if name in frame.columns]
         return [(name, frame[name].is_not_null(), what) for name in clashes]
 
@@ -135,17 +135,17 @@ def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
         chosen = next(iter(splits), "") if split is None else split
         if chosen not in splits:
             there = [name for name in splits if name]
-            remedy = did_you_mean(chosen, there) if there else "leave split out: its files are of no split"
+            remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
             raise ParameterError(f"no split {chosen!r}", remedy, path=path)
         files = splits[chosen]
     parts = [_read_file(file) for file in files]
     try:
         rows = pl.concat([frame for frame, _ in parts], how="vertical_relaxed")
     except pl.exceptions.PolarsError as error:
-        raise FormatError(f"the files have other columns than each other ({first_line(error)})", path=path) from error
+        raise FormatError(f"the files have different columns ({first_line(error)})", path=path) from error
     if not has_objects(rows.schema):
-        remedy = "objects are a struct of lists, a list of structs, or lists, with a field bbox"
-        raise FormatError(f"no column with the boxes of images; there are {', '.join(rows.columns)}", remedy, path=path)
+        remedy = "objects must be a struct of lists, a list of structs, or lists, with a field bbox"
+        raise FormatError(f"no column with boxes; there are {', '.join(rows.columns)}", remedy, path=path)
     return rows, parts[0][1]
 
 

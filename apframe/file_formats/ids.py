@@ -62,14 +62,12 @@ def results_with_ids_of(format_: Format, detections: pl.DataFrame, dataset: Data
             known = dataset.core(table)[KEYS[table]]
             is_there = is_known(ids, known)
             if not is_there.all():
-                raise unknown_ids("detections", detections, ids.name, table, is_there, "give the data set of these results")
+                raise unknown_ids("detections", detections, ids.name, table, is_there, "give their data set")
             ids = _replaced(ids, known, _new_ids(dataset.core(table), table, kind))
         elif kind == NAME:
             ids = ids.cast(pl.String)
         elif kind in (NUMBER, INDEX) and ids.dtype == pl.String:
-            raise ParameterError(
-                f"{format_.title} numbers its {table}, and these results name them", "give the data set that they are of"
-            )
+            raise ParameterError(f"{format_.title} numbers its {table}, but these results name them", "give their data set")
         detections = detections.with_columns(ids)
     return detections
 
@@ -93,7 +91,7 @@ def _new_ids(frame: pl.DataFrame, table: str, kind: str) -> pl.Series:
     doubled = new.is_duplicated()
     if doubled.any():
         which = listed(new.filter(doubled).unique(maintain_order=True).to_list())
-        remedy = "this format knows them by their names alone: rename them"
+        remedy = "this format identifies them by name: rename them"
         raise RowError(table, f"the name is not unique ({which})", ids.name, ids.filter(doubled).to_list(), remedy)
     return new
 
@@ -149,7 +147,7 @@ def with_ids_by_name(detections: pl.DataFrame, dataset: Dataset, tables: str | C
         given = [column for column in (name, key) if column in detections.columns]
         if not given:
             raise ColumnError(
-                f"no column {name} or {key} to be joined by", f"there are {', '.join(detections.columns)}", table="detections"
+                f"no column {name} or {key} to join by", f"there are {', '.join(detections.columns)}", table="detections"
             )
         names = as_id("detections", detections, detections[given[0]]).cast(pl.String)
         detections = detections.with_columns(_found(names, dataset.core(table), table, detections).alias(key))
@@ -165,10 +163,10 @@ def _found(names: pl.Series, owner: pl.DataFrame, table: str, detections: pl.Dat
     if not is_there.all():
         shown = detections.with_columns(names.alias(key))
         known = is_known(names, asked.filter(is_there))
-        raise unknown_ids("detections", shown, key, table, known, f"these are joined to the {NAMES[table]} of the {table}")
+        raise unknown_ids("detections", shown, key, table, known, f"they must be a {NAMES[table]} of the {table}")
     doubled = places.list.len() > 1
     if doubled.any():
         which = listed(asked.filter(doubled).to_list())
         ids = owner[key].gather(places.filter(doubled).explode().unique().sort())
-        raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "results cannot be joined by it")
+        raise RowError(table, f"{NAMES[table]} is not unique ({which})", key, ids, "make the names unique, or use ids")
     return _replaced(names, asked, owner[key].gather(places.list.first()))

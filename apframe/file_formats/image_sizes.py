@@ -57,13 +57,13 @@ def read_image_sizes(source: Any) -> pl.DataFrame:
             *(pl.col(column).cast(pl.Float64, strict=False) for column in SIZE),
         )
     except pl.exceptions.PolarsError as error:  # lists, structs, bytes
-        raise FormatError(f"names of files must be text and sizes numbers ({reason(error)})", path=name) from error
+        raise FormatError(f"file names must be text, and sizes numbers ({reason(error)})", path=name) from error
     size = pl.col(*SIZE)
     is_whole = (size > 0) & (size < 2**31) & (size == size.floor())
     wrong = sizes.select(~pl.all_horizontal(is_whole).fill_null(False)).to_series()
     if wrong.any():
         which = listed(sizes["image_id"].filter(wrong).to_list())
-        raise FormatError(f"image_width and image_height are no positive whole numbers for the images {which}", path=name)
+        raise FormatError(f"image_width and image_height are not positive whole numbers for images {which}", path=name)
     return sizes.cast(dict.fromkeys(SIZE, pl.Int64))
 
 
@@ -87,7 +87,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
         a file that is no image
     """
     pillow = import_optional(
-        "PIL.Image", f"without {spelled('image_sizes')}, image files are read by Pillow", '"apframe[yolo]"'
+        "PIL.Image", f"without {spelled('image_sizes')}, Pillow is needed to read image files", '"apframe[yolo]"'
     )
     sizes = []
     for path in paths:
@@ -97,7 +97,7 @@ def measure_images(paths: Sequence[Path]) -> list[tuple[int, int]]:
                 is_turned = image.format == "JPEG" and image.getexif().get(_ORIENTATION, 1) >= _TURNED
         except (OSError, pillow.DecompressionBombError) as error:
             raise FormatError(
-                f"cannot be read as an image ({reason(error)})", f"replace it, or give {spelled('image_sizes')}", path=path
+                f"cannot be read as an image ({reason(error)})", f"replace it or give {spelled('image_sizes')}", path=path
             ) from error
         sizes.append((height, width) if is_turned else (width, height))
     return sizes
@@ -124,8 +124,8 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     """
     if sizes is None:
         warn(
-            f"{path}: the sizes of the images are not known, so boxes stay fractions of them, and areas and area ranges mean "
-            f"nothing; give {spelled('image_sizes')}: file_name, image_width, image_height",
+            f"{path}: the image sizes are unknown, so boxes stay fractions, and areas and area ranges are "
+            f"meaningless; give {spelled('image_sizes')}: file_name, image_width, image_height",
             UnitWarning,
         )
         return images.with_columns(pl.lit(1, pl.Int64).alias(name) for name in SIZE)
@@ -144,7 +144,7 @@ def with_image_sizes(images: pl.DataFrame, sizes: pl.DataFrame | None, path: Pat
     if len(unknown):
         which = listed(unknown.to_list())
         raise FormatError(
-            f"not one size is known of the images {which}", f"give {spelled('image_sizes')} with their file_name", path=path
+            f"no size, or several, for images {which}", f"give {spelled('image_sizes')} with their file_name", path=path
         )
     named = sizes.select("image_id", named="file_name").unique("image_id", keep="none")
     sized = sized.join(named, on="image_id", how="left", maintain_order="left")
@@ -178,7 +178,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     [('a', 640.0, 480.0)]
     """
     if dataset is None:
-        raise ParameterError("boxes are fractions of their images", "give the data set that these are results of", path=path)
+        raise ParameterError("boxes are fractions of their images", "give their data set", path=path)
     images, asked = dataset.core("images"), found["image_id"].unique(maintain_order=True)
     names = (pl.coalesce(form(pl.col("file_name")), pl.col("image_id").cast(pl.String)) for form in (stems, bare))
     ways = [name.alias("image_id") for name in names]
@@ -191,7 +191,7 @@ def with_sizes_of(found: pl.DataFrame, dataset: Dataset | None, path: Path) -> p
     if len(unsized):
         which = listed(unsized.to_list())
         raise FormatError(
-            f"the data set has not one size of the images {which}", "give their image_width and image_height", path=path
+            f"the data set has no size, or several, for images {which}", "give their image_width and image_height", path=path
         )
     sizes = known.cast(dict.fromkeys(SIZE, pl.Float64))
     sized = found.join(sizes, on="image_id", how="left", maintain_order="left")
@@ -220,11 +220,13 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: 
         "images",
         images,
         _is_unsized(images),
-        "image_width and image_height are not there, or not positive,",
-        "boxes are written as fractions of them: give both",
+        "image_width or image_height is missing or not positive",
+        "give both: this format stores boxes as fractions of the image",
     )
     no_box = frame.select(pl.any_horizontal(pl.col(*box).is_null())).to_series()
-    refuse_rows(table, frame, no_box, "there is no box", "this format needs one: make one of the shape, or remove these rows")
+    refuse_rows(
+        table, frame, no_box, "there is no box", "this format needs boxes: make them from the shapes, or remove these rows"
+    )
     sizes = images.select("image_id", *SIZE)
     sized = frame.drop(SIZE, strict=False).join(sizes, on="image_id", how="left", maintain_order="left")
     return sized.with_columns(pl.col(*SIZE).cast(pl.Float64))
@@ -233,8 +235,8 @@ def with_sizes_to_write(table: str, frame: pl.DataFrame, dataset: Dataset, box: 
 def refuse_far(table: str, frame: pl.DataFrame, fractions: pl.Series) -> None:
     """An error where lists of fractions, one for each row, lie farther out of the image than is read again."""
     far = (fractions.list.min() < NEAREST) | (fractions.list.max() > FARTHEST)
-    problem = "the object lies farther out of its image than the image is large"
-    refuse_rows(table, frame, far, problem, "readers of this format take such boxes for pixels: correct them")
+    problem = "the object is farther outside its image than the image is large"
+    refuse_rows(table, frame, far, problem, "correct them: programs would read such numbers as pixels")
 
 
 def write_image_sizes(images: pl.DataFrame, folder: Path) -> None:

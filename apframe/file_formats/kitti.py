@@ -74,7 +74,7 @@ class Kitti(Format):
         return is_name_and_numbers(first_fields(text_files(path)), len(_LAYOUT) + 1)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         is_region = pl.col("category_id") == _REGION
         annotations = _read(path, _LAYOUT).with_columns(is_crowd=is_region, ignore=is_region)
         return {
@@ -84,32 +84,32 @@ class Kitti(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return _read(path, (*_LAYOUT, "score"))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         _write(dataset.annotations, path, _LAYOUT, dataset.images["image_id"])
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         images = ids_to_write("image_id", detections, None if dataset is None else dataset.images)
         _write(detections, path, (*_LAYOUT, "score"), images)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         if table not in ("annotations", "detections"):
             return []
         found = rounded_sizes(frame)
         said = _sayable(frame)
         for name in (name for name in _UNKNOWN if name in frame.columns):
             lost = frame[name].is_not_null() & said[name].is_null()
-            found.append((name, lost, "left out: no such number, or the one that stands for unknown"))
+            found.append((name, lost, "left out: not a valid number, or the one for unknown"))
         if table == "annotations":
             is_region = frame["category_id"] == _REGION
             for name in (name for name in ("is_crowd", "ignore") if name in frame.columns):
-                found.append((name, frame[name] & ~is_region, f"left out: only {_REGION} has it"))
-                found.append((name, ~frame[name] & is_region, f"becomes true: {_REGION} has it"))
+                found.append((name, frame[name] & ~is_region, f"left out except in {_REGION}"))
+                found.append((name, ~frame[name] & is_region, f"becomes true in {_REGION}"))
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
 
 

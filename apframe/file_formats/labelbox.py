@@ -33,7 +33,7 @@ class Labelbox(ReadOnly):
     name = "labelbox"
     title = "Labelbox JSON"
     dataset_is = "a file with a JSON object in each line, or a JSON list, with data rows and their labels"
-    results_are = "none: it has no scores"
+    results_are = "none: the format has no scores"
     results_from = ()
 
     def is_dataset(self, path: Path) -> bool:
@@ -47,7 +47,7 @@ class Labelbox(ReadOnly):
         return False
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         drawn, rows = Drawn(), _rows(path)
         names = [_names(row) for row in rows]
         bare = [re.sub(r".*[/\\]", "", name or "") for _, name in names]
@@ -81,7 +81,7 @@ def _rows(path: Path) -> list[dict[str, Any]]:
     else:
         rows = [parse_json(path, line.encode()) for line in read_text(path).split("\n") if line.strip()]
     if not all(isinstance(row, dict) and ("data_row" in row or "Label" in row) for row in rows):
-        raise FormatError("not all rows have a data_row or a Label", "is it an export of Labelbox?", path=path)
+        raise FormatError("not all rows have a data_row or a Label", "is it an export from Labelbox?", path=path)
     return list(rows)
 
 
@@ -112,12 +112,12 @@ def _object(value: Any) -> dict[str, Any]:
 
 def _corners(where: str, box: Any) -> list[list[Any]]:
     if not isinstance(box, dict) or not all(type(box.get(side)) in (int, float) for side in _SIDES):
-        raise FormatError(f"the box of {where} has no numbers {', '.join(_SIDES)}", "correct it")
+        raise FormatError(f"the box of {where} lacks one of the numbers {', '.join(_SIDES)}", "correct it")
     left, top, width, height = (box[side] for side in _SIDES)
     return [[left, top], [left + width, top + height]]
 
 
 def _points(where: str, polygon: Any) -> list[list[Any]]:
     if not isinstance(polygon, list) or not all(isinstance(point, dict) for point in polygon):
-        raise FormatError(f"the polygon of {where} is no list of points", "correct it")
+        raise FormatError(f"the polygon of {where} is not a list of points", "correct it")
     return [[point.get("x"), point.get("y")] for point in polygon]

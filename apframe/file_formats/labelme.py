@@ -42,15 +42,15 @@ class Labelme(ReadOnly):
         return bool(files) and _is_labelme(read_head(files[0]))
 
     def is_results(self, path: Path) -> bool:
-        """The same with a score in any of the files."""
+        """Return whether it is such JSON, and any of the files has a score."""
         return self.is_dataset(path) and any(_SCORE.search(read_head(file)) for file in _files(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         return _read(path).tables(path)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return _read(path).rows(path)
 
 
@@ -70,7 +70,7 @@ def _read(path: Path) -> Drawn:
         data = read_json(file)
         shapes = data.get("shapes") if isinstance(data, dict) else None
         if not isinstance(shapes, list) or not all(isinstance(shape, dict) for shape in shapes):
-            raise FormatError("no list of objects named shapes", "is it labelme's? Remove other JSON files", path=file)
+            raise FormatError("no list of objects named shapes", "is it from labelme? Remove other JSON files", path=file)
         name = re.sub(r".*[/\\]", "", str(data.get("imagePath") or "")) or None
         drawn.add_image(file.stem, name, data.get("imageWidth"), data.get("imageHeight"))
         for number, shape in enumerate(shapes, 1):

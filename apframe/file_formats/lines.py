@@ -169,7 +169,7 @@ def text_files(folder: Path, ending: str = ".txt") -> list[Path]:
 
 
 def some_text_files(folder: Path) -> list[Path]:
-    """The same, and an error if there is none."""
+    """List the text files of a folder; a folder without any is an error."""
     paths = text_files(folder)
     if not paths:
         raise FormatError("holds no text file (.txt)", path=folder)
@@ -186,7 +186,7 @@ def refuse_blanks(table: str, names: pl.Series) -> None:
     broken = names.filter(names.str.contains(r"\s") | (names == ""))
     if len(broken):
         shown = listed(broken.to_list())
-        raise FormatError(f"lines with blanks between fields cannot hold the name {shown}", "rename it", table=table)
+        raise FormatError(f"fields are separated by blanks, so the name {shown} cannot be written", "rename it", table=table)
 
 
 def refuse_as_file_names(names: pl.Series) -> None:

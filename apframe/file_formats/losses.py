@@ -1,4 +1,4 @@
-"""What a format cannot hold of a data set or of results."""
+"""Find what a format cannot hold of a data set or of results."""
 
 from __future__ import annotations
 
@@ -9,15 +9,15 @@ from apframe.schema import GROUND_TRUTH, ID, KEYS, TABLES, Dataset, is_known
 
 _IDS = ("annotation_id", "detection_id")
 _FATES = {
-    "area": "becomes that of the box",
+    "area": "replaced by that of the box",
     "is_crowd": "left out: crowds become ordinary objects",
-    "ignore": "left out: they count then",
+    "ignore": "left out: these objects count then",
     **dict.fromkeys(_IDS, "numbered anew, from 1"),
 }  # what becomes of columns that a format does not hold; others are left out
 
 
 def losses(format_: Format, before: dict[str, pl.DataFrame], after: dict[str, pl.DataFrame]) -> pl.DataFrame:
-    """What is not in the files: `table`, `column` (null: the whole row), `n_rows` and `what` becomes of it.
+    """List everything lost in writing: `table`, `column` (null: the whole row), `n_rows` and `what` happens to it.
 
     Parameters
     ----------

@@ -45,26 +45,26 @@ class Lvis(Coco):
         return False
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         return _checked(path, super().read_tables(path, **options))
 
     def read(
         self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
     ) -> Dataset:
-        """See `read_coco`."""
+        """Read a data set: see `read_coco`."""
         truth = read_unchecked(path, masks=masks)
         return replace(truth, tables=_checked(path, truth.tables)).checked(box_format, relative=relative)
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`; a `file_name` that is the end of the `coco_url` is left out."""
+        """Write a data set: see `Format.write`. A `file_name` that is the end of the `coco_url` is left out."""
         images, categories, annotations = dataset.images, dataset.categories, dataset.annotations
         missing = [name for name in _LISTS if name not in images.columns]
         if missing:
             raise ColumnError(
-                f"no column {', '.join(missing)}", "LVIS needs these lists on every image: add them", table="images"
+                f"no column {', '.join(missing)}", "add them: LVIS needs these lists for every image", table="images"
             )
         unlike = _is_without_frequency(categories)
-        refuse_rows("categories", categories, unlike, "frequency is not r, c or f", "LVIS needs one: give it")
+        refuse_rows("categories", categories, unlike, "frequency is not r, c or f", "supply one: LVIS needs it")
         follows = _end_of_url(images).eq_missing(pl.col("file_name"))
         others = {column.name for column in TABLES["annotations"]} - set(_OBJECT)
         slim = dataset.part(

@@ -188,7 +188,7 @@ def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFr
     for values in lists:
         other = values.list.len().fill_null(0) != n_objects
         if other.any():
-            problem = f"{column or 'the row'} has other numbers of {values.name} than of {boxes}"
+            problem = f"{values.name} and {boxes} in {column or 'the row'} differ in length"
             raise RowError("images", problem, "image_id", images["image_id"].filter(other), "correct these rows")
     # no list is copied: without empty ones, what they hold lies in one piece
     objects = pl.DataFrame([values.explode(empty_as_null=False, keep_nulls=False) for values in lists])
@@ -282,7 +282,7 @@ def rows_of_images(images: pl.DataFrame, table: str, objects: pl.DataFrame) -> p
 
 
 def metadata_of(rows: pl.DataFrame, names: list[str]) -> dict[str, str]:
-    """What the footer of a Parquet file with these rows has to say for `datasets` to know the names of the classes.
+    """Return the Parquet metadata from which `datasets` reads the names of the classes.
 
     >>> metadata_of(pl.DataFrame({"objects": [{"category": [0]}]}), ["cat"])["huggingface"][:61]
     '{"info": {"features": {"objects": {"category": {"feature": {"'

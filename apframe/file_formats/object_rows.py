@@ -84,7 +84,7 @@ def _with_decoded_boxes(table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _renamed(names: Sequence[str], box: Sequence[str] | None) -> dict[str, str]:
-    """What the columns are called here that are not those of the box; each name of ours once."""
+    """Return canonical names for columns other than the box, each used once."""
     free = {name.strip().lower(): name for name in names if name not in (box or ())}
     renamed = {}
     for ours, theirs in _CALLED.items():

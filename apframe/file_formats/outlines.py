@@ -17,12 +17,12 @@ def warn_left_out(path: Path, counts: Mapping[str, int]) -> None:
     """One warning of all that was left out, by kind; none where nothing was."""
     if counts:
         kinds = ", ".join(f"{n:,} {kind}" for kind, n in sorted(counts.items()))
-        message = f"{path}: left out, because they are no boxes, polygons or masks that can be read here: {kinds}"
+        message = f"{path}: left out shapes that are not boxes, polygons or masks: {kinds}"
         warn(message, ShapesLeftOutWarning)
 
 
 def number_type(dtype: Any) -> Any:
-    """What lists, or lists of lists, hold at last; the dtype itself where it is no list.
+    """Return the innermost dtype of nested lists; the dtype itself if it is not a list.
 
     >>> number_type(pl.List(pl.List(pl.Float64)))
     Float64

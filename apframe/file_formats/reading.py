@@ -46,7 +46,7 @@ class Reading:
 
     >>> Reading(format="coco").dataset({"images": [], "categories": [], "annotations": []})
     Traceback (most recent call last):
-    apframe.exceptions.ParameterError: format=: for files and folders alone; leave it out for what is in memory already
+    apframe.exceptions.ParameterError: format=: only for files and folders; leave it out for data in memory
     """
 
     format: str | None = None

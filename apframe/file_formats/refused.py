@@ -1,4 +1,4 @@
-"""What a `Dataset` or an evaluation would refuse, all of it: refused rows are reported and left out, then it is tried again."""
+"""Find all rows that a `Dataset` or an evaluation would refuse: report them, leave them out and try again."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ Made = TypeVar("Made")
 
 @dataclass(frozen=True)
 class Refused:
-    """What is refused for one reason: rows of a table, or the table as a whole.
+    """Everything refused for one reason: rows of a table, or the whole table.
 
     Attributes
     ----------
@@ -73,7 +73,7 @@ def accept_detections(
     join_by_name: Collection[str] = (),
     boxes: Mapping[str, Any] = _PLAIN,
 ) -> tuple[pl.DataFrame | None, list[Refused]]:
-    """The same of detections: a canonical table, with ids of the types of their data set if there is one.
+    """Return accepted detections as a canonical table, with ids of their data set's types if there is one.
 
     Detections of images and categories that it does not have stay in, unless they are to be joined to these by name.
 
@@ -107,7 +107,7 @@ def accept_joined(
 def accept(
     frames: Mapping[str, pl.DataFrame], make: Callable[..., Made], name: str = "invalid_value"
 ) -> tuple[Made | None, list[Refused]]:
-    """What is made of tables, without the rows that are refused; None where tables are refused as a whole.
+    """Build a result from tables without the refused rows; None if whole tables are refused.
 
     Parameters
     ----------
@@ -139,7 +139,7 @@ def accept(
 
 
 def of_error(error: InputError, frames: Mapping[str, pl.DataFrame] | None = None, name: str = "invalid_value") -> Refused:
-    """What an error refuses; `frames` are the tables that may be meant, `name` is the check of rows without one of their own.
+    """Return what an error refuses; `frames` are the possible tables, `name` is the default check of rows.
 
     >>> of_error(ColumnError("no column image_id", "there are a, b", table="images")).check
     'column'

@@ -54,7 +54,7 @@ def read_table(folder: str | Path, name: str, set_id: str | None) -> pl.DataFram
 
 
 def scan_table(folder: str | Path, name: str, set_id: str | None) -> pl.LazyFrame:
-    """The same table as a plan that reads it when collected, and raises the same errors then.
+    """Return the table as a plan that reads it when collected, and raises its errors then.
 
     Its footer is looked at here too, so that a damaged file is told.
     """
@@ -85,7 +85,7 @@ def _opened(folder: Path, name: str, set_id: str | None) -> Iterator[BinaryIO]:
         raise FormatError(f"cannot be read as Parquet ({reason(error)})", "evaluate again", path=path) from error
     if not is_of_set:
         refuse_replaced(folder, set_id)
-        raise FormatError(f"belongs to another evaluation than {MANIFEST}", "evaluate again", path=path)
+        raise FormatError(f"does not belong to the evaluation in {MANIFEST}", "evaluate again", path=path)
     if said != name:
         raise FormatError(f"holds the table {said}", "evaluate again", path=path)
 
@@ -94,11 +94,11 @@ def refuse_replaced(folder: Path, set_id: str | None) -> None:
     """`FormatError` if the folder no longer holds the set that has this id."""
     manifest = find_manifest(folder)
     if manifest is not None and manifest.get("set_id") != set_id:
-        raise FormatError("another evaluation was written there while this one was being read", "read it again", path=folder)
+        raise FormatError("another evaluation was written to this folder while it was being read", "read it again", path=folder)
 
 
 def damage(manifest: Mapping[str, Any]) -> str | None:
-    """What is wrong with the values in a manifest, or beside the tables of a data set; None if nothing is.
+    """Return a problem with the values in a manifest, or with a data set's other sections; None if there is none.
 
     >>> damage({"json_columns": [["images", "a"]]}), damage({"json_columns": [7]})
     (None, 'json_columns is not a list of pairs of texts')
@@ -128,7 +128,7 @@ def _are_ids(values: list[Any]) -> bool:
 
 
 _VALUES: dict[str, tuple[type, Callable[[list[Any]], object], str]] = {  # of a manifest: what they are, and what is in them
-    "category_ids": (list, _are_ids, "a list of numbers or of texts"),
+    "category_ids": (list, _are_ids, "a list of numbers or texts"),
     "conditions": (list, _are_texts, "a list of texts"),
     "inputs": (dict, _are_texts, "an object of texts"),
     "json_columns": (list, _are_pairs, "a list of pairs of texts"),

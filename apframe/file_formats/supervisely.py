@@ -46,16 +46,16 @@ class Supervisely(ReadOnly):
         return b'"objects"' in head and b'"size"' in head
 
     def is_results(self, path: Path) -> bool:
-        """The same with a tag of the scores in any file."""
+        """Return whether it is such a folder, and any file has a tag with scores."""
         files = [file for part in _parts(path).values() for file in part] if self.is_dataset(path) else []
         return any(f'"{name}"'.encode() in head for head in map(read_head, files) for name in _SCORES)
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `ParameterError` for a data set that is not there."""
+        """Read the tables of a data set: see `Format.read_tables`. An unknown data set is a `ParameterError`."""
         return _read(path, split).tables(path, _classes(path))
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         found = _read(path, None).rows(path)
         scores = [name for name in _SCORES if name in found.columns]
         return found.rename({scores[0]: "score"}) if scores else found
@@ -85,7 +85,7 @@ def _classes(path: Path) -> list[str] | None:
 def _read(path: Path, split: str | None) -> Drawn:
     drawn, parts = Drawn(), _parts(path)
     if not parts:
-        raise FormatError(f"holds no folder {_ANN}, nor do the folders in it", path=path)
+        raise FormatError(f"has no folder {_ANN}, and neither do its subfolders", path=path)
     if split is not None and split not in parts:
         raise ParameterError(f"no data set {split!r}", did_you_mean(split, list(parts)), path=path)
     for file in [file for name, files in parts.items() if split in (None, name) for file in files]:

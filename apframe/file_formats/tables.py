@@ -54,11 +54,11 @@ class _Tables(Format):
         return path.suffix in self.endings and not has_objects(columns_of(path))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         return {table: self._read_from(path, table) for table in GROUND_TRUTH}
 
     def read(self, path: Path, *, masks: bool = False, **options: Any) -> Dataset:
-        """See `Format.read`; with what COCO's JSON had beside the tables, where it was kept."""
+        """Read a data set: see `Format.read`. It includes the other sections of COCO's JSON if they were kept."""
         dataset = super().read(path, **options)
         json_columns, other_sections = set[tuple[str, str]](), dict[str, Any]()
         for name in (MANIFEST, _BESIDE):
@@ -69,11 +69,11 @@ class _Tables(Format):
         return dataset.with_rest(json_columns, other_sections)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return self._read_from(path, "detections") if is_folder(path) else self._read(path)
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         path.mkdir(parents=True)
         for table in GROUND_TRUTH:
             self._write(getattr(dataset, table), path / (table + self.endings[0]))
@@ -82,7 +82,7 @@ class _Tables(Format):
             write_text(path / _BESIDE, json.dumps(beside) + "\n")
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         self._write(detections, path)
 
     @abstractmethod
@@ -106,10 +106,10 @@ class _Tables(Format):
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
         found = self._files(folder, table)
         if len(found) > 1:
-            raise FormatError(f"{' and '.join(found)} are both there", "keep one of them", path=folder)
+            raise FormatError(f"{' and '.join(found)} both exist", "keep one of them", path=folder)
         if not found:
             there = sorted(path.name for path in folder.iterdir())
-            raise FormatError(f"no {table}{self.endings[0]}", f"there is {listed(there) if there else 'nothing'}", path=folder)
+            raise FormatError(f"no {table}{self.endings[0]}", f"found: {listed(there) if there else 'nothing'}", path=folder)
         return self._read(folder / found[0])
 
     def _files(self, folder: Path, table: str) -> list[str]:
@@ -126,7 +126,7 @@ class Parquet(_Tables):
     endings = (".parquet",)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; of an evaluation that apframe wrote too, all from one write of it."""
+        """Read the tables of a data set: see `Format.read_tables`. An evaluation written by apframe works too."""
         manifest = find_manifest(path)
         if manifest is None:
             return super().read_tables(path, **options)

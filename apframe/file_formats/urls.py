@@ -56,7 +56,7 @@ def read_url(url: str) -> tuple[pl.DataFrame, dict[str, Any]]:
         return rows.select(pl.col(kept)).collect(), features_of(pl.read_parquet_metadata(url).get(METADATA))
     except (OSError, pl.exceptions.PolarsError) as error:
         raise FormatError(
-            f"cannot be read ({first_line(error)})", "is the URL right, and are you allowed to?", path=url
+            f"cannot be read ({first_line(error)})", "is the URL right, and do you have access?", path=url
         ) from None
 
 

@@ -76,7 +76,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
         given = results_with_ids_of(chosen, found, known)
     named = None if known is None else with_ids_of(chosen, known)
     if chosen.fractions and named is None:
-        raise ParameterError(f"{chosen.title} has boxes as fractions of their images", "give the data set that they are of")
+        raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
     _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
     return lost
@@ -90,7 +90,7 @@ def _has_boxes_alone(format_: Format, table: str) -> bool:
 def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with boxes around its corners; rows without either are an error."""
     frame = with_boxes_around_corners(frame)
-    remedy = f"{format_.title} has nothing but boxes; give them, or remove these rows"
+    remedy = f"{format_.title} stores only boxes; supply them or remove these rows"
     refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
     return frame
 
@@ -109,6 +109,6 @@ def _refuse_existing(path: Path, kind: str) -> None:
     if is_folder(path) and kind == "file":
         raise OutputError("this is a folder", "name a file", path=path)
     if is_folder(path) and any(path.iterdir()):
-        raise OutputError("is not empty", "name a new folder", path=path)
+        raise OutputError("is not empty", "give a new folder", path=path)
     if not is_folder(path) and os.path.lexists(path):
-        raise OutputError("there is a file already", "remove it or name another", path=path)
+        raise OutputError("a file with this name exists", "remove it or choose another name", path=path)

@@ -93,7 +93,9 @@ def average_precision(
         chosen = [as_definition(one) for one in definition]
         aggregates = {str(one): one.of_points() for one in chosen}
         if not chosen or len(aggregates) < len(chosen):
-            raise ParameterError(f"name at least one, and each once, got {[str(one) for one in chosen]}", option="definition")
+            raise ParameterError(
+                f"name at least one and no duplicates, not {[str(one) for one in chosen]}", option="definition"
+            )
     return _Ranking(relevant, by, ties, then_by, ignore, k, n_positives).measure(
         "average_precision", aggregates, divisor=hits.divisor(over, k)
     )
@@ -318,7 +320,7 @@ def best_f_beta(
 
 @dataclass(frozen=True)
 class _Ranking:
-    """What ranks the items of a group."""
+    """The columns and rules that rank the items of a group."""
 
     relevance: Column
     by: Column
@@ -345,7 +347,7 @@ class _Ranking:
         self._check(at_ranks)
         for column in (self.relevance, self.by):
             if isinstance(column, pl.Expr) and column.meta.has_multiple_outputs():
-                raise ParameterError("relevance and score are one column each", "call once for each column")
+                raise ParameterError("give one column each for relevance and score", "call once per column")
         columns, descending = item_columns(self.relevance, self.by, ties=self.ties, then_by=self.then_by, ignore=self.ignore)
         items = pl.struct(*columns)
         given = pl.lit(None) if self.n_positives is None else as_expr(self.n_positives)
@@ -362,9 +364,9 @@ class _Ranking:
 
     def _check(self, at_ranks: bool) -> None:
         if self.k is not None and (isinstance(self.k, bool) or not isinstance(self.k, Integral) or self.k < 1):
-            raise ParameterError(f"is a whole number, 1 or more, got {self.k!r}", option="k")
+            raise ParameterError(f"must be a whole number of at least 1, not {self.k!r}", option="k")
         if self.ties == "group" and (self.k is not None or at_ranks):
-            raise ParameterError('ties="group" has no single ranks to cut or count at', '"best" and "worst" give bounds')
+            raise ParameterError('ties="group" has no individual ranks to cut or count at', '"best" and "worst" give bounds')
 
     def _values(
         self,
@@ -387,7 +389,7 @@ class _Ranking:
             totals = totals.with_columns(there=pl.col("there") & (pl.col("n_positives") > 0))
             if (lists["n_given"] > 1).any():
                 raise ParameterError(
-                    "has several values in one group", "give one, all positives that the group has", option="n_positives"
+                    "has several values in one group", "give one number: all positives of the group", option="n_positives"
                 )
             refuse_too_few(totals, counted)
         points = find_points(ranked, by_score=self.ties == "group").join(totals, on="group", maintain_order="left")
@@ -400,13 +402,13 @@ class _Ranking:
 
 def _beta(beta: float) -> float:
     if not isinstance(beta, (int, float)) or beta <= 0 or not beta * beta < float("inf"):
-        raise ParameterError(f"is a number above 0, got {beta!r}", option="beta")
+        raise ParameterError(f"must be a number above 0, not {beta!r}", option="beta")
     return beta
 
 
 def _share(name: str, value: float) -> float:
     if not 0 <= value <= 1:
-        raise ParameterError(f"lies in [0, 1], got {value}", option=name)
+        raise ParameterError(f"must be in [0, 1], not {value}", option=name)
     return value
 
 

@@ -29,7 +29,7 @@ CONDENSED = ("judged_only", False)
 
 @dataclass(frozen=True)
 class Asked:
-    """What a measure is asked for.
+    """The arguments of a measure.
 
     Attributes
     ----------
@@ -51,7 +51,7 @@ class Asked:
 
 @dataclass(frozen=True)
 class Kind:
-    """What all measures of one name have in common.
+    """Properties that all measures of one name share.
 
     Attributes
     ----------

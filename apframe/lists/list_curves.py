@@ -254,7 +254,7 @@ def _first_rows(keys: pl.DataFrame) -> pl.Series:
 def _with_keys(points: pl.DataFrame, keys: pl.DataFrame, names: list[str]) -> pl.DataFrame:
     taken = [name for name in keys.columns if name in names]
     if taken:
-        raise ParameterError(f"{', '.join(taken)} is a column of the curve itself", "rename the key", option="by")
+        raise ParameterError(f"{', '.join(taken)} is already a column of the curve", "rename the key", option="by")
     return keys[points["group"]].hstack(points.select(names)) if keys.width else points.select(names)
 
 
@@ -273,4 +273,4 @@ def _key(names: list[str]) -> pl.Expr:
 
 def _check_points(max_points: int | None) -> None:
     if max_points is not None and (not isinstance(max_points, int) or max_points < 2):
-        raise ParameterError(f"is a whole number, 2 or more, got {max_points!r}", option="max_points")
+        raise ParameterError(f"must be a whole number of at least 2, not {max_points!r}", option="max_points")

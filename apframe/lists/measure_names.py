@@ -56,7 +56,7 @@ def split(text: str) -> list[str]:
         if name in _NOT_HERE:
             raise ParameterError(
                 f"trec_eval's {name} has measures that apframe does not compute ({_NOT_HERE[name]})",
-                "choose official, or name the measures",
+                "choose official or name the measures",
                 option="measures",
             )
     return [each for name in names for each in _SEVERAL.get(name, [name])]
@@ -70,7 +70,7 @@ def parsed(text: str, known: Iterable[str]) -> tuple[str, float | None, tuple[tu
     """
     parts = re.fullmatch(r"\s*(\w+(?:-\w+)*?)\s*(?:\((.*)\))?\s*(?:@\s*([-+.\w]+))?\s*", _respelled(text))
     if parts is None:
-        raise ParameterError(f'{text!r} is not the name of a measure, such as "nDCG@10" or "AP(rel=2)"')
+        raise ParameterError(f'{text!r} is not a measure, such as "nDCG@10" or "AP(rel=2)"')
     name, given, cutoff = parts.groups()
     names = {each: each for each in known} | _ALIASES
     name, _, fixed = names.get(same_name(name, names) or "", name).partition("(")
@@ -84,7 +84,7 @@ def parsed(text: str, known: Iterable[str]) -> tuple[str, float | None, tuple[tu
     try:
         return name, None if cutoff is None else float(cutoff), tuple(parameters)
     except ValueError:
-        raise ParameterError(f"{text!r}: the cut-off after @ is a number, got {cutoff!r}") from None
+        raise ParameterError(f"{text!r}: the cut-off after @ must be a number, not {cutoff!r}") from None
 
 
 def _respelled(text: str) -> str:
@@ -97,7 +97,7 @@ def _respelled(text: str) -> str:
 def _parameter(text: str, item: str) -> tuple[str, Any]:
     key, equals, value = (part.strip() for part in item.partition("="))
     if not equals:
-        raise ParameterError(f"{text!r}: parameters are given as name=value, got {item.strip()!r}")
+        raise ParameterError(f"{text!r}: write parameters as name=value, not {item.strip()!r}")
     worth = _value(value)
     return _PARAMETERS.get(key, key), _GAINS.get(worth, worth) if key == "dcg" else worth
 

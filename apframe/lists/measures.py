@@ -49,7 +49,7 @@ class Measure:
             raise ParameterError(f"no measure {self.name!r}", did_you_mean(self.name, [*KINDS]))
         known = kind.defaults
         if len(dict(self.parameters)) < len(self.parameters):
-            raise ParameterError(f"{self.name}: a parameter is given twice, {self.parameters}")
+            raise ParameterError(f"{self.name}: a parameter is repeated: {self.parameters}")
         for name, value in self.parameters:
             if name not in known:
                 has = f"it takes {', '.join(known)}" if known else "it takes none"
@@ -67,19 +67,19 @@ class Measure:
             if cutoff is not None and 0 <= cutoff <= 1:
                 object.__setattr__(self, "cutoff", float(cutoff))
             else:
-                raise ParameterError(f"{self.name} is taken at a recall from 0 to 1, as in {self.name}@.1; got {cutoff}")
+                raise ParameterError(f"{self.name} needs a recall from 0 to 1, as in {self.name}@.1, not {cutoff}")
         elif cutoff is None and kind.cutoff == "required rank":
             raise ParameterError(f"{self.name} needs a cut-off, such as {self.name}@10")
         elif cutoff is not None and kind.cutoff is None:
-            raise ParameterError(f"{self.name} has no cut-off, got @{cutoff:g}")
+            raise ParameterError(f"{self.name} takes no cut-off; remove @{cutoff:g}")
         elif cutoff is not None and (not math.isfinite(cutoff) or cutoff != int(cutoff) or cutoff < 1):
-            raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off is a whole number, 1 or more")
+            raise ParameterError(f"{self.name}@{cutoff:g}: the cut-off must be a whole number of at least 1")
         elif cutoff is not None:
             object.__setattr__(self, "cutoff", int(cutoff))
 
     @property
     def kind(self) -> Kind:
-        """What all measures of this name have in common."""
+        """The `Kind` with the properties that all measures of this name share."""
         return KINDS[self.name]
 
     @property
@@ -145,7 +145,7 @@ def as_measures(measures: str | Measure | Sequence[str | Measure]) -> tuple[Meas
     """
     several = [measures] if isinstance(measures, (str, Measure)) else measures
     if not isinstance(several, Iterable):
-        raise ParameterError(f"names are expected, as in 'AP nDCG@10', not {measures!r}", option="measures")
+        raise ParameterError(f"measures must be names, as in 'AP nDCG@10', not {measures!r}", option="measures")
     names = (name for each in several for name in ([each] if isinstance(each, Measure) else split(str(each))))
     chosen = tuple(dict.fromkeys(map(as_measure, names)))
     if not chosen:
@@ -192,11 +192,11 @@ def _check_parameter(measure: str, name: str, value: Any) -> None:
     if name == "definition":
         as_definition(value)
     elif name == "over" and value not in relevance.OVER:
-        raise ParameterError(f"{measure}: over is one of {', '.join(relevance.OVER)}; got {value!r}")
+        raise ParameterError(f"{measure}: over must be one of {', '.join(relevance.OVER)}, not {value!r}")
     elif name == "gain":
         one_of(f"{measure}: gain", value, relevance.GAINS)
     elif name in _FLAGS and not isinstance(value, bool):
-        raise ParameterError(f"{measure}: {name} is True or False, got {value!r}")
+        raise ParameterError(f"{measure}: {name} must be True or False, not {value!r}")
     elif name not in ("over", *_FLAGS):
         _check_number(measure, name, value)
 
@@ -205,11 +205,11 @@ def _check_number(measure: str, name: str, value: Any) -> None:
     if name == "max_grade" and value is None:
         return
     if not isinstance(value, (int, float)) or not math.isfinite(value):
-        raise ParameterError(f"{measure}: {name} is a finite number, got {value!r}")
+        raise ParameterError(f"{measure}: {name} must be a finite number, not {value!r}")
     if name == "p" and not 0 < value < 1:
-        raise ParameterError(f"{measure}: p lies between 0 and 1, got {value}")
+        raise ParameterError(f"{measure}: p must be between 0 and 1, not {value}")
     if name in _POSITIVE and not value > 0:
-        raise ParameterError(f"{measure}: {name} is more than 0, got {value}")
+        raise ParameterError(f"{measure}: {name} must be above 0, not {value}")
 
 
 def measure_queries(

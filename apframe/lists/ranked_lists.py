@@ -19,7 +19,7 @@ ThenBy = str | tuple[str, str] | Sequence[str | tuple[str, str]]
 def item_columns(
     relevance: Column, score: Column, *, ties: Ties, then_by: ThenBy | None, ignore: Column | None
 ) -> tuple[list[pl.Expr], list[bool]]:
-    """What `rank_counted` needs to know of items: relevance, score, ignore, and keys that order equal scores.
+    """Return the columns that `rank_counted` needs: relevance, score, ignore, and keys that order equal scores.
 
     Returns
     -------
@@ -36,7 +36,7 @@ def item_columns(
     """
     one_of("ties", ties, get_args(Ties))
     if then_by is not None and ties != "input":
-        raise ParameterError(f'then_by orders equal scores itself, so it goes with ties="input", not {ties!r}')
+        raise ParameterError(f'then_by decides the order of equal scores, so it needs ties="input", not {ties!r}')
     keys = _pairs(then_by)
     if ties in ("best", "worst"):
         keys = [(as_expr(relevance).cast(pl.Float64).fill_null(0.0) > 0, "desc" if ties == "best" else "asc")]
@@ -74,7 +74,9 @@ def rank_counted(items: pl.DataFrame, descending: Sequence[bool] = ()) -> pl.Dat
         dtype = items[name].dtype
         is_flag, is_time = name == "relevance" and dtype == pl.Boolean, name == "score" and dtype.is_temporal()
         if not (dtype.is_numeric() or is_flag or is_time or dtype == pl.Null):
-            raise ColumnError(f"the {name} is a number, not {dtype}", "cast the column (text would be ranked by the alphabet)")
+            raise ColumnError(
+                f"the {name} must be a number, not {dtype}", "cast the column (text would be ranked alphabetically)"
+            )
         if dtype.is_float() and (broken := items[name].is_nan().fill_null(False)).any():
             raise ScoreError(f"the {name} is NaN in {_where(items, broken)}", "correct or remove them")
     items = items.with_columns(pl.col("relevance").cast(pl.Float64).fill_null(0.0))
@@ -90,16 +92,16 @@ def refuse_too_few(totals: pl.DataFrame, counted: pl.DataFrame, *, positive: boo
     kind = "positives" if positive else "negatives"
     given = totals[f"n_{kind}"]
     if not (given.is_finite() & (given == given.floor()) & (given >= 0)).fill_null(True).all():
-        raise ParameterError("is a whole number, 0 or more; there are others among those given", option=f"n_{kind}")
+        raise ParameterError("must be whole numbers of at least 0", option=f"n_{kind}")
     present = counted.filter((pl.col("relevance") > 0) == positive).group_by("group").agg(present=pl.len())
     short = totals.join(present, on="group").filter(pl.col(f"n_{kind}") < pl.col("present")).sort("group")
     if short.height:
         least, there = short.row(0, named=True)[f"n_{kind}"], short.row(0, named=True)["present"]
         raise ParameterError(
-            f"n_{kind} is smaller than the {kind} in the list, in {short.height:,} of {totals.height:,} "
+            f"n_{kind} is smaller than the number of {kind} present, in {short.height:,} of {totals.height:,} "
             f"{'group' if totals.height == 1 else 'groups'} "
             f"({least:g} given where {there} are present)",
-            f"count all {kind} there are, retrieved or not",
+            f"count all {kind}, whether retrieved or not",
         )
 
 
@@ -109,7 +111,7 @@ def as_expr(column: float | Column) -> pl.Expr:
         return exact(column) if isinstance(column, str) else column
     if not isinstance(column, (int, float, pl.Series)):
         kind = type(column).__name__
-        raise ParameterError(f"columns are given by name or as expressions, to use in frame.select(...); a {kind} is neither")
+        raise ParameterError(f"give columns by name or as expressions, for frame.select(...), not as a {kind}")
     return pl.lit(column)
 
 
@@ -198,5 +200,5 @@ def _pairs(then_by: ThenBy | None) -> list[tuple[Any, str]]:
     pairs = [key if isinstance(key, tuple) else (key, "asc") for key in keys]
     for pair in pairs:
         if len(pair) != 2 or not isinstance(pair[0], (str, pl.Expr)) or pair[1] not in ("asc", "desc"):
-            raise ParameterError(f'takes columns, or pairs such as ("document_id", "desc"), not {pair!r}', option="then_by")
+            raise ParameterError(f'needs columns, or pairs such as ("document_id", "desc"), not {pair!r}', option="then_by")
     return pairs

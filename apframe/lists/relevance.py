@@ -18,7 +18,7 @@ GAINS = ("linear", "exp")
 
 
 def divisor(over: str, k: int | None) -> pl.Expr:
-    """What recall divides by: n_positives, the smaller of it and k ("min"), or the hits in the list ("hits")."""
+    """Return the divisor of recall: n_positives, the smaller of it and k ("min"), or the hits in the list ("hits")."""
     one_of("over", over, OVER)
     if over == "min" and k is None:
         raise ParameterError('"min" needs k', option="over")

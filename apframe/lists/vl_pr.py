@@ -114,11 +114,11 @@ def vl_pr(
     """
     items = _items(labels, scores)
     if normalize_prior is not None and not 0 < normalize_prior < 1:
-        raise ParameterError(f"lies between 0 and 1, got {normalize_prior!r}", option="normalize_prior")
+        raise ParameterError(f"must be between 0 and 1, not {normalize_prior!r}", option="normalize_prior")
     is_positive, is_negative = pl.col("label") > 0, pl.col("label") < 0
     present = items.select(p=is_positive.sum(), n=is_negative.sum()).row(0)
     if present[0] and not present[1] and num_negatives is None and (items["label"] == 0).any():
-        warn("no label is below 0, and those of 0 are ignored; give negatives as -1", CountWarning)
+        warn("no label is negative, and labels of 0 are ignored; use -1 for negatives", CountWarning)
     p = _count("num_positives", num_positives, present[0])
     n = _count("num_negatives", num_negatives, present[1])
 
@@ -160,7 +160,7 @@ def _items(labels: Any, scores: Any) -> pl.DataFrame:
     label, score = _numbers("labels", labels), _numbers("scores", scores).fill_null(-float("inf"))
     if len(label) != len(score):
         raise ParameterError(
-            f"labels and scores are not as many: {len(label):,} and {len(score):,}", "give one score per label"
+            f"labels and scores differ in length: {len(label):,} and {len(score):,}", "give one score per label"
         )
     for name, values in (("label", label.fill_null(float("nan"))), ("score", score)):
         if values.is_nan().any():
@@ -175,8 +175,8 @@ def _numbers(name: str, values: Any) -> pl.Series:
     except (TypeError, ValueError, pl.exceptions.PolarsError):
         series = pl.Series([""])
     if not (series.dtype.is_numeric() or series.dtype == pl.Null):
-        remedy = "of flags make 1 and -1, for 0 is ignored" if series.dtype == pl.Boolean else ""
-        raise ParameterError("a sequence of numbers is needed", remedy, option=name)
+        remedy = "turn flags into 1 and -1, because 0 is ignored" if series.dtype == pl.Boolean else ""
+        raise ParameterError("must be a sequence of numbers", remedy, option=name)
     return series.cast(pl.Float64)
 
 
@@ -184,9 +184,9 @@ def _count(option: str, given: int | None, present: int) -> int:
     if given is None:
         return present
     if not given >= 0 or given % 1 != 0:
-        raise ParameterError(f"is a whole number, 0 or more, got {given!r}", option=option)
+        raise ParameterError(f"must be a whole number of at least 0, not {given!r}", option=option)
     if given < present:
         kind = option.removeprefix("num_")
-        message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all there are"
+        message = f"{option}={given} is smaller than the {present} {kind} among the labels; count all of them"
         warn(message, CountWarning)
     return int(given)

@@ -1,4 +1,4 @@
-"""What each group of the objects needs to be matched on its own: its members, and what they compete with."""
+"""Members of each group of objects, and their competitors, to match each group separately."""
 
 from __future__ import annotations
 
@@ -25,12 +25,12 @@ class Side:
         return pl.LazyFrame({"cell": self.cell, "is_paired": self.is_paired}).with_row_index("at")
 
     def inside(self) -> pl.LazyFrame | None:
-        """The same of the members, and `group`."""
+        """Return `at`, `cell`, `is_paired` of the members, with `group`; None if the side is in every group."""
         return None if self.members is None else self.members.lazy().join(self.rows(), on="at")
 
 
 def add_competitors(sides: Sequence[Side], n_groups: int, most: int) -> Iterator[tuple[int, list[pl.DataFrame]]]:
-    """What each group of the objects needs to be matched on its own: its members, and what they compete with.
+    """Return the members of each group of objects and their competitors, to match each group separately.
 
     Something else can take a partner from a member only where both are paired, in one cell. So a group is as large as the
     cells that it has members in, however many others there are. Of a side that is in every group, that is all that is given.

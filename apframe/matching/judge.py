@@ -15,7 +15,7 @@ from apframe.matching.verdicts import Verdicts, has_bit
 
 @dataclass(frozen=True)
 class MatchingRules:
-    """What matching goes by.
+    """The rules of matching.
 
     Attributes
     ----------

@@ -68,7 +68,7 @@ def match_optimally(
     simple = simple[np.diff(annotation[simple], prepend=-1) != 0]
 
     def solve(row: np.ndarray) -> np.ndarray:
-        """Those of the rows of contested pairs that are taken."""
+        """Return the rows of contested pairs that are matched."""
         taken = _solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
         return row[taken]
 

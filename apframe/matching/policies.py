@@ -63,18 +63,18 @@ POLICIES = {
     for policy in (
         MatchingPolicy(
             "score",
-            "each detection, best score first, takes the most similar annotation that is still free",
+            "each detection, best score first, takes the most similar free annotation",
             "by_score:match_by_score",
         ),
         MatchingPolicy(
             "best_overlap",
-            "a detection looks at its most similar annotation only; if a better one has that, it is a false positive",
+            "a detection can match only its most similar annotation; if a better detection has it, it is a false positive",
             "by_best_overlap:match_by_best_overlap",
             counts_groups=True,
         ),
         MatchingPolicy(
             "similarity",
-            "the most similar pair of all is taken first, whatever the scores, then the next",
+            "the most similar pair is matched first, then the next, whatever the scores",
             "by_similarity:match_by_similarity",
             cutting_is_filtering=False,
             removes_ignored=True,

@@ -15,7 +15,7 @@ _MOST_BITS = 64  # of one integer
 
 @dataclass(frozen=True)
 class Verdicts:
-    """What matching decided, as four tables in numbers that index each other; ranking takes nothing else.
+    """The decisions of matching as four tables of numbers that index each other; the only input of ranking.
 
     Matching never looks across images, so the verdicts of disjoint images can be put together (`concat`) and taken apart
     (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.
@@ -57,7 +57,7 @@ class Verdicts:
 
     @property
     def header(self) -> tuple[object, ...]:
-        """What must be equal in verdicts that are put together."""
+        """Return everything that must be equal in verdicts that are combined."""
         return self.thresholds, self.ranges, self.limits, self.ties, self.lists.schema, self.images.schema, self.hits.columns
 
     @property
@@ -181,19 +181,17 @@ def concat(parts: Sequence[Verdicts]) -> Verdicts:
     (True, True)
     """
     if not parts:
-        raise ParameterError("there are no verdicts to put together")
+        raise ParameterError("there are no verdicts to combine")
     first, *others = parts
     if any(part.header != first.header for part in others):
         raise ParameterError(
-            "verdicts with different thresholds, area ranges, max_detections, ties or types of ids cannot be put together"
+            "verdicts with different thresholds, area ranges, max_detections, ties or id types cannot be combined"
         )
     keys = [name for name in first.lists.columns if name != "list"]
     images = pl.concat([part.images for part in parts])
     if images["image_id"].is_duplicated().any():
         twice = images["image_id"].filter(images["image_id"].is_duplicated())[0]
-        raise ParameterError(
-            f"image {twice!r} is in two of the verdicts that are put together", "give parts of different images"
-        )
+        raise ParameterError(f"image {twice!r} is in two of the parts", "give parts with different images")
     images = images.sort("image_id")
     lists = pl.concat([part.lists for part in parts]).unique().sort(keys)
     tables: dict[str, list[pl.DataFrame]] = {"detections": [], "annotations": [], "hits": []}
@@ -236,7 +234,7 @@ def as_bits(flags: Sequence[np.ndarray]) -> np.ndarray:
     array([3, 2], dtype=uint8)
     """
     if len(flags) > _MOST_BITS:
-        raise ParameterError(f"there are {len(flags)} members; a set has at most {_MOST_BITS}")
+        raise ParameterError(f"at most {_MOST_BITS} slices of one kind, not {len(flags)}")
     dtype = np.min_scalar_type((1 << len(flags)) - 1)
     sets = np.zeros(len(flags[0]), dtype=dtype)
     for k, row in enumerate(flags):

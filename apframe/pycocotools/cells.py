@@ -27,7 +27,7 @@ Cell = dict[str, Any]
 
 
 def take(truth: Dataset, found: pl.DataFrame, protocol: Protocol, *, are_checked: bool) -> Pipeline:
-    """What is evaluated, without warnings of no annotations, which show as -1, and of masks of other sizes than their images.
+    """Prepare the tables to evaluate, without warnings of missing annotations (shown as -1) or of mask sizes.
 
     Detections that `are_checked` are canonical already, of images that the truth has.
     """
@@ -252,7 +252,7 @@ def rank_cells(
         raise ParameterError(
             f"evalImgs has {counted(len(cells), 'cell')}, not {counted(n_categories, 'category')} × "
             f"{counted(n_areas, 'area range')} × {counted(n_images, 'image')}",
-            "params and _paramsEval must be those of the cells",
+            "params and _paramsEval must belong to the cells",
         )
     places = [k * n_areas * n_images + i for k, i in product(range(n_categories), range(n_images))]
     in_areas = [[cells[place + a * n_images] for place in places] for a in range(n_areas)]
@@ -262,7 +262,7 @@ def rank_cells(
         judged = [_together([of_area[number] for number in numbers], len(thresholds)) for of_area in in_areas]
         state, outside = (np.stack([part[name] for part in judged]) for name in ("state", "outside"))
     except (TypeError, KeyError, IndexError, ValueError) as error:
-        raise ParameterError(f"evalImgs: cells that do not fit together, or other iouThrs than params ({error})") from error
+        raise ParameterError(f"evalImgs: cells do not fit together, or iouThrs differ from params ({error})") from error
     lengths = np.array([len(in_areas[0][number]["dtScores"]) for number in numbers], dtype=np.int64)  # type: ignore[index]
     category, scores = np.repeat(category_of, lengths), judged[0]["scores"]
     order = np.lexsort((-scores, category))

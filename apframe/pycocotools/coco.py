@@ -205,7 +205,7 @@ class COCO:
         else:
             given = self.loadNumpyAnnotations(resFile) if isinstance(resFile, np.ndarray) else resFile
             if not isinstance(given, list):
-                raise FormatError(f"results are a path, a list of dictionaries or an array, not {kind_of(given)}")
+                raise FormatError(f"results must be a path, a list of dictionaries or an array, not {kind_of(given)}")
             self._refuse_unknown_images(given)
             results._source = Rows(_completed(given), self._results)
         for name in _MADE:
@@ -221,7 +221,7 @@ class COCO:
             image_id for image_id in (each.unique() if isinstance(each, pl.Series) else set(each)) if image_id not in known
         }:
             rows = [number for number, image_id in enumerate(each, 1) if image_id in unknown]
-            remedy = f"unknown: {listed(sorted(unknown))}; give the ground truth of these results, or remove them"
+            remedy = f"unknown: {listed(sorted(unknown))}; give the ground truth of these results, or remove these rows"
             raise UnknownIdError("results", "image_id is not among the images", "row", rows, remedy)
 
     def _results(self, rows: list[Row]) -> Row:
@@ -237,7 +237,7 @@ class COCO:
     def loadNumpyAnnotations(self, data: np.ndarray) -> list[Row]:
         """An array of rows image, x, y, width, height, score, category as results."""
         if not (isinstance(data, np.ndarray) and data.ndim == 2 and data.shape[1] == 7):
-            raise ParameterError(f"results as an array have seven columns, not the shape {np.shape(data)}")
+            raise ParameterError(f"an array of results must have seven columns, not shape {np.shape(data)}")
         print("Converting ndarray to lists...")
         print(data.shape)
         rows = data.tolist() if data.dtype == np.float64 else data  # areas are computed in the type of the array
@@ -280,7 +280,7 @@ class COCO:
         folder = Path(tarDir)
         outside = [image["file_name"] for image in images if not is_inside(folder / image["file_name"], [folder])]
         if outside:
-            raise FormatError(f"images: file_name leads out of {tarDir}: {listed(outside)}", "correct it")
+            raise FormatError(f"images: file_name points outside {tarDir}: {listed(outside)}", "correct it")
         folder.mkdir(parents=True, exist_ok=True)
         for number, image in enumerate(images):
             tic, path = time.time(), folder / image["file_name"]
@@ -291,10 +291,10 @@ class COCO:
 
 
 def tables_of(coco: Any) -> Dataset | pl.DataFrame | list[Row] | None:
-    """What is behind a `COCO`: tables of ground truth, or results as a table or a list; None where dictionaries are the data.
+    """Return the data of a `COCO`: tables of ground truth, results as a table or a list; None if it holds dictionaries.
 
-    They are where someone has looked at them, where a file has no tables, where a class of its own chooses the annotations, and
-    in the objects of pycocotools itself.
+    It holds dictionaries once they were accessed, if a file has no tables, if a subclass chooses the annotations itself, and
+    in pycocotools' own objects.
     """
     source: Source | Rows | None = getattr(coco, "_source", None)
     chosen = [getattr(getattr(coco, name), "__func__", None) is not getattr(COCO, name) for name in ("getAnnIds", "loadAnns")]
@@ -331,7 +331,7 @@ def _completed(rows: list[Row]) -> list[Row]:
             raise
         name = error.args[0]
         lacking = [number for number, row in enumerate(rows, 1) if name not in row]
-        raise RowError("results", f"{name} is missing", "row", lacking, "the first row has it: supply it in all rows") from None
+        raise RowError("results", f"{name} is missing", "row", lacking, "supply it in all rows: the first row has it") from None
     return list(rows)
 
 

@@ -169,10 +169,11 @@ class COCOeval:
         if self.cocoGt is None or self.cocoDt is None:
             raise ParameterError("COCOeval needs cocoGt and cocoDt before it can evaluate")
         if not p.useCats and len(set(p.catIds)) < len(p.catIds):
-            raise ParameterError("params.catIds must be different where useCats is 0: annotations would count twice")
+            raise ParameterError("params.catIds must not repeat if useCats is 0: annotations would count twice")
         if not p.useCats and p.iouType == "keypoints":
             raise ParameterError(
-                "useCats = 0 with keypoints, where pycocotools compares nothing", "pool them with apframe.evaluate"
+                "useCats = 0 is not possible with keypoints: pycocotools compares nothing",
+                "pool categories with apframe.evaluate",
             )
         for name in _MADE:
             self.__dict__.pop(name, None)
@@ -227,7 +228,7 @@ class COCOeval:
         return compare_shapes(*self._of_cell(imgId, catId), self.params)
 
     def computeOks(self, imgId: Any, catId: Any) -> Any:
-        """The same of keypoints."""
+        """Return the keypoint similarities of one image and category."""
         if self._are_tables_the_data:
             return self.computeIoU(imgId, catId)
         return compare_keypoints(*self._of_cell(imgId, catId), self.params)
@@ -332,7 +333,7 @@ class COCOeval:
 
 
 def _taken(truth: COCO, results: COCO, p: Params, protocol: Protocol) -> Pipeline:
-    """What is evaluated, as tables."""
+    """The tables that are evaluated."""
     image_ids, category_ids = np.asarray(p.imgIds).tolist(), np.asarray(p.catIds).tolist()
     hidden = sorted(set(truth.getCatIds()) - set(category_ids))
     expected = truth_tables(truth, image_ids, category_ids, p.iouType)

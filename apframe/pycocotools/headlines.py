@@ -19,7 +19,7 @@ def headlines(p: Params) -> list[Line]:
                 ((None, "all"), (0.5, "all"), (0.75, "all"), (None, "medium"), (None, "large"))]  # fmt: skip
     if len(p.maxDets) < 3:
         raise ParameterError(
-            f"summarize: params.maxDets has three numbers, or more, not {p.maxDets}; eval has what was computed"
+            f"summarize: params.maxDets needs at least three numbers, not {p.maxDets}; the results are in eval"
         )
     low, middle, most = p.maxDets[:3]
     by_area = [(None, area, most) for area in ("small", "medium", "large")]

@@ -48,7 +48,7 @@ def encode(bimask: Any) -> Any:
     """
     pixels = np.asarray(bimask)
     if pixels.dtype not in (np.uint8, np.bool_) or pixels.ndim not in (2, 3):
-        problem = f"an array of {pixels.dtype} of shape {pixels.shape}"
+        problem = f"{pixels.dtype} array of shape {pixels.shape}"
         raise ParameterError(f"encode: {problem}", "give uint8 or bool, height × width, or height × width × masks")
     masks = pixels if pixels.ndim == 3 else pixels[:, :, None]
     encodings = [_encoding(masks.shape[0], masks.shape[1], text) for text in to_text(*count_pixels(masks.T != 0))]
@@ -129,7 +129,7 @@ def merge(rleObjs: Sequence[Encoding], intersect: bool | int = 0) -> Encoding:
     {'size': [2, 2], 'counts': b'13'}
     """
     if not isinstance(rleObjs, Sequence):
-        raise ParameterError(f"merge: a list of run lengths expected, not {kind_of(rleObjs)}")
+        raise ParameterError(f"merge: must be a list of run lengths, not {kind_of(rleObjs)}")
     masks = _of_one_size(_read(list(rleObjs)))
     if len(masks) == 0:
         return {"size": [0, 0], "counts": b""}
@@ -162,7 +162,7 @@ def iou(dt: Any, gt: Any, pyiscrowd: Any) -> Any:
     if all(are_masks):
         return mask_ious([(dt, gt, pyiscrowd)])[0]
     if any(are_masks):
-        raise ParameterError("iou: run lengths on one side and boxes on the other", "give the same on both")
+        raise ParameterError("iou: one side has run lengths and the other boxes", "give the same kind on both sides")
     crowd = np.asarray(pyiscrowd).astype(bool).ravel()
     found, expected = (pl.DataFrame(_boxes("iou", side), schema=BOX).with_columns(cell=0) for side in (dt, gt))
     pairs = BoxIoU().pair(found, expected.with_columns(is_crowd=crowd), 0.0)
@@ -287,7 +287,7 @@ def _from_plain_counts(encodings: list[Any]) -> list[Encoding]:
         parts = [np.asarray(encoding["counts"]) for encoding in encodings]
         parts = [part.astype(np.int64, casting="safe") if len(part) else np.zeros(0, dtype=np.int64) for part in parts]
     except (TypeError, ValueError):
-        message = "frPyObjects: counts are lists of whole numbers; those that are text are run lengths already"
+        message = "frPyObjects: counts must be lists of whole numbers; counts as text are already run lengths"
         raise ParameterError(message) from None
     counts, n_counts = np.concatenate(parts), np.array([len(part) for part in parts])
     _checked(from_counts(counts, n_counts, height, width))
@@ -299,7 +299,7 @@ def _read(encodings: Any) -> Runs:
     encodings = encodings if isinstance(encodings, list) else [encodings]
     height, width = _sizes(encodings)
     is_text = [isinstance(encoding["counts"], (bytes, str)) for encoding in encodings]
-    _refuse([not each for each in is_text], "counts are not text", "frPyObjects makes text of plain counts")
+    _refuse([not each for each in is_text], "counts are not text", "frPyObjects converts plain counts to text")
     texts = [_as_bytes(encoding["counts"]) for encoding in encodings]
     n_characters = np.array([len(text) for text in texts], dtype=np.int64)
     return _checked(from_text(np.frombuffer(b"".join(texts), dtype=np.uint8), n_characters, height, width))
@@ -307,14 +307,14 @@ def _read(encodings: Any) -> Runs:
 
 def _sizes(encodings: Sequence[Any]) -> tuple[np.ndarray, np.ndarray]:
     wrong = [not isinstance(each, dict) or not {"size", "counts"} <= each.keys() for each in encodings]
-    _refuse(wrong, "the mask is not a dict of size and counts", "encode makes these of bitmaps")
+    _refuse(wrong, "the mask is not a dict of size and counts", "encode converts bitmaps to these")
     try:
         sizes = np.array([list(each["size"]) for each in encodings]).reshape(-1, 2) if encodings else np.zeros((0, 2))
         if sizes.dtype.kind not in "iuf" or (sizes != np.floor(sizes)).any():
             raise ValueError
         sizes = sizes.astype(np.int64)
     except (TypeError, ValueError):
-        raise ParameterError("size of run lengths is [height, width]", "give two whole numbers for each mask") from None
+        raise ParameterError("size of run lengths must be [height, width]", "give two whole numbers for each mask") from None
     beyond = (sizes < 0).any(axis=1) | (sizes > MOST_SIDE).any(axis=1) | (sizes.prod(axis=1, dtype=np.float64) > MOST_PIXELS)
     _refuse(beyond.tolist(), f"size is negative, or more than {LARGEST}", "size is [height, width]")
     return sizes[:, 0], sizes[:, 1]
@@ -328,7 +328,7 @@ def _checked(masks: Runs | Fault) -> Runs:
 
 def _of_one_size(masks: Runs) -> Runs:
     sizes = np.stack([masks.height, masks.width], axis=1)
-    _refuse((sizes != sizes[:1]).any(axis=1).tolist(), "size is not that of the first mask", "give masks of one image")
+    _refuse((sizes != sizes[:1]).any(axis=1).tolist(), "size differs from the first mask", "give masks of one image")
     return masks
 
 

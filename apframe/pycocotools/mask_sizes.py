@@ -40,7 +40,7 @@ class MaskIoUOfAnySize(MaskIoU):
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
     ) -> pl.DataFrame:
-        """See `MaskSimilarity.compare`."""
+        """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
 
         def are_alike(pairs: pl.DataFrame) -> pl.Series:
             places = [pairs[name].to_numpy() for name in ("detection", "annotation")]

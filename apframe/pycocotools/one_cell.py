@@ -105,7 +105,7 @@ def compare_keypoints(expected: Sequence[Row], found: Sequence[Row], p: Params) 
 def judge_cell(
     expected: Sequence[Row], found: Sequence[Row], ious: Any, thresholds: Sequence[float], area: Sequence[float], limit: int
 ) -> Cell:
-    """What became of the results and annotations of a cell in an area range, at most `limit` results.
+    """Match the results and annotations of a cell in an area range, at most `limit` results.
 
     Results choose in the order of their scores: each takes the most similar annotation that is free, of equally similar ones
     the last, and one that is ignored only if there is no other. Crowds stay free.

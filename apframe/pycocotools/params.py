@@ -18,7 +18,7 @@ from apframe.similarity.pairs import Similarity
 
 
 class Params:
-    """What is evaluated, and by which thresholds: pycocotools' names, COCO's values.
+    """Parameters of an evaluation: pycocotools' names, COCO's values.
 
     Parameters
     ----------
@@ -115,4 +115,4 @@ def refuse_changes(p: Params, evaluated: Params) -> None:
         "maxDets": set(p.maxDets) <= set(evaluated.maxDets),
     }
     if changed := [name for name, is_same in same.items() if not is_same]:
-        raise ParameterError(f"params.{', '.join(changed)}: other than what was evaluated", "call evaluate() again")
+        raise ParameterError(f"params.{', '.join(changed)}: changed since evaluate()", "call evaluate() again")

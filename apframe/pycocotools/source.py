@@ -65,7 +65,7 @@ class Source:
         return self._complete(self.parsed())
 
     def parsed(self) -> Any:
-        """What the file holds.
+        """Return the content of the file.
 
         Raises
         ------

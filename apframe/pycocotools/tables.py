@@ -1,4 +1,4 @@
-"""What `COCOeval` evaluates: tables of the images and categories chosen, from tables or from dictionaries."""
+"""The tables that `COCOeval` evaluates: chosen images and categories, from tables or dictionaries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from apframe.schema import Dataset, canonical, is_known
 _OF_ANNOTATIONS = ("id", "image_id", "category_id", "bbox", "area", "iscrowd", "num_keypoints")
 _OF_RESULTS = ("image_id", "category_id", "score", "bbox")
 SHAPES = {"bbox": (), "segm": ("segmentation",), "keypoints": ("keypoints",)}
-"""The fields that each `iouType` compares beside boxes."""
+"""Fields that each `iouType` compares in addition to boxes."""
 
 
 def truth_tables(coco: COCO, image_ids: Sequence[Any], category_ids: Sequence[Any], iou_type: str) -> Dataset:
@@ -93,7 +93,7 @@ def _pick(rows: Iterable[Row], names: Sequence[str]) -> list[Row]:
 
 
 def _read(read: Callable[[Any], Any], sections: dict[str, list[Row]]) -> Any:
-    """What a reader makes of rows; of arrays, tensors and their numbers, which it does not know, as lists and plain numbers."""
+    """Read rows; arrays and tensors that the reader does not know are converted to lists and plain numbers first."""
     try:
         return read(sections)
     except ValueError:  # which InputError is, and what is raised where an array is asked whether it is true

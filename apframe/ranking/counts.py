@@ -29,7 +29,7 @@ class Counts:
 
 @dataclass(frozen=True)
 class SliceRows:
-    """What one slice of the objects makes of the detections, with at most so many of each cell.
+    """Effects of one slice of the objects on the counts of detections, at one limit per cell.
 
     `n_counted` is how many detections of each category count when none is matched (or of shape (thresholds, categories)). The
     others have one entry per assignment that changes a count: its `category` and `detection`, `n_unmatched` (how many of the

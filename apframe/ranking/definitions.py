@@ -67,7 +67,7 @@ class WeightedSum(Definition):
 
     @abstractmethod
     def reached_in_sql(self) -> str:
-        """The same in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
+        """The weight in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
 
     def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
         """The sum of the precision, or of its envelope, times the weight of each point."""
@@ -255,7 +255,7 @@ class Trapezoid(Definition):
     """
 
     name = "trapezoid"
-    precision, weights = "mean of before and at", "r_k - r_(k-1)"
+    precision, weights = "mean of precision before and at the positive", "r_k - r_(k-1)"
     formula = "sum over k of (precision before + at) / 2 (r_k - r_(k-1))"
     used_by = "VLFeat auc, Oxford and Paris (revisitop), HPatches in Python"
     source = "Philbin et al. 2007, compute_ap"
@@ -305,7 +305,7 @@ class Waymo(Definition):
 
     def __post_init__(self) -> None:
         if not 0 < self.gap <= 1:
-            raise ParameterError(f"waymo: gap lies in (0, 1], got {self.gap}")
+            raise ParameterError(f"waymo: gap must be in (0, 1], not {self.gap}")
 
     def of_points(self) -> pl.Expr:
         """Flat area, and the triangle that is left of the last point put in."""
@@ -336,7 +336,7 @@ class Normalized(Definition):
 
     def __post_init__(self) -> None:
         if not 0 < self.n < float("inf"):
-            raise ParameterError(f"normalized: the number of positives is more than 0, got {self.n}")
+            raise ParameterError(f"normalized: the number of positives must be above 0, not {self.n}")
 
     def of_points(self) -> pl.Expr:
         """The envelope of the normalized precision, weighted by recall."""
@@ -406,7 +406,7 @@ def as_definition(definition: str | Definition) -> Definition:
     if isinstance(definition, Definition):
         return definition
     if not isinstance(definition, str):
-        raise ParameterError(f"a definition is a name or one of apframe's values, not {definition!r}")
+        raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
     kind: Any = by_name("definition", name, _KINDS)
@@ -417,7 +417,7 @@ def as_definition(definition: str | Definition) -> Definition:
     try:
         numbers = [float(number)] if number else []
     except ValueError:
-        raise ParameterError(f"definition {name}: a number stands in its brackets, got {number!r}") from None
+        raise ParameterError(f"definition {name}: the argument must be a number, not {number!r}") from None
     return kind(*numbers)
 
 

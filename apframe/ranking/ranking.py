@@ -70,7 +70,7 @@ class Ranking:
         return Walk.of(self.number, self.starts, has_bit(self.inside, k), self.place <= self.limits[m])
 
     def rows_of(self, k: int, m: int, *, for_curves: bool = True) -> SliceRows:
-        """What changes a count in range number k within limit number m."""
+        """Return the assignments that change a count in area range number k within limit number m."""
         rows = select_rows(self.hits[m], self.walk(k, m), k, for_curves=for_curves)
         return rows if self.rest is None else self.rest.count(rows, k, m, self.number, for_curves=for_curves)
 

@@ -105,9 +105,9 @@ def evaluate_run(
     one_of("unjudged", unjudged, ("nonrelevant", "remove"))
     one_of("trec_eval", trec_eval, (9, 10))
     if max_documents is not None and (not isinstance(max_documents, int) or max_documents < 1):
-        raise ParameterError(f"is a whole number, 1 or more, not {max_documents!r}", option="max_documents")
+        raise ParameterError(f"must be a whole number of at least 1, not {max_documents!r}", option="max_documents")
     if not isinstance(relevance_level, (int, float)) or not isfinite(relevance_level):
-        raise ParameterError(f"is a finite number, not {relevance_level!r}", option="relevance_level")
+        raise ParameterError(f"must be a finite number, not {relevance_level!r}", option="relevance_level")
     chosen = tuple(dict.fromkeys(measure.at_level(relevance_level) for measure in chosen))
     policies = Policies(missing, no_relevant, unjudged, trec_eval, max_documents)
     runs = _named(run)
@@ -131,11 +131,11 @@ def evaluate_run(
 def _attributes(queries: Any, judgements: pl.DataFrame) -> pl.DataFrame | None:
     """The table of the queries, if one was given; errors where the judgements cannot be used."""
     if judgements.is_empty():
-        raise InputError("there are none; nothing can be evaluated", table="judgements")
+        raise InputError("the table is empty; nothing can be evaluated", table="judgements")
     taken = [name for name in ("run", "score", "rank") if name in judgements.columns]
     if taken:
         raise ColumnError(
-            f"matches has columns {listed(taken)} of its own", "rename or drop those of the judgements", table="judgements"
+            f"matches already has columns {listed(taken)}", "rename or drop those of the judgements", table="judgements"
         )
     return None if queries is None else same_ids("queries", read_queries(queries), judgements, ["query_id"])
 
@@ -212,7 +212,9 @@ class RunEvaluation(WritableResult):
             if name not in attributes:
                 raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option="by")
             if name in taken:
-                raise ParameterError(f"the summary has a column {name!r} of its own", "rename that of the queries", option="by")
+                raise ParameterError(
+                    f"the summary already has a column {name!r}", "rename the column of the queries", option="by"
+                )
         return table.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
 
     def _means(self, table: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
@@ -250,7 +252,7 @@ class RunEvaluation(WritableResult):
 
         if "run" not in self.per_query.columns:
             raise ParameterError(
-                "compare: one run alone was evaluated", "give evaluate_run several, as a dict from names to runs"
+                "compare: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
             )
         options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
         keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
@@ -273,7 +275,7 @@ class RunEvaluation(WritableResult):
         plain = [str(measure) for measure in self.measures if measure.kind.average == "mean"]
         if not plain:
             names = ", ".join(map(str, self.measures))
-            problem = f"the summary of {names} is not a plain mean, so it has no interval and no test here"
+            problem = f"the summary of {names} is not a plain mean, so no interval or test is computed"
             raise ParameterError(problem, "measure AP too")
         return self.per_query.filter(pl.col("measure").is_in(plain))
 
@@ -389,11 +391,11 @@ def _names_in(runs: Sequence[Any]) -> list[str]:
     paths = [Path(source) if isinstance(source, (str, Path)) else None for source in runs]
     names = [path.name.split(".")[0] if path else getattr(run, "name", "") for path, run in zip(paths, runs, strict=True)]
     if not names or not all(isinstance(name, str) and name for name in names):
-        raise ParameterError("a run in a list has a path or a name", "give a dict from names to runs", option="run")
+        raise ParameterError("each run in a list needs a path or a name", "give a dict from names to runs", option="run")
     if len(set(names)) < len(names):
         names = [str(path or name) for path, name in zip(paths, names, strict=True)]
     if len(set(names)) < len(names):
-        raise ParameterError(f"a file is given twice ({listed(names)})", option="run")
+        raise ParameterError(f"a file is listed twice ({listed(names)})", option="run")
     return names
 
 

@@ -17,7 +17,7 @@ _RARE = 100  # one in so many
 
 @dataclass(frozen=True)
 class Policies:
-    """What is done with queries and documents of which one side knows nothing; see `evaluate_run`."""
+    """Policies for queries and documents that are on one side only; see `evaluate_run`."""
 
     missing: str
     no_relevant: str
@@ -61,10 +61,10 @@ def evaluate_one(
     gone = queries.filter(~pl.col("is_found"))["query_id"].to_list()
     if len(gone) == queries.height:
         ids = f"the run has {listed(in_run.sort().to_list(), 3) or 'none'}, the judgements {listed(judged_ids.to_list(), 3)}"
-        raise InputError(f"{shown} and the judgements have no query in common: {ids}", "check that they belong together")
+        raise InputError(f"{shown} and the judgements have no query in common: {ids}", "do they belong together?")
     if gone and policies.missing == "error":
         raise InputError(
-            f"{shown} has nothing for {len(gone)} of {queries.height} judged queries: {listed(gone)}",
+            f"{shown} lacks {len(gone)} of {queries.height} judged queries: {listed(gone)}",
             f'add them, or choose {spelled("missing", "skip")} or "zero"',
         )
     _warn_of_few(shown, in_run, queries, matches, ordered)
@@ -113,8 +113,8 @@ def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: 
         theirs = queries["query_id"].filter(~is_found).sort()[0]
         mine = in_run.filter(~in_run.is_in(queries["query_id"].implode())).sort()[0]
         warn(
-            f"{shown} has only {n_found:,} of {queries.height:,} judged queries, among {len(in_run):,} of its own; for "
-            f"example, it has query {mine!r}, the judgements have {theirs!r}; check that both use the same query ids",
+            f"{shown} has only {n_found:,} of {queries.height:,} judged queries, among its {len(in_run):,}; for "
+            f"example, it has query {mine!r}, but the judgements have {theirs!r}; do both use the same query ids?",
             NothingMatchesWarning,
         )
     judged = matches.filter(pl.col("relevance") >= 0)
@@ -137,8 +137,8 @@ def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: 
     if n_found:
         share = f"only {n_found:,} of {documents} {'is' if n_found == 1 else 'are'} judged, of {n_possible:,} that could be"
     warn(
-        f"{shown}: {share}; for query {query!r} the run has document {mine!r}, the judgements have {theirs!r}; check that both "
-        "use the same document ids",
+        f"{shown}: {share}; for query {query!r} the run has document {mine!r}, the judgements have {theirs!r}; do both "
+        "use the same document ids?",
         NothingMatchesWarning,
     )
 
@@ -152,7 +152,7 @@ def _with_attributes(matches: pl.DataFrame, judgements: pl.DataFrame) -> pl.Data
 
 
 def name_shown(name: str | None) -> str:
-    """What messages call a run, which has no name if it is the only one."""
+    """Return the name of a run for messages; a single run has none."""
     return "the run" if name is None else f"run {name!r}"
 
 
@@ -165,5 +165,5 @@ def same_ids(name: str, table: pl.DataFrame, judgements: pl.DataFrame, columns: 
         if mine != theirs:
             side = name if theirs == pl.String else "the judgements"
             cast = f'cast {column} of {side} to strings (as those of text files are): pl.col("{column}").cast(pl.String)'
-            raise different_id_types(f"{name}: {column}", "", mine, "that of the judgements", theirs, cast)
+            raise different_id_types(f"{name}: {column}", "", mine, "the judgements", theirs, cast)
     return table

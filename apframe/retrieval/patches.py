@@ -74,7 +74,7 @@ def evaluate_patches(
     lists = queries if task == "retrieval" else keys
     taken = sorted({"ap", "n_positives", "n_items"} & set(lists))
     if taken:
-        raise ParameterError(f"{', '.join(taken)} is a column of the result itself", "rename the key", option="by")
+        raise ParameterError(f"{', '.join(taken)} is already a column of the result", "rename the key", option="by")
     frame = _checked(to_polars(distances, "distances"), keys if task == "verification" else queries)
     if task == "matching":
         nearest = pl.col("relevant", "distance").sort_by("distance", nulls_last=True, maintain_order=True).first()

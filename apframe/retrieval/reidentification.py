@@ -124,7 +124,7 @@ def _run(distances: Any, asked: pl.DataFrame, shown: pl.DataFrame) -> pl.DataFra
     value = next((name for name in ("distance", "score") if name in frame.columns), None)
     if value is None or not frame[value].dtype.is_numeric():
         raise ColumnError(
-            "a column distance, or score, of numbers is needed", f"there are {', '.join(frame.columns)}", table="distances"
+            "a numeric column distance or score is needed", f"there are {', '.join(frame.columns)}", table="distances"
         )
     return _scored(frame, value)
 
@@ -136,8 +136,8 @@ def _from_array(distances: Any, query_ids: pl.Series, gallery_ids: pl.Series) ->
     shape = (len(query_ids), len(gallery_ids))
     if array.shape != shape or array.dtype.kind not in "iuf":
         raise ParameterError(
-            f"numbers in an array of shape {shape} are needed, a row per query and a column per picture of the "
-            f"gallery, not {array.dtype} in one of shape {array.shape}",
+            f"must be a numeric array of shape {shape}, with a row per query and a column per picture of the "
+            f"gallery, not {array.dtype} of shape {array.shape}",
             option="distances",
         )
     pairs = query_ids.to_frame().join(gallery_ids.to_frame(), how="cross", maintain_order="left_right")
@@ -178,11 +178,11 @@ def _table(name: str, source: Any, ids: Sequence[str]) -> pl.DataFrame:
         dtype = frame[column].dtype
         is_text = dtype in (pl.String, pl.Categorical, pl.Enum)
         if not (is_text or dtype.is_integer() or dtype == pl.Null):
-            raise ColumnError(f"ids are integers or strings, not {dtype}", table=name, column=_shown(column))
+            raise ColumnError(f"ids must be integers or strings, not {dtype}", table=name, column=_shown(column))
         frame = frame.with_columns(pl.col(column).cast(pl.String if is_text else pl.Int64))
         if frame[column].has_nulls():
             rows = row_numbers(frame[column].is_null())
-            raise RowError(name, f"{_shown(column)} is missing", "row", rows, "give it, or remove the rows")
+            raise RowError(name, f"{_shown(column)} is missing", "row", rows, "supply it or remove these rows")
     return frame
 
 

@@ -116,12 +116,12 @@ def _of_document(table: str, path: Path, found: Any) -> Any:
     if not is_right:
         value = _VALUES[table]
         problem = f"neither {{query: {{document: {value}}}}} nor a list of objects"
-        raise FormatError(problem, "write one of these", path=path)
+        raise FormatError(problem, "use one of these", path=path)
     return columns_of(table, found)
 
 
 def _separator(table: str, head: bytes) -> str | None:
-    """What stands between the columns that the first line names; None if it does not name them."""
+    """Return the separator if the first line names the columns; otherwise None."""
     first = head.partition(b"\n")[0].decode(errors="replace").strip("\r")
     for separator in ("\t", ",", ";"):
         found = {_names(table, name.strip('"')) for name in first.split(separator)}
@@ -166,7 +166,7 @@ def _of_nested(table: str, nested: Mapping[Any, Mapping[Any, float]]) -> pl.Data
         return pl.DataFrame(columns, schema_overrides={value: pl.Float64})  # whole numbers may stand beside others
     except (TypeError, pl.exceptions.PolarsError) as error:
         message = first_line(error)
-        raise ColumnError(f"ids must be of one type, and values numbers ({message})", table=table) from error
+        raise ColumnError(f"ids must have one type, and values must be numbers ({message})", table=table) from error
 
 
 def _of_rows(source: Iterable[Any]) -> Any:

@@ -76,7 +76,7 @@ def read_run(source: Any) -> pl.DataFrame:
 
 
 def canonical_run(source: Any) -> pl.DataFrame:
-    """What `read_run` gives, before it looks for documents that a query has twice."""
+    """Read a run as `read_run` does, without looking for duplicate documents."""
     columns = columns_of("runs", source)
     frame = to_polars(columns, "runs")
     if "rank" not in frame.columns:

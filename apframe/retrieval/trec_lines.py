@@ -66,7 +66,7 @@ def warn_of_rising_scores(shown: str, run: pl.DataFrame) -> None:
         query, rank, score, rank_above, score_above = rising.row(0)
         warn(
             f"{shown}: the scores rise with the ranks (query {query!r} has {score_above:g} at rank {rank_above:g}, but "
-            f"{score:g} at rank {rank:g}); documents are ranked by score, the largest first, and the ranks are not used; "
+            f"{score:g} at rank {rank:g}); documents are ranked by score, largest first, and the ranks are ignored; "
             "if the scores are distances, negate them",
             RisingScoresWarning,
         )
@@ -122,7 +122,7 @@ def read_uneven(path: Path, content: bytes, fields: Sequence[str], number: str) 
     """Line by line: any blanks between fields, empty lines and comments left out, and errors that name lines."""
     table = _split(decoded(path, content))
     if table.is_empty():
-        raise FormatError("the file is empty", f"a line is {' '.join(fields)}", path=path)
+        raise FormatError("the file is empty", f"each line must be {' '.join(fields)}", path=path)
     n_fields = pl.col("line").list.len()
     # what follows the tag is left out, but only after a rank: a name of a document may have a blank in it
     rank = pl.col("line").list.get(RUN.index("rank"), null_on_oob=True)
@@ -162,23 +162,23 @@ def _refuse_other_numbers(path: Path, run: pl.DataFrame) -> None:
     wrong = of_query.filter(~pl.col("is_rank") | ~pl.col("rank").is_in([0.0, 1.0]))["query_id"].sort()
     if len(wrong):
         raise FormatError(
-            f"the last of three fields is not a rank, of query {listed(wrong.to_list())}",
-            "if it is a score, name the columns in a first line: query_id document_id score, with tabs between them",
+            f"the last of three fields is not a rank in query {listed(wrong.to_list())}",
+            "if it is a score, add a first line query_id document_id score, separated by tabs",
             path=path,
         )
 
 
 def _looks_like(lines: pl.DataFrame, fields: Sequence[str]) -> str | None:
-    """What a file is, if all of its lines are of another kind, and what to do."""
+    """Return problem and remedy if all lines of a file have another known format; otherwise None."""
     n_fields, first = lines["line"].list.len().unique().to_list(), str(lines["line"][0][0])
     if n_fields == [len(QRELS)] and fields == RUN and lines["line"].list.get(1).n_unique() > 1:  # no iteration, which is 0
         return "name the columns in a first line, such as query_id document_id rank score, with tabs between them"
     if n_fields == [len(RUN) - 1] and fields == RUN:
         return "add the name of the run as the last field"
     if n_fields == [len(QRELS)] and fields == RUN:
-        return "these look like judgements; the judgements come first, then the runs"
+        return "this looks like judgements; pass judgements first, then runs"
     if n_fields == [len(RUN)] and fields == QRELS:
-        return "this looks like a run; the judgements come first, then the runs"
+        return "this looks like a run; pass judgements first, then runs"
     if n_fields == [1] and "," in first:
-        return "this looks like CSV without a header; its first line must name the columns, such as query_id,document_id"
+        return "this looks like CSV without a header; the first line must name the columns, such as query_id,document_id"
     return None

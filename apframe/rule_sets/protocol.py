@@ -1,4 +1,4 @@
-"""What a protocol fixes: a choice on each axis of an evaluation, as one frozen value."""
+"""A protocol: one choice on each axis of an evaluation, as a frozen value."""
 
 from __future__ import annotations
 
@@ -24,19 +24,19 @@ _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 CROWDS = {
-    "ignored": "where the data flags groups of objects, any number of detections may match one, and they are ignored",
-    "counted": "a group of objects counts once, for the best of the detections inside it; the others are ignored",
+    "ignored": "any number of detections can match a group of objects; they are ignored",
+    "counted": "a group of objects counts once, for its best detection; the others are ignored",
     "ordinary": "crowds are annotations like any other",
 }
 TIES = {
-    "image": "of equal scores, those of the first image come first",
+    "image": "equal scores are ordered by image",
     "input": "equal scores stay in the order of the input",
 }
 IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
 
 
 def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
-    """The same doubles as `numpy.linspace`: the reference's thresholds and levels are these, to the last bit.
+    """Return the doubles of `numpy.linspace`, which are the reference's thresholds and levels to the last bit.
 
     >>> linspace(0.5, 0.95, 10)[8]
     0.8999999999999999
@@ -183,7 +183,7 @@ class Protocol:
         for line in self.report:
             if REPORT_LINE.fullmatch(line) is None:
                 raise ParameterError(
-                    f"{line!r} is no AP or AR, with a threshold or one of {{area}} {{limit}} {{part}}", option="report"
+                    f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
                 )
             if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
                 raise ParameterError(f"{line!r} needs {line.removesuffix('{part}')!r} beside it", option="report")
@@ -197,18 +197,18 @@ class Protocol:
         if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
         if not (limits and _increasing(limits) and limits[0] >= 1):
-            raise ParameterError(f"must be 1 or more, each once, got {self.max_detections}", option="max_detections")
+            raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
         if limits[-1] > _UNLIMITED:
-            raise ParameterError(f"must be below 2^31, got {limits[-1]}", "None (all) means no limit", option="max_detections")
+            raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
         if self.per_image and len(limits) > 1:
-            problem = f"{self.name} limits the detections of an image"
-            raise ParameterError(f"{problem}: {spelled('max_detections')} is one number, got {limits}")
+            problem = f"{self.name} limits detections per image"
+            raise ParameterError(f"{problem}: {spelled('max_detections')} must be one number, not {limits}")
         names = [name for name, *_ in self.area_ranges]
         if not names or len(set(names)) < len(names):
-            raise ParameterError(f"must have at least one name, and different ones, got {names}", option="area_ranges")
+            raise ParameterError(f"must have at least one name and no duplicates, not {names}", option="area_ranges")
         if len(names) > _MOST_AREAS:
             raise ParameterError(
-                f"has at most {_MOST_AREAS} ranges, not {len(names)}; use `by` with bins of area", option="area_ranges"
+                f"can have at most {_MOST_AREAS} ranges, not {len(names)}; use `by` with bins of area", option="area_ranges"
             )
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
@@ -226,7 +226,7 @@ class Protocol:
 
     @property
     def iou_types(self) -> tuple[str, ...]:
-        """What the protocol can compare, the default first."""
+        """The IoU types of the protocol, the default first."""
         return (self.iou_type, *(variant.iou_type for variant in self.variants))
 
     def variant(self, iou_type: str | None) -> Self:
@@ -251,7 +251,7 @@ class Protocol:
 
     @property
     def addend(self) -> float:
-        """What is added to the divisor of precision."""
+        """The number added to the divisor of precision."""
         return SPACING if self.adds_spacing else 0.0
 
     @property
@@ -286,7 +286,7 @@ class Protocol:
         matching: str | None = None,
         similarity: Any = None,
     ) -> Self:
-        """The same protocol with some of its choices changed; None keeps the published one.
+        """Return the protocol with some of its choices changed; None keeps the published one.
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
@@ -310,7 +310,7 @@ class Protocol:
 
     def _at_levels(self, levels: Any) -> Levels:
         if not isinstance(self.definition, Levels):
-            raise ParameterError(f"the definition {self.definition} has none", option="recall_levels")
+            raise ParameterError(f"the definition {self.definition} does not use recall levels", option="recall_levels")
         try:
             return replace(self.definition, levels=_numbers(levels))
         except (TypeError, ValueError) as error:
@@ -383,7 +383,7 @@ def _texts(values: Any) -> tuple[str, ...]:
 def _parts(values: Any) -> tuple[Part, ...]:
     parts = tuple(_several(values))
     if not all(isinstance(part, Part) for part in parts):
-        raise TypeError("each is an apframe.Part")
+        raise TypeError("each must be an apframe.Part")
     return parts
 
 

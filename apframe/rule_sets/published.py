@@ -76,12 +76,12 @@ def as_protocol(value: Any) -> Protocol:
     if isinstance(value, Protocol):
         return value
     if not isinstance(value, str):
-        raise ParameterError(f"is a value such as apframe.COCO or its name, not {value!r}", option="protocol")
+        raise ParameterError(f"must be a value such as apframe.COCO or its name, not {value!r}", option="protocol")
     try:
         return by_name("protocol", value, {name.lower(): protocol for name, protocol in PUBLISHED.items()})
     except ParameterError as error:
         if as_iou_type(value) in COCO.iou_types:
-            remedy = f"{error.remedy}; a similarity is named by {spelled('iou_type', '')}"
+            remedy = f"{error.remedy}; choose a similarity with {spelled('iou_type', '')}"
             raise ParameterError(error.problem, remedy) from None
         raise
 

@@ -15,7 +15,7 @@ def describe(protocol: Protocol) -> str:
 
     >>> from apframe.rule_sets.voc import VOC2007
     >>> print("\\n".join(describe(VOC2007).splitlines()[4:6]))
-    matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+    matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
     thresholds  similarity above 0.5
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
@@ -78,7 +78,7 @@ def _limits(protocol: Protocol) -> str:
     if limits == ["all"]:
         return f"all of them{left_out}"
     of = "image" if protocol.per_image or protocol.agnostic else "image and category"
-    return f"at most {', '.join(limits)} per {of}, by score{left_out}"
+    return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
 
 
 def _ignored(protocol: Protocol) -> str:
@@ -95,9 +95,9 @@ def _ignored(protocol: Protocol) -> str:
 
 
 def _categories(protocol: Protocol) -> str:
-    words = ["pooled" if protocol.agnostic else "each on its own, then the mean over those with annotations"]
+    words = ["pooled" if protocol.agnostic else "evaluated separately, then averaged over those with annotations"]
     if protocol.expands_hierarchy:
-        words.append("annotations count for the parents of their category too")
+        words.append("annotations also count for the parents of their category")
     if protocol.judged_only:
         words.append("judged only on images where they are annotated or verified")
     return "; ".join(words)

@@ -52,10 +52,10 @@ def with_attributes(table: str, frame: pl.DataFrame, source: Any, on: str | None
     given = to_polars(source, what)
     keys = [KEY_OF[table], NAMES[table]] if table in NAMES else [KEY_OF[table]]
     on = _column_to_join_by(what, given, keys, on)
-    refuse_rows(what, given, given[on].is_null(), f"{on} is missing", "give it, or remove the rows")
+    refuse_rows(what, given, given[on].is_null(), f"{on} is missing", "supply it or remove these rows")
     names = [name for name in given.columns if name not in keys]
     if not names:
-        raise ColumnError(f"no column beside {on}", "give the attributes as further columns", table=what)
+        raise ColumnError(f"no column beside {on}", "add the attributes as further columns", table=what)
     rows = _rows_by_id(what, given, table, frame) if on == keys[0] else _rows_by_name(what, given, table, frame)
     _refuse_unmatched(what, given, on, table, rows)
     place = pl.DataFrame({"row": rows}).with_row_index("place").drop_nulls()
@@ -88,13 +88,13 @@ def _rows_by_id(what: str, given: pl.DataFrame, table: str, frame: pl.DataFrame)
     duplicated = asked.is_duplicated()
     if duplicated.any():
         ids = asked.filter(duplicated).unique(maintain_order=True).to_list()
-        raise DuplicateIdError(what, f"{key} is not unique", key, ids, "keep one row of each")
+        raise DuplicateIdError(what, f"{key} is not unique", key, ids, "keep one of these rows")
     rows = known.to_frame(key).with_row_index("row")
     return asked.to_frame(key).join(rows, on=key, how="left", maintain_order="left")["row"]
 
 
 def _rows_by_name(what: str, given: pl.DataFrame, table: str, frame: pl.DataFrame) -> pl.Series:
-    """The same of names."""
+    """The row of the frame for each name, null if there is none."""
     name = NAMES[table]
     asked = as_id(what, given, given[name]).cast(pl.String)
     places = places_of(asked, called(table, frame), table)
@@ -107,7 +107,7 @@ def _rows_by_name(what: str, given: pl.DataFrame, table: str, frame: pl.DataFram
     twice = rows.is_duplicated() & rows.is_not_null()
     if twice.any():
         which = asked.filter(twice).unique(maintain_order=True).to_list()
-        raise DuplicateIdError(what, f"several rows are about the same {noun(table)}", name, which, "keep one row of each")
+        raise DuplicateIdError(what, f"several rows are for the same {noun(table)}", name, which, "keep one of these rows")
     return rows
 
 
@@ -116,7 +116,7 @@ def _refuse_unmatched(what: str, given: pl.DataFrame, on: str, table: str, rows:
     if len(rows) and not rows.count():
         remedy = f"the {on} must be those of the {table}"
         if on != NAMES.get(table) and table in NAMES:
-            remedy += f"; names of files belong in a column {NAMES[table]}"
+            remedy += f"; put file names in a column {NAMES[table]}"
         raise unknown_ids(what, given, on, table, rows.is_not_null(), remedy)
 
 
@@ -125,9 +125,9 @@ def _warn_of_unmatched(what: str, asked: pl.Series, table: str, rows: pl.Series,
     parts = []
     if left_out:
         which = listed(asked.filter(rows.is_null()).to_list())
-        parts.append(f"{left_out:,} of {counted(len(rows), 'row')} match no {noun(table)} and are left out ({which})")
+        parts.append(f"{left_out:,} of {counted(len(rows), 'row')} match no {noun(table)} and were left out ({which})")
     if without:
-        parts.append(f"{without:,} of {counted(len(found), noun(table))} have no row, so their attributes are null")
+        parts.append(f"{without:,} of {counted(len(found), noun(table))} have no row: their attributes are null")
     if parts:
         warn(f"{what}: {'; '.join(parts)}", UnmatchedAttributesWarning)
 
@@ -143,5 +143,5 @@ def _filled(table: str, frame: pl.DataFrame, name: str, values: pl.Series) -> pl
     except pl.exceptions.PolarsError:
         differ = own.is_not_null()
     remedy = "rename the column, or leave it out"
-    refuse_rows(table, frame, differ, f"there is a column {name} already, with other values", remedy)
+    refuse_rows(table, frame, differ, f"column {name} already exists with other values", remedy)
     return pl.DataFrame([own, values]).select(pl.coalesce("own", "value")).to_series()

@@ -70,14 +70,14 @@ def as_xywh(table: str, frame: pl.DataFrame, box_format: str | None = None) -> p
         frame, names = split_boxes(table, frame, box_format), list(BOX)
     said = _said_by(names)
     if box_format is not None and said not in (None, box_format):
-        problem = f"columns {', '.join(names)} hold boxes as {said}, not {box_format}"
+        problem = f"columns {', '.join(names)} hold boxes as {said}, not as {box_format}"
         raise ColumnError(problem, f"leave out {spelled('box_format')}, or rename the columns", table=table)
     chosen = box_format or said or "xywh"
     if chosen == "xywh" and names == list(BOX):
         return frame
     for name in names:
         if not (frame[name].dtype.is_numeric() or frame[name].dtype == pl.Null):
-            raise ColumnError(f"numbers expected, got {frame[name].dtype}", table=table, column=name)
+            raise ColumnError(f"must hold numbers, not {frame[name].dtype}", table=table, column=name)
     first, second, third, fourth = (exact(name).cast(pl.Float64) for name in names)
     boxes = {
         "xywh": (first, second, third, fourth),
@@ -91,9 +91,9 @@ def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) 
     """A column `bbox` of lists as the four columns `x, y, width, height`: its four numbers as they stand there."""
     is_list = frame["bbox"].dtype == pl.List
     if not (is_list or (isinstance(frame["bbox"].dtype, pl.Array) and frame["bbox"].dtype.shape == (4,))):
-        raise ColumnError(f"lists of four numbers expected, got {frame['bbox'].dtype}", table=table, column="bbox")
+        raise ColumnError(f"must hold lists of four numbers, not {frame['bbox'].dtype}", table=table, column="bbox")
     wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-    remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes are four numbers, {box_format}"
+    remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes need four numbers, {box_format}"
     refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
@@ -129,7 +129,7 @@ def in_pixels(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.DataF
     has_size = pl.all_horizontal(pl.col(SIZE) > 0).fill_null(False)
     used = images["image_id"].is_in(ids.unique().implode())
     remedy = f"give both in the table of images (COCO's width and height), or {spelled('image_sizes')} where a format takes it"
-    problem = "the size is missing, which relative boxes need,"
+    problem = "the image size is missing, which relative boxes need,"
     refuse_rows("images", images, used & ~images.select(has_size).to_series(), problem, remedy)
     width, height = (sizes[name].fill_null(1.0) for name in SIZE)
     return frame.with_columns(
@@ -160,13 +160,11 @@ def as_pixel_boxes(
     option = "relative" if relative else "box_format"
     if frame.height and (relative or box_format not in (None, "xywh")) and not set(BOX) <= set(frame.columns):
         there_are = f"there are {', '.join(frame.columns)}"
-        raise ParameterError(
-            f"is about boxes, and the {table} have none that are known by their columns", there_are, option=option
-        )
+        raise ParameterError(f"applies to boxes, but the {table} have no box columns", there_are, option=option)
     if not relative:
         return frame
     if images is None:
-        raise ParameterError("needs the data set that has the sizes of the images", option="relative")
+        raise ParameterError("needs the data set with the image sizes", option="relative")
     return in_pixels(table, frame, images)
 
 
@@ -226,7 +224,7 @@ def _are_corners(numbers: Sequence[pl.Series]) -> bool:
 
 
 def columns_of_boxes(names: Sequence[str]) -> list[str] | None:
-    """Those of the columns that hold the boxes: four, or "bbox" alone; None where there are none.
+    """Return the columns that hold the boxes: four, or "bbox" alone; None if there are none.
 
     >>> columns_of_boxes(["image", "XMin", "YMin", "XMax", "YMax"])
     ['XMin', 'YMin', 'XMax', 'YMax']

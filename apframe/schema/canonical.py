@@ -157,9 +157,9 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negativ
         is_null = frame[column.name].is_null()
         if frame.height and is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
             raise _lacking(table, frame.drop(column.name), [column.name])
-        remedy = "give it, or remove the rows"
+        remedy = "supply it or remove these rows"
         if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:
-            remedy = f"give it, or join the images by file_name: {spelled('join_by_name', 'images')}"
+            remedy = f"supply it, or join the images by file_name: {spelled('join_by_name', 'images')}"
         refuse_rows(table, frame, is_null, f"{column.name} is missing", remedy)
     for column in TABLES[table]:
         if column.dtype == pl.Float64 and column.name in frame.columns:
@@ -169,7 +169,7 @@ def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negativ
                     table, frame, ~values.is_finite(), f"{column.name} is not a finite number", "correct or remove them"
                 )
             if column.name in not_negative and values.count() and values.min() < 0:  # type: ignore[operator]
-                remedy = f"boxes are x, y, width, height, in pixels, unless {spelled('box_format')} says otherwise"
+                remedy = f"boxes are x, y, width, height in pixels unless {spelled('box_format')} says otherwise"
                 refuse_rows(table, frame, values < 0, f"{column.name} is negative", remedy)
     key = KEY_OF.get(table)
     if key in given and not _all_different(frame[key]):
@@ -201,5 +201,5 @@ def refuse_equal_pairs(table: str, frame: pl.DataFrame) -> None:
             which = listed(
                 [f"{query} {document}" for query, document in ids.filter(doubled).unique(maintain_order=True).rows()]
             )
-            problem = f"a query has a document more than once ({which})"
+            problem = f"a query lists a document more than once ({which})"
             raise DuplicateIdError(table, problem, "row", row_numbers(doubled), "keep one of each")

@@ -72,16 +72,16 @@ def _pairs_of_table(source: Any) -> list[tuple[Any, Any]]:
     if missing:
         there = f"there are {', '.join(table.columns) or 'none'}"
         raise ColumnError(
-            f"no column {' and '.join(missing)}", f"call the two columns from and to; {there}", table="category_map"
+            f"no column {' and '.join(missing)}", f"name the two columns from and to; {there}", table="category_map"
         )
     twice = table["from"].filter(table["from"].is_duplicated()).unique(maintain_order=True)
     if len(twice):
-        raise ParameterError(f"has several rows for {listed(twice.to_list())}", "keep one row of each", option="category_map")
+        raise ParameterError(f"has several rows for {listed(twice.to_list())}", "keep one of these rows", option="category_map")
     return table.select("from", "to").rows()
 
 
 def merge_categories(categories: pl.DataFrame, category_map: Any, unmapped: str) -> pl.DataFrame:
-    """What becomes of each category.
+    """Return the new id and name of each category.
 
     A key of the map is the name of a category; where none has it, an id. Categories that get the same name are one, with the id
     of the one that had this name already, else of the first. Where ids are the names, as in formats that know nothing else, the
@@ -122,7 +122,7 @@ def _refuse_unmapped(table: pl.DataFrame, unmapped: str) -> None:
     names = table["name"].filter(table["key"].is_null())
     if unmapped == "error" and len(names):
         remedy = f"map them too, or keep or drop them ({spelled('unmapped', 'keep')})"
-        raise ParameterError(f"has no name for {listed(names.to_list())}", remedy, option="category_map")
+        raise ParameterError(f"does not map {listed(names.to_list())}", remedy, option="category_map")
 
 
 def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> None:
@@ -130,7 +130,7 @@ def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> 
     names, is_mapped = table["name"].to_list(), table["key"].is_not_null()
     if len(table) and not is_mapped.any():
         raise ParameterError(
-            f"names no category: {listed(list(renames))}", did_you_mean(next(iter(renames)), names), option="category_map"
+            f"matches no category: {listed(list(renames))}", did_you_mean(next(iter(renames)), names), option="category_map"
         )
     others = table["name"].filter(~is_mapped).to_list()
     near = {old: nearest(old, others) for old in renames if old not in set(table["key"])}
@@ -140,7 +140,7 @@ def _warn_of_unknown(table: pl.DataFrame, renames: Mapping[str, str | None]) -> 
 
 
 def describe_map(merged: pl.DataFrame) -> str:
-    """What was renamed, merged and left out, in one line; empty if nothing was. Names of no category are not told.
+    """Describe in one line what was renamed, merged and left out; empty if nothing was. Unknown names are not listed.
 
     >>> categories = pl.DataFrame({"category_id": [1, 2, 3, 4], "name": ["car", "truck", "cat", "misc"]})
     >>> describe_map(merge_categories(categories, {"car": "vehicle", "truck": "vehicle", "misc": None, "toad": "frog"}, "keep"))

@@ -150,7 +150,7 @@ def _parts_of_sql(text: str, tables: Tables) -> list[pl.Expr]:
             find_owners(word, tables)
         except ParameterError as error:
             is_value = re.search(rf'[=(,]\s*"?{re.escape(word)}\b', text)
-            quotes = f"; if {word} is a text, write it in single quotes: '{word}'" if is_value else ""
+            quotes = f"; if {word} is text, write it in single quotes: '{word}'" if is_value else ""
             raise ParameterError(error.problem, error.remedy + quotes) from None
     return _sides_of_ands(condition)
 
@@ -172,18 +172,16 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
     words = condition.meta.root_names()
     if not words:
         is_pattern = condition.meta.has_multiple_outputs()
-        hint = '; Polars reads "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
-        raise ParameterError(
-            'a condition names the columns that it is about, as in pl.col("weather") == "fog"', f"got {condition}{hint}"
-        )
+        hint = '; Polars treats "*" and "^...$" as patterns: write pl.col("images.*")' if is_pattern else ""
+        raise ParameterError('a condition must name its columns, as in pl.col("weather") == "fog"', f"got {condition}{hint}")
     deciding = [word for word in words if word not in _REFERENCES] or words  # other tables have these ids too
     owners_of = {word: find_owners(word, tables) for word in deciding}
     owners = [table for table in tables if all(table in owners for _, owners in owners_of.values())]
     if not owners:
         shown = ", ".join(f"{word} ({' and '.join(owners)})" for word, (_, owners) in owners_of.items())
         raise ParameterError(
-            f"a condition is about one table, this one is about several: {shown}",
-            "join conditions on different tables with AND; for an OR of them, evaluate each side on its own",
+            f"a condition must use one table, but this one uses several: {shown}",
+            "join conditions on different tables with AND; for OR, evaluate each side separately",
         )
     word, (column, _) = next(iter(owners_of.items()))
     refuse_ambiguous(word, column, owners)
@@ -196,7 +194,7 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
         except pl.exceptions.PolarsError as error:
             raise ParameterError(f"the condition {condition} cannot be computed on {table}: {first_line(error)}") from None
         if mask.dtype != pl.Boolean:
-            raise ParameterError(f"a condition is true or false, {condition} is {mask.dtype}")
+            raise ParameterError(f"a condition must be true or false, but {condition} is {mask.dtype}")
         masks[table] = mask.fill_null(False)
     return masks
 
@@ -204,17 +202,17 @@ def _evaluated(condition: pl.Expr, tables: Tables) -> dict[str, pl.Series]:
 def _listed_images(ids: Any, images: pl.DataFrame) -> dict[str, pl.Series]:
     known = images["image_id"]
     if isinstance(ids, (str, bytes, int, float)) or not isinstance(ids, Iterable):
-        raise ParameterError(f"a condition is SQL text, a Polars expression or a list of image ids, not {ids!r}")
+        raise ParameterError(f"a condition must be SQL text, a Polars expression or a list of image ids, not {ids!r}")
     ids = ids if isinstance(ids, pl.Series) else list(ids)
     if (isinstance(ids, pl.Series) and ids.dtype == pl.Boolean) or any(isinstance(value, (bool, pl.Expr)) for value in ids):
         raise ParameterError(
-            "a list holds image ids, not true and false, nor expressions",
-            'give expressions one by one, as pl.col("weather") == "fog"',
+            "a list must hold image ids, not Booleans or expressions",
+            'pass expressions as separate arguments, as pl.col("weather") == "fog"',
         )
     try:
         wanted = pl.Series(ids, dtype=known.dtype, strict=True)
     except (TypeError, pl.exceptions.PolarsError):
-        raise ParameterError(f"a list of image ids holds ids such as {known.first()!r}, got {ids!r}") from None
+        raise ParameterError(f"image ids look like {known.first()!r}, but the list is {ids!r}") from None
     unknown = wanted.filter(~wanted.is_in(known.implode())).unique(maintain_order=True).to_list()
     if unknown:
         raise ParameterError(f"there are no images {listed(unknown)}")

@@ -40,7 +40,7 @@ class Later:
 
     @cached_property
     def attributes(self) -> tuple[pl.DataFrame, set[str]]:
-        """What `read_attributes` gives."""
+        """The result of `read_attributes`."""
         return self.read_attributes()
 
 
@@ -103,7 +103,7 @@ class Dataset:
             core[table] = with_known_lists(table, core[table], core["categories"]["category_id"])
 
     def _with(self, **fields: Any) -> Dataset:
-        """The same data set, some of its fields others, which need no check."""
+        """Return the data set with some of its fields replaced, unchecked."""
         changed = object.__new__(type(self))
         changed.__dict__.update({each.name: getattr(self, each.name) for each in dataclass_fields(self)} | fields)
         return changed
@@ -167,7 +167,7 @@ class Dataset:
         return self._json_columns | {("annotations", name) for name in self._later.attributes[1]}
 
     def part(self, images: pl.DataFrame, annotations: pl.DataFrame) -> Dataset:
-        """The same data set with some of its images and annotations, which need no check."""
+        """Return the data set with some of its images and annotations, unchecked."""
         core = {**self._core, "images": images, "annotations": annotations}
         return self._with(_core=core, _json_columns=self.json_columns, _later=None)
 
@@ -251,7 +251,7 @@ class Dataset:
         [(1, 'vehicle')]
         """
         if self.merged is not None:
-            raise ParameterError("the categories are mapped already", "map them once, with both maps in one")
+            raise ParameterError("the categories have already been mapped", "combine both maps into one")
         merged = merge_categories(self.categories, category_map, unmapped)
         drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
         dataset = self.part(self.images, self.annotations) if drops_some else self  # attributes are read row by row

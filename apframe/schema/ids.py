@@ -13,7 +13,7 @@ from apframe.schema.tables import KEYS, NAMES, TABLES
 if TYPE_CHECKING:
     from apframe.schema.dataset import Dataset
 
-_CAST = "cast one of them, so that both are the same"
+_CAST = "cast one of them so that both have the same type"
 
 
 def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
@@ -31,7 +31,7 @@ def with_id_types(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataF
 
 
 def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) -> str:
-    """What to do where the ids of a table are text, and those that they refer to numbers, or the other way round."""
+    """Return the remedy for text ids that refer to number ids, or the reverse."""
     key, is_text = ids.name, ids.dtype == pl.String
     texts, numbers, holder = (ids, rows[key], table) if is_text else (rows[key], ids, owner)
     cast = texts.cast(pl.Int64, strict=False)
@@ -53,7 +53,7 @@ def _agreeing_ids(table: str, ids: pl.Series, owner: str, rows: pl.DataFrame) ->
 def different_id_types(table: str, column: str, mine: Any, other: str, theirs: Any, remedy: str = _CAST) -> IdTypeError:
     """The error that ids are integers on one side and strings on the other."""
     kinds = {pl.Int64(): "integers", pl.String(): "strings"}
-    return IdTypeError(f"holds {kinds[mine]}, {other} {kinds[theirs]}", remedy, table=table, column=column)
+    return IdTypeError(f"holds {kinds[mine]}, not {kinds[theirs]} like {other}", remedy, table=table, column=column)
 
 
 def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
@@ -87,7 +87,7 @@ def with_known_lists(table: str, frame: pl.DataFrame, category_ids: pl.Series) -
             listing = listing.with_columns(pl.col("named").cast(category_ids.dtype))
         elif listing["named"].dtype != category_ids.dtype:
             types = (listing["named"].dtype, category_ids.dtype)
-            remedy = f"{_CAST}; give ids in the lists, not names" if types[0] == pl.String else _CAST
+            remedy = f"{_CAST}; lists must hold ids, not names" if types[0] == pl.String else _CAST
             raise different_id_types(table, name, types[0], "categories.category_id", types[1], remedy)
         known = is_known(listing["named"], category_ids)
         if not known.all():

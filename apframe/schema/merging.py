@@ -41,7 +41,7 @@ def merge(datasets: Sequence[Dataset]) -> tuple[Dataset, pl.DataFrame]:
     ([1, 2], ['cat', 'dog'], [('images', 2), ('categories', 2)])
     """
     if isinstance(datasets, Dataset) or not datasets or not all(isinstance(each, Dataset) for each in datasets):
-        raise ParameterError("merge takes a list of data sets", "read those of files first, with apframe.read_dataset")
+        raise ParameterError("merge needs a list of data sets", "read files first with apframe.read_dataset")
     _refuse_mixed_json(datasets)
     image_ids, of_images = _numbered("images", [dataset.images for dataset in datasets])
     annotation_ids, of_annotations = _numbered("annotations", [dataset.annotations for dataset in datasets])
@@ -99,7 +99,7 @@ def _by_name(frames: Sequence[pl.DataFrame]) -> tuple[list[pl.Series], list[Chan
     rows = rows.join(kinds.select("name", "nth", "new"), on=["name", "nth"], how="left", maintain_order="left")
     changed = rows.filter(pl.col("new").cast(pl.String) != pl.col("category_id").cast(pl.String)).height
     new = [rows.filter(part=number)["new"].alias("category_id") for number in range(len(frames))]
-    return new, [("categories", "category_id", changed, "other ids: categories of the same name are one")] if changed else []
+    return new, [("categories", "category_id", changed, "new ids: categories with the same name become one")] if changed else []
 
 
 def _renamed(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:
@@ -116,18 +116,22 @@ def _replaced(values: pl.Series, old: pl.Series, new: pl.Series) -> pl.Series:
 def _equal_names(images: Sequence[pl.DataFrame]) -> list[Change]:
     names = pl.concat([frame.select("file_name").unique() for frame in images])["file_name"].drop_nulls()
     n_names = names.filter(names.is_duplicated()).n_unique()
-    return [("images", "file_name", n_names, "several data sets have the same name: different images here")] if n_names else []
+    return (
+        [("images", "file_name", n_names, "the name occurs in several data sets: kept as different images")] if n_names else []
+    )
 
 
 def _concatenated(table: str, frames: Sequence[pl.DataFrame]) -> pl.DataFrame:
     try:
         return pl.concat(frames, how="diagonal_relaxed")
     except pl.exceptions.PolarsError as error:
-        raise ColumnError(f"columns of the data sets do not fit: {first_line(error)}", table=table) from error
+        raise ColumnError(f"columns of the data sets have different types: {first_line(error)}", table=table) from error
 
 
 def _refuse_mixed_json(datasets: Sequence[Dataset]) -> None:
     """An error where a column is JSON text in one data set and anything else in another."""
     for table, name in sorted({column for dataset in datasets for column in dataset.json_columns}):
         if any(name in getattr(each, table).columns and (table, name) not in each.json_columns for each in datasets):
-            raise ColumnError("holds JSON in one data set, and not in another", "rename it in one", table=table, column=name)
+            raise ColumnError(
+                "holds JSON in one data set but not in another", "rename it in one of them", table=table, column=name
+            )

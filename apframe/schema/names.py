@@ -1,4 +1,4 @@
-"""What images and categories are called, and which of them names mean: those of images with or without folders and ending."""
+"""Names of images and categories, and lookup by name; file names match with or without folders and ending."""
 
 from __future__ import annotations
 
@@ -41,7 +41,7 @@ _FORMS: tuple[tuple[tuple[Form, Form], ...], ...] = (
 
 
 def called(table: str, frame: pl.DataFrame) -> pl.Series:
-    """What the images or categories are called: their name, or their id as text where they have none.
+    """Return the names of images or categories; the id as text if there is no name.
 
     >>> called("images", pl.DataFrame({"image_id": [7, 8], "file_name": ["a.jpg", None]})).to_list()
     ['a.jpg', '8']

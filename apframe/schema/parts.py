@@ -41,7 +41,9 @@ def sampled(image_ids: pl.Series, n: Any, seed: Any) -> pl.Series:
     ([True, True, False], [True, False, True])
     """
     if not isinstance(n, int) or not 1 <= n <= len(image_ids):
-        raise ParameterError(f"{n!r} of {counted(len(image_ids), 'image')} cannot be taken", option="sample")
+        raise ParameterError(
+            f"must be between 1 and the {counted(len(image_ids), 'image')} there are, not {n!r}", option="sample"
+        )
     hashes = _hashed(image_ids.cast(pl.String), seed)
     return hashes.is_in(hashes.sort().head(n).implode())
 
@@ -75,7 +77,7 @@ def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | S
     given = list(shares.values()) if isinstance(shares, Mapping) else []
     is_share = [isinstance(share, (int, float)) and isfinite(share) and share > 0 for share in given]
     if not (given and all(is_share) and isclose(sum(given), 1, abs_tol=1e-6)):
-        raise ParameterError(f"takes shares that sum to 1, not {shares!r}", 'as in {"train": 0.8, "val": 0.2}', option="split")
+        raise ParameterError(f"needs shares that sum to 1, not {shares!r}", 'as in {"train": 0.8, "val": 0.2}', option="split")
     names = [by] if isinstance(by, str) else list(by)
     for name in names:
         if name not in images.columns:
@@ -90,9 +92,11 @@ def part_of_split(images: pl.DataFrame, shares: Mapping[str, float], by: str | S
     groups = groups.with_columns(part=pl.Series(list(shares)).gather(places))
     empty = [name for name in shares if name not in groups["part"]]
     if empty:
-        remedy = "take other shares or another seed"
+        remedy = "try other shares or another seed"
         raise ParameterError(
-            f"{', '.join(empty)} gets none of {counted(groups.height, 'group')} of images", remedy, option="split"
+            f"{', '.join(empty)} gets no images: only {counted(groups.height, 'group')} to share",
+            remedy,
+            option="split",
         )
     return keys.join(groups, on="key", how="left", maintain_order="left")["part"]
 
@@ -102,7 +106,7 @@ def _hashed(texts: pl.Series, seed: Any) -> pl.Series:
     import duckdb  # takes a while to import
 
     if not isinstance(seed, int):
-        raise ParameterError(f"is a whole number, not {seed!r}", option="seed")
+        raise ParameterError(f"must be a whole number, not {seed!r}", option="seed")
     rows = pl.DataFrame({"text": texts.cast(pl.String)})
     with duckdb.connect() as connection:
         connection.register("texts", rows)

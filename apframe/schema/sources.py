@@ -48,7 +48,7 @@ def to_polars(source: Any, table: str) -> pl.DataFrame:
         except (pl.exceptions.PolarsError, TypeError, ValueError) as error:
             raise ColumnError(f"the rows cannot be read: {first_line(error)}", table=table) from error
     raise ColumnError(
-        f"{kind_of(source)} holds no columns",
+        f"{kind_of(source)} cannot be read as a table",
         "give a Polars, pyarrow or pandas frame, a DuckDB relation, a dict of columns, a list of dicts, or a Parquet, CSV "
         "or JSON file",
         table=table,
@@ -90,7 +90,7 @@ _KINDS: dict[str, tuple[str, Callable[[Path], pl.DataFrame]]] = {
 
 
 def kind_of(value: Any) -> str:
-    """What something is, for messages: its type, with an article.
+    """Return the type of a value with an article, for messages.
 
     >>> kind_of(None), kind_of(1), kind_of({})
     ('None', 'an int', 'a dict')

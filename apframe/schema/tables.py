@@ -41,84 +41,84 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _id("image_id", "key"),
         Column("image_width", pl.Int64, "pixels"),
         Column("image_height", pl.Int64, "pixels"),
-        Column("file_name", pl.String, "as the data set names it"),
-        _ids("pos_category_ids", "categories that were verified to be there"),
-        _ids("neg_category_ids", "categories that were verified not to be there"),
-        _ids("not_exhaustive_category_ids", "categories of which not every object is annotated"),
+        Column("file_name", pl.String, "file name in the data set"),
+        _ids("pos_category_ids", "categories verified to be present"),
+        _ids("neg_category_ids", "categories verified to be absent"),
+        _ids("not_exhaustive_category_ids", "categories whose objects are not all annotated"),
     ),
     "categories": (
         _id("category_id", "key"),
-        Column("name", pl.String, "as people call it"),
+        Column("name", pl.String, "its name"),
         Column("supercategory", pl.String, "the group it belongs to"),
-        _ids("parent_ids", "the categories right above it in a hierarchy"),
+        _ids("parent_ids", "its direct parents in a hierarchy"),
     ),
     "annotations": (
         _id("annotation_id", "key; numbered from 1 when not given", required=False),
         _id("image_id", "the image it is on"),
         _id("category_id", "what it is"),
         *_BOX,
-        Column("area", pl.Float64, "square pixels, of the object where known, else of its box"),
+        Column("area", pl.Float64, "square pixels: of the object if known, otherwise of its box"),
         Column(
             "is_crowd",
             pl.Boolean,
-            "a group of objects (COCO: matched many times, never counted; else as the protocol says); "
+            "a group of objects (COCO: may match many detections, never counts; otherwise see the protocol); "
             "or called iscrowd, IsGroupOf, is_group_of",
             aliases=("iscrowd", "IsGroupOf", "is_group_of"),
         ),
         Column(
             "ignore",
             pl.Boolean,
-            "as the file says, or called difficult (VOC); COCO does not use it",
+            "flagged as ignored in the file; or called difficult (VOC); COCO does not use it",
             standard=False,
             aliases=("difficult",),
         ),
         *_SHAPE,
-        Column("num_keypoints", pl.Int64, "how many are labelled; counted where it is not given", standard=False),
+        Column("num_keypoints", pl.Int64, "number of labelled keypoints; counted if not given", standard=False),
         _OUTSIDE,
     ),
     "detections": (
         _id("detection_id", "key; numbered from 1 when not given", required=False),
         _id("image_id", "the image it is on"),
-        _id("category_id", "what it is taken for"),
+        _id("category_id", "the predicted category"),
         Column("score", pl.Float64, "confidence; only its order matters", required=True),
         *_BOX,
-        Column("area", pl.Float64, "square pixels of the box; of the shape that the box was made of, where none was given"),
-        Column("ignore", pl.Boolean, "ignored where it is not matched", standard=False),
+        Column("area", pl.Float64, "square pixels: of the box, or of the shape if the box was made from it"),
+        Column("ignore", pl.Boolean, "ignored if unmatched", standard=False),
         *_SHAPE,
         _OUTSIDE,
     ),
     "queries": (_id("query_id", "key", aliases=_QUERY_IDS),),
     "judgements": (
-        _id("query_id", f"what was asked; or called {', '.join(_QUERY_IDS)}", aliases=_QUERY_IDS),
+        _id("query_id", f"the query; or called {', '.join(_QUERY_IDS)}", aliases=_QUERY_IDS),
         _id(
             "document_id",
-            f"what was judged, key with query_id; or called {', '.join(_DOCUMENT_IDS)}",
+            f"the judged document, key with query_id; or called {', '.join(_DOCUMENT_IDS)}",
             aliases=_DOCUMENT_IDS,
         ),
         Column(
             "relevance",
             pl.Float64,
-            f"the grade; negative: seen, but not judged; or called {', '.join(_GRADES)}",
+            f"the grade; negative: in the pool, but not judged; or called {', '.join(_GRADES)}",
             required=True,
             aliases=_GRADES,
         ),
     ),
     "runs": (
-        _id("query_id", "what was asked, as in judgements", aliases=_QUERY_IDS),
-        _id("document_id", "what was found, as in judgements; key with query_id", aliases=_DOCUMENT_IDS),
+        _id("query_id", "the query, as in judgements", aliases=_QUERY_IDS),
+        _id("document_id", "the retrieved document, as in judgements; key with query_id", aliases=_DOCUMENT_IDS),
         Column("score", pl.Float64, "only its order matters", required=True),
         Column("ignore", pl.Boolean, "takes no rank", standard=False),
     ),
 }
-"""Columns beyond these are attributes and are carried along."""
+"""All other columns are attributes and are kept."""
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
-_THRESHOLD = Column("iou_threshold", pl.Float64, "similarity from which a pair may match, rounded to ten digits")
+_THRESHOLD = Column("iou_threshold", pl.Float64, "lowest similarity at which a pair can match, rounded to ten digits")
 _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
 _DETECTION = _id("detection_id", "the detection", required=False)
 _ANNOTATION = _id("annotation_id", "the annotation", required=False)
 _CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
-_SIMILARITY = Column("similarity", pl.Float64, "IoU of the two, or what the protocol compares")
+_SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
     Column("fp", pl.UInt32, "false positives"),
@@ -128,9 +128,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
     "pairs": (_DETECTION, _ANNOTATION, _SIMILARITY),
     "assignments": (
         _DETECTION,
-        _id("annotation_id", "the annotation that it is matched with", required=False),
+        _id("annotation_id", "the matched annotation", required=False),
         _SIMILARITY,
-        Column("area_range", AREAS, "where the match holds; null: in every one"),
+        Column("area_range", AREAS, "area range where the match holds; null: in all"),
         Column("iou_from", pl.Float64, "the lowest threshold at which it holds"),
         Column("iou_to", pl.Float64, "the highest threshold at which it holds"),
     ),
@@ -139,21 +139,21 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _id("image_id", "the image", required=False),
         _id("category_id", "the category", required=False),
         _id("detection_id", "the detection; null for a missed annotation", required=False),
-        _id("annotation_id", "the annotation that it is matched with; null if none", required=False),
+        _id("annotation_id", "the matched annotation; null if none", required=False),
         _THRESHOLD,
         _AREA_RANGE,
-        Column("score", pl.Float64, "of the detection"),
-        Column("rank", pl.Int64, "of the detection within its category, ties resolved, from 1"),
-        Column("similarity", pl.Float64, "that of the matched pair"),
+        Column("score", pl.Float64, "score of the detection"),
+        Column("rank", pl.Int64, "rank of the detection within its category, ties resolved, from 1"),
+        Column("similarity", pl.Float64, "similarity of the matched pair"),
         Column("outcome", OUTCOMES, "tp, fp, fn (a missed annotation) or ignored"),
     ),
     "curves": (
         _CATEGORY,
         _AREA_RANGE,
         _THRESHOLD,
-        Column("rank", pl.UInt32, "from 1; ignored detections take none"),
+        Column("rank", pl.UInt32, "rank in the list, from 1; ignored detections have none"),
         _DETECTION,
-        Column("score", pl.Float64, "of the detection"),
+        Column("score", pl.Float64, "score of the detection"),
         Column("tp", pl.UInt32, "true positives down to this rank"),
         Column("fp", pl.UInt32, "false positives down to this rank"),
         Column("precision", pl.Float64, "tp / (tp + fp)"),
@@ -164,9 +164,9 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _CATEGORY,
         _AREA_RANGE,
         _THRESHOLD,
-        Column("max_detections", pl.Int64, "so many detections per image and category take part (LVIS: per image); null: all"),
+        Column("max_detections", pl.Int64, "limit of detections per image and category (LVIS: per image); null: none"),
         Column("ap", pl.Float64, "average precision; null without positives"),
-        Column("recall", pl.Float64, "at the end of the list; null without positives"),
+        Column("recall", pl.Float64, "recall at the end of the list; null without positives"),
         Column("n_positives", pl.Int64, "annotations that count"),
         Column("n_detections", pl.Int64, "detections that count: true and false positives"),
     ),
@@ -185,18 +185,18 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _CATEGORY,
         _AREA_RANGE,
         _THRESHOLD,
-        Column("score_threshold", pl.Float64, "detections of this score and more count"),
+        Column("score_threshold", pl.Float64, "detections with at least this score count"),
         *_COUNTS,
         Column("precision", pl.Float64, "tp / (tp + fp)"),
         Column("recall", pl.Float64, "tp / (tp + fn); null without positives"),
         Column("f1", pl.Float64, "2 tp / (2 tp + fp + fn); null without positives"),
-        Column("is_best", pl.Boolean, "the largest f1 of the category, at the highest threshold that has it"),
+        Column("is_best", pl.Boolean, "true at the largest f1 of the category (the highest such threshold)"),
     ),
 }
 """The tables of an evaluation."""
 _QUERY, _RUN = (
     _id("query_id", "the query", required=False),
-    Column("run", pl.String, "the run; left out where there is one alone"),
+    Column("run", pl.String, "the run; no such column if there is only one"),
 )
 RUN_RESULTS: dict[str, tuple[Column, ...]] = {
     "matches": (
@@ -204,44 +204,44 @@ RUN_RESULTS: dict[str, tuple[Column, ...]] = {
         _QUERY,
         _id("document_id", "the judged document", required=False),
         Column("relevance", pl.Float64, "its grade"),
-        Column("score", pl.Float64, "what the run gave it; null: not retrieved"),
-        Column("rank", pl.Int64, "its place among all that the run retrieved, from 1; null: not retrieved"),
+        Column("score", pl.Float64, "score in the run; null: not retrieved"),
+        Column("rank", pl.Int64, "rank among all retrieved documents, from 1; null: not retrieved"),
     ),
     "per_query": (
         _RUN,
         _QUERY,
         Column("measure", pl.String, "name of the measure"),
-        Column("value", pl.Float64, "of this query; null where the query is left out"),
+        Column("value", pl.Float64, "value for this query; null if the query is left out"),
     ),
     "summary": (
         _RUN,
         Column("measure", pl.String, "name of the measure"),
         Column("value", pl.Float64, "the mean over queries"),
-        Column("n_queries", pl.UInt32, "over so many"),
+        Column("n_queries", pl.UInt32, "number of queries averaged"),
     ),
     "coverage": (
         _RUN,
         Column("n_judged", pl.Int64, "queries with judgements"),
-        Column("n_evaluated", pl.Int64, "queries that the means are over"),
-        Column("n_missing", pl.Int64, "judged queries that the run does not have"),
+        Column("n_evaluated", pl.Int64, "queries included in the means"),
+        Column("n_missing", pl.Int64, "judged queries missing from the run"),
         Column("n_without_relevant", pl.Int64, "judged queries without a document of relevance 1 or more"),
         Column("n_not_judged", pl.Int64, "queries of the run without judgements"),
     ),
 }
 """The tables of an evaluation of search runs."""
 SLICES = (
-    Column("rolled_up", pl.String, "with marginals: the keys of which the row takes all values"),
-    Column("n_images", pl.Int64, "images of the slice; keys of the objects leave it as it is"),
-    Column("n_annotations", pl.Int64, "annotations that count: inside the slice, no crowd"),
+    Column("rolled_up", pl.String, "with marginals: the keys that this row is totalled over"),
+    Column("n_images", pl.Int64, "images in the slice; keys of objects do not change it"),
+    Column("n_annotations", pl.Int64, "annotations that count: inside the slice, not crowds"),
     Column("n_detections", pl.Int64, "true and false positives at the lowest threshold, all areas"),
-    Column("n_categories", pl.Int64, "categories that the metrics are means over"),
+    Column("n_categories", pl.Int64, "categories that the means are taken over"),
 )
 """The columns of a table of slices, beside its keys and the metrics."""
 SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_"))
 
 
 def noun(table: str) -> str:
-    """What a row of a table is called.
+    """Return the noun for a row of a table.
 
     >>> noun("categories")
     'category'

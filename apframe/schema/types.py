@@ -13,7 +13,7 @@ from apframe.schema.tables import ID
 from apframe.shapes.catalogue import SHAPES
 
 LIST_REMEDIES = {shape.column: shape.list_remedy for shape in SHAPES if shape.list_remedy}
-"""What to do where a list is not one of numbers, for errors."""
+"""Remedies for lists that do not hold numbers."""
 
 
 def as_column(table: str, frame: pl.DataFrame, column: Column) -> pl.Series:
@@ -41,7 +41,7 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
     flat = LIST_REMEDIES.get(values.name, "")
     is_text = inner in (pl.String, pl.Categorical, pl.Enum) and dtype != pl.String
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
-        raise ColumnError(f"{dtype} expected, got {values.dtype}", flat, table=table, column=values.name)
+        raise ColumnError(f"must be {dtype}, not {values.dtype}", flat, table=table, column=values.name)
     if values.dtype.is_float() and dtype == pl.Int64:
         broken = (values != values.floor()) | ~values.is_finite()
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
@@ -50,12 +50,12 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
     except pl.exceptions.PolarsError as error:
         if pl.Series([], dtype=dtype).dtype.is_nested():
             raise ColumnError(
-                f"{dtype} expected, got {values.dtype}: {first_line(error)}", flat, table=table, column=values.name
+                f"must be {dtype}, not {values.dtype}: {first_line(error)}", flat, table=table, column=values.name
             ) from error
         try:
             failed = values.cast(dtype, strict=False).is_null() & values.is_not_null()
         except pl.exceptions.PolarsError:  # no value of this type can be one of that
-            raise ColumnError(f"{dtype} expected, got {values.dtype}", table=table, column=values.name) from None
+            raise ColumnError(f"must be {dtype}, not {values.dtype}", table=table, column=values.name) from None
         rows = rows_of(table, frame, failed)
         raise RowError(table, f"{values.name} is not {dtype}", *rows, "correct these rows") from None
 
@@ -66,7 +66,7 @@ def as_id(table: str, frame: pl.DataFrame, ids: pl.Series) -> pl.Series:
         return ids.cast(pl.String)
     if ids.dtype.is_numeric() or ids.dtype == pl.Null:
         return _as_dtype(table, frame, ids, pl.Int64)
-    raise ColumnError(f"ids are integers or strings, not {ids.dtype}", table=table, column=ids.name)
+    raise ColumnError(f"ids must be integers or strings, not {ids.dtype}", table=table, column=ids.name)
 
 
 def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Series:
@@ -75,16 +75,16 @@ def _as_id_lists(table: str, frame: pl.DataFrame, values: pl.Series) -> pl.Serie
     inner: Any = getattr(values.dtype, "inner", None)
     is_text = inner in (pl.Categorical, pl.Enum, pl.String)
     if not isinstance(values.dtype, pl.List) or not (is_text or inner == pl.Null or inner.is_numeric()):
-        raise ColumnError(f"lists of ids expected, got {values.dtype}", table=table, column=values.name)
+        raise ColumnError(f"must hold lists of ids, not {values.dtype}", table=table, column=values.name)
     is_missing, is_broken = pl.element().is_null(), pl.element() != pl.element().floor()
     missing = values.list.eval(is_missing).list.any().fill_null(False)
-    refuse_rows(table, frame, missing, f"{values.name} lists an id that is missing", "correct these rows")
+    refuse_rows(table, frame, missing, f"{values.name} contains a missing id", "correct these rows")
     if inner.is_float():
         broken = values.list.eval(is_broken | ~pl.element().is_finite()).list.any().fill_null(False)
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     if not is_text:
         ids = values.cast(pl.List(ID), strict=False)
         large = ids.list.eval(pl.element().is_null()).list.any().fill_null(False)
-        refuse_rows(table, frame, large, f"{values.name} lists an id beyond 64 bits", "correct these rows")
+        refuse_rows(table, frame, large, f"{values.name} contains an id beyond 64 bits", "correct these rows")
         return ids
     return values.cast(pl.List(pl.String))

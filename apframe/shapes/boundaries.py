@@ -29,7 +29,7 @@ def boundary_iou(
 
 
 def _with_inner(masks: Runs, which: np.ndarray, dilation: float) -> tuple[Runs, Runs, np.ndarray, np.ndarray]:
-    """Those masks that are needed, their inner parts, and for each pair the place of its mask and the size of the boundary."""
+    """Return the masks that are needed, their inner parts, and each pair's mask number and boundary size."""
     used, place = np.unique(which, return_inverse=True)
     whole = masks.take(used)
     inner = erode(whole, boundary_width(whole.height, whole.width, dilation))

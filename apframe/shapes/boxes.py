@@ -26,8 +26,8 @@ BOXES = Shape(
     columns=(
         Column("x", pl.Float64, "left edge of the box, pixels", required=True),
         Column("y", pl.Float64, "top edge of the box, pixels", required=True),
-        Column("width", pl.Float64, "xmax - xmin of the box, pixels", required=True),
-        Column("height", pl.Float64, "ymax - ymin of the box, pixels", required=True),
+        Column("width", pl.Float64, "width of the box (xmax - xmin), pixels", required=True),
+        Column("height", pl.Float64, "height of the box (ymax - ymin), pixels", required=True),
     ),
     needs=BOX,
     extents=box_extents,

@@ -12,7 +12,7 @@ from apframe.shapes.masks import MASKS
 from apframe.shapes.shape import Shape
 
 OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS)
-"""A box is made of the first of these that a table has, where it has no boxes."""
+"""Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 
 

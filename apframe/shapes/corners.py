@@ -55,7 +55,7 @@ def quadrilaterals(table: str, frame: pl.DataFrame) -> Array:
     has_corners = (frame["corners"] if "corners" in frame.columns else frame["angle"].clear(frame.height)).is_not_null()
     others = frame.filter(~has_corners)
     if "angle" not in frame.columns and others.height:
-        refuse_rows(table, frame, ~has_corners, "corners is missing", "give it, or a column angle")
+        refuse_rows(table, frame, ~has_corners, "corners is missing", "supply it, or a column angle")
     corners = np.empty((frame.height, 4, 2))
     with_corners = has_corners.to_numpy()
     if "corners" in frame.columns:
@@ -77,9 +77,7 @@ def _given_corners(table: str, frame: pl.DataFrame) -> Array:
     broken = pl.Series(~np.isfinite(corners).all(axis=(1, 2)))
     refuse_rows(table, frame, broken, "corners holds a number that is missing or not finite", "correct or remove these rows")
     far = pl.Series((abs(corners) > _FARTHEST).any(axis=(1, 2)))
-    refuse_rows(
-        table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, of which no area can be computed", "correct it"
-    )
+    refuse_rows(table, frame, far, f"corners holds a number beyond {_FARTHEST:g}, too large to compute an area", "correct it")
     turning = turns(corners)
     edges = np.roll(corners, -1, axis=1) - corners
     slack = _SINGLE * abs(corners).max(axis=(1, 2)) * abs(edges).max(axis=(1, 2))

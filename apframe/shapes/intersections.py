@@ -1,4 +1,4 @@
-"""What two masks share: how many pixels are in both, for many pairs at once."""
+"""Intersections of masks: how many pixels both have, for many pairs at once."""
 
 from __future__ import annotations
 

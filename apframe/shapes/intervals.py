@@ -37,14 +37,14 @@ def check_intervals(table: str, frame: pl.DataFrame) -> None:
         problem = f"{name} is missing or not a finite number"
         refuse_rows(table, frame, broken, problem, "intervals go from start_time to end_time, in seconds")
     broken = frame["end_time"] < frame["start_time"]
-    refuse_rows(table, frame, broken, "end_time is before start_time", "exchange the two, or remove these rows")
+    refuse_rows(table, frame, broken, "end_time is before start_time", "swap the two or remove these rows")
 
 
 INTERVALS = Shape(
     iou_type="interval",
     words="start_time, end_time (seconds)",
     columns=(
-        Column("start_time", pl.Float64, "where an interval starts, seconds", standard=False),
+        Column("start_time", pl.Float64, "start of the interval, seconds", standard=False),
         Column("end_time", pl.Float64, "where it ends", standard=False),
     ),
     needs=INTERVAL,

@@ -10,7 +10,7 @@ from apframe.columns import Column
 from apframe.rows import refuse_rows
 from apframe.shapes.shape import Shape
 
-REMEDY = "keypoints without a place are 0, 0, 0"
+REMEDY = "keypoints without a position are 0, 0, 0"
 
 
 def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
@@ -43,7 +43,7 @@ def keypoint_lengths(table: str, frame: pl.DataFrame) -> pl.Series:
     [3]
     """
     length = frame["keypoints"].list.len().fill_null(0)
-    refuse_rows(table, frame, length == 0, "keypoints is missing", "give it, or remove the rows")
+    refuse_rows(table, frame, length == 0, "keypoints is missing", "supply it or remove these rows")
     return length
 
 

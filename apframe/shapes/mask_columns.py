@@ -28,7 +28,7 @@ _NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers 
 _NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
 _WHOLE = "size is [height, width], counts are whole numbers or COCO's text"
 _SIZE = ["image_height", "image_width"]
-_AGAIN = "encode these masks again (pycocotools.mask.encode makes run lengths of bitmaps)"
+_AGAIN = "encode these masks again (pycocotools.mask.encode converts bitmaps to run lengths)"
 LARGEST = f"2**{MOST_PIXELS.bit_length() - 1} pixels, or 2**{MOST_SIDE.bit_length() - 1} a side"
 REMEDIES = {TOO_LONG: "simplify these polygons", TOO_MANY: "take fewer at once"}
 _POLYGON_LIST = "write a list of polygons: [[x1, y1, ...]]"
@@ -77,7 +77,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
     masks = frame["mask"]
     if masks.dtype == pl.Null and not len(masks):
         masks = masks.cast(pl.String)
-    refuse_rows(table, frame, masks.is_null(), "mask is missing", "give it, or remove the rows")
+    refuse_rows(table, frame, masks.is_null(), "mask is missing", "supply it or remove these rows")
     rows = frame.select(KEY_OF[table]).hstack([*_sizes_of(frame), masks])
     if masks.dtype == pl.String:
         return _from_json(table, rows)
@@ -98,7 +98,7 @@ def read_masks(table: str, frame: pl.DataFrame) -> Runs:
         if getattr(dtype, "inner", pl.Null()).is_numeric():
             raise ColumnError("a flat list of numbers", _POLYGON_LIST, table=table, column="mask")
     raise ColumnError(
-        f"{masks.dtype} is no kind of mask",
+        f"{masks.dtype} cannot be a mask",
         "give COCO's JSON text, structs of size and counts, lists of polygons "
         "(lists of floats), or bitmaps (lists of rows of integers or Booleans)",
         table=table,
@@ -141,8 +141,8 @@ def warn_of_other_sizes(table: str, frame: pl.DataFrame, masks: Runs) -> None:
     if flags.any():
         key = KEY_OF[table]
         warn(
-            f"{table}: size of the run lengths is not that of the image where {key} is "
-            f"{listed(frame[key].filter(flags).to_list())}; masks are compared as they are; were images resized?",
+            f"{table}: size of the run lengths differs from the image size where {key} is "
+            f"{listed(frame[key].filter(flags).to_list())}; masks are compared without resizing; were images resized?",
             MaskSizeWarning,
         )
 
@@ -169,8 +169,8 @@ def refuse_different_sizes(detections: pl.DataFrame, annotations: pl.DataFrame, 
     differs = is_mixed & pl.any_horizontal(size != other for size, other in zip(own, right, strict=True))
     flags = sizes.select("table", differs=differs)
     for table, frame, _ in parts:
-        remedy = "masks are compared pixel by pixel: encode those of an image in one size"
-        problem = "size of the mask is not that of the image's other masks"
+        remedy = "encode all masks of an image in one size: they are compared pixel by pixel"
+        problem = "size of the mask differs from the image's other masks"
         refuse_rows(table, frame, flags.filter(table=table)["differs"], problem, remedy)
 
 
@@ -264,11 +264,11 @@ def _within_64_bits(numbers: Any) -> Any:
 def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
     polygons = rows["mask"]
     unknown = rows["image_height"].is_null() | rows["image_width"].is_null()
-    problem = "polygons are given, but not the size of the image"
+    problem = "polygons need the size of the image"
     refuse_rows(table, rows, unknown, problem, "give the images' image_height and image_width")
     _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
     n_polygons = polygons.list.len()
-    refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "give one, or remove the rows")
+    refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "supply one or remove these rows")
     parts = polygons.explode(empty_as_null=False)
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
@@ -304,7 +304,7 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
         raise ColumnError(f"structs of size and counts expected, got {rows['mask'].dtype}", table=table, column="mask")
     size, counts = (_whole_numbers(table, rows, fields[name]) for name in ("size", "counts"))
     unknown = (size.list.len() != 2).fill_null(True) | counts.is_null()
-    refuse_rows(table, rows, unknown, "run lengths have no size or no counts", "give both: size is [height, width]")
+    refuse_rows(table, rows, unknown, "run lengths lack size or counts", "give both: size is [height, width]")
     height, width = (size.list.get(k) for k in (0, 1))
     _check_positive(table, rows, height, width, "size of the run lengths")
     tall, wide = height.to_numpy(), width.to_numpy()
@@ -354,23 +354,23 @@ def _whole_numbers(table: str, rows: pl.DataFrame, lists: pl.Series) -> pl.Serie
 def _from_bitmaps(table: str, rows: pl.DataFrame) -> Runs:
     bitmaps = rows["mask"]
     n_lines = bitmaps.list.len()
-    refuse_rows(table, rows, n_lines == 0, "bitmap has no rows", "give as many as the image has")
+    refuse_rows(table, rows, n_lines == 0, "bitmap has no rows", "supply as many as the image has")
     lines = bitmaps.explode(empty_as_null=False)
     n_pixels = lines.list.len()
     height = n_lines.to_numpy().astype(np.int64)
     first = n_pixels.gather(np.cumsum(height) - height)
     owner = pl.Series(np.repeat(np.arange(len(bitmaps)), height))
     wrong = n_pixels.is_null() | (n_pixels != first.gather(owner)) | (n_pixels == 0)
-    problem = "bitmap has rows of different lengths, or without pixels"
-    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row has a value for each pixel{_OR_POLYGONS}")
+    problem = "bitmap has rows of different lengths, or empty rows"
+    _refuse_parts(table, rows, owner, wrong.fill_null(True), problem, f"every row needs a value for each pixel{_OR_POLYGONS}")
     other = ((n_lines != rows["image_height"]) | (first != rows["image_width"])).fill_null(False)
     remedy = f"bitmaps have a list for each row of the image{_OR_POLYGONS}"
-    refuse_rows(table, rows, other, "bitmap has another size than the image", remedy)
+    refuse_rows(table, rows, other, "bitmap and image differ in size", remedy)
     _check_positive(table, rows, n_lines, first, "size of the bitmap")
     pixels = lines.explode(empty_as_null=False)
     if pixels.null_count():
         of_pixel = owner.gather(np.repeat(np.arange(len(lines)), n_pixels.to_numpy()))
-        _refuse_parts(table, rows, of_pixel, pixels.is_null(), "bitmap has pixels without a value", "0 is outside, 1 inside")
+        _refuse_parts(table, rows, of_pixel, pixels.is_null(), "bitmap has missing pixels", "use 0 outside and 1 inside")
     flags = pixels if pixels.dtype == pl.Boolean else pixels != 0
     return from_bitmaps(flags.to_numpy(), height, first.to_numpy().astype(np.int64))
 

@@ -15,7 +15,7 @@ from apframe.shapes.limits import MOST_PIXELS, MOST_STEPS
 from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, concatenate, in_blocks, most_runs, pack
 
 _SCALE = 5
-TOO_LONG = f"the outline passes more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, there and back,"
+TOO_LONG = f"the outline crosses more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, counted both ways,"
 _MIDDLE = 2  # a column of pixels is passed where the enlarged x goes from 5 k + 2 to 5 k + 3, or back
 
 
@@ -139,7 +139,7 @@ def _rows_of_flat(
 def _rows_of_steep(
     first: np.ndarray, x: np.ndarray, y: np.ndarray, x_to: np.ndarray, y_to: np.ndarray, of: np.ndarray
 ) -> np.ndarray:
-    """The same for steeper lines, going down: at the first step behind the crossing, as the walk rounds it, less one."""
+    """Return the rows for steeper lines, going down: one less than the first step behind the crossing."""
     slope = ((x_to - x) / (y_to - y))[of]
     middle = _SCALE * np.arange(float(len(of))) + first[of]
     x = x[of]

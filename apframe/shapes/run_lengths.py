@@ -27,7 +27,7 @@ from apframe.shapes.runs import (
 _OFFSET, _MORE = 48, 32  # of a character: its zero, and the flag that the number goes on
 _MOST_DIGITS = 7  # for 32 bits
 _LAST_BITS = 26  # of the digits before the last one, which adds five and leaves the sign
-NOT_TEXT = "the run lengths are not COCO's text"
+NOT_TEXT = "the run lengths are not valid COCO text"
 CUT_OFF = "the run lengths are cut off"
 NEGATIVE = "run lengths are negative"
 NOT_WHOLE = "the run lengths do not add up to height × width"
@@ -198,7 +198,7 @@ def count_runs(masks: Runs) -> tuple[np.ndarray, np.ndarray]:
 
 
 def count_pixels(bitmaps: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The same of bitmaps of one size, Booleans of shape (masks, columns, rows).
+    """Return the runs of bitmaps of one size, Booleans of shape (masks, columns, rows).
 
     >>> [part.tolist() for part in count_pixels(np.array([[[False, True], [True, False]]]))]
     [[1, 2, 1], [3]]

@@ -20,8 +20,8 @@ BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a 
 Made = TypeVar("Made")
 Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
 TOO_MANY = (
-    f"the masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
-    f"and over {RUNS_PER_NUMBER} for each number they are given by)"
+    f"all masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
+    f"and over {RUNS_PER_NUMBER} for each number in the input)"
 )
 
 
@@ -107,7 +107,7 @@ def concatenate(parts: Sequence[Runs]) -> Runs:
 
 
 def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: int = BLOCK) -> list[Made]:
-    """What a function makes of the items `first` to `last - 1`, of about so much weight together, on two threads; in order.
+    """Apply a function to blocks of items `first` to `last - 1` of about equal weight, on two threads, in order.
 
     A block weighs less than `most` and its first item together. There is at least one, which may be empty.
 
@@ -276,8 +276,8 @@ def _across(
     total = np.concatenate([[0], np.cumsum(length, dtype=np.int64)])
     if total[-1] > 2 * MOST_RUNS:
         raise InputError(
-            f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many for boundaries",
-            f"compare by {spelled('iou_type')} segm",
+            f"a mask has {total[-1] // 2:,} runs of pixels along its rows, too many to compute a boundary",
+            f"use {spelled('iou_type', 'segm')}",
         )
     n_edges = np.diff(total[np.searchsorted(begin, (columns_before * step).astype(dtype))], append=total[-1])
     edges: np.ndarray = spread(begin, length).astype(dtype)
@@ -295,7 +295,7 @@ def _across(
 
 
 def erode(masks: Runs, distance: np.ndarray) -> Runs:
-    """What is left of each mask when all is taken away that lies within a distance, in x and in y, of a pixel outside.
+    """Erode each mask: remove the pixels within a distance, in x and in y, of a pixel outside.
 
     Beyond the border of the image is outside. That is what so many erosions by a square of 3 × 3 pixels leave.
 

@@ -1,4 +1,4 @@
-"""What a shape is: the columns that hold it, what makes them valid, and the box around it."""
+"""The interface of a shape: its columns, their validity, and the box around it."""
 
 from __future__ import annotations
 

@@ -47,7 +47,7 @@ class BoundaryIoU(MaskSimilarity):
 
     def __post_init__(self) -> None:
         if not (self.dilation > 0 and math.isfinite(self.dilation)):
-            raise ParameterError(f"dilation={self.dilation!r}: a positive number expected, such as 0.02")
+            raise ParameterError(f"must be a positive number such as 0.02, not {self.dilation!r}", option="dilation")
 
     @property
     def words(self) -> str:
@@ -57,7 +57,7 @@ class BoundaryIoU(MaskSimilarity):
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
     ) -> pl.DataFrame:
-        """See `MaskSimilarity.compare`."""
+        """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
         from apframe.shapes.boundaries import boundary_iou
 
         pairs = pair_masks(found, expected, detections, annotations, least)

@@ -31,7 +31,7 @@ class BoxIoU(Similarity):
         return "intersection over union of boxes"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+        """Return the pairs of a cell: see `Similarity.pair`."""
         return pair_by(box_iou(), detections, annotations, BOX, least)
 
 

@@ -33,7 +33,7 @@ class InclusiveBoxIoU(Similarity):
         return "intersection over union of boxes, one pixel added to widths and heights"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+        """Return the pairs of a cell: see `Similarity.pair`."""
         return pair_by(inclusive_box_iou(), detections, annotations, BOX, least)
 
 

@@ -36,5 +36,5 @@ class IntersectionOverDetection(Similarity):
         return "intersection of boxes over the area of the detection"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+        """Return the pairs of a cell: see `Similarity.pair`."""
         return pair_by(box_iou(), detections, annotations.with_columns(is_crowd=pl.lit(True)), BOX, least)

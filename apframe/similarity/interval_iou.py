@@ -32,7 +32,7 @@ class IntervalIoU(Similarity):
         return "intersection over union of intervals of time"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+        """Return the pairs of a cell: see `Similarity.pair`."""
         require(self, detections, annotations)
         check_intervals("detections", detections)
         check_intervals("annotations", annotations)

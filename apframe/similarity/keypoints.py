@@ -26,9 +26,9 @@ COCO_SIGMAS = tuple(
     tenfold / 10
     for tenfold in (0.26, 0.25, 0.25, 0.35, 0.35, 0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89)
 )
-"""How far people differ in placing COCO's 17 keypoints: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
+"""Sigmas for COCO's 17 keypoints: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
 CROWDPOSE_SIGMAS = (*COCO_SIGMAS[5:], COCO_SIGMAS[5], COCO_SIGMAS[6])
-"""The same for CrowdPose's 14: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
+"""Sigmas for CrowdPose's 14 keypoints: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
 
 _BLOCK = 1 << 17  # distances at a time: a few arrays of this size stay in the processor's cache
 
@@ -73,7 +73,7 @@ class OKS(Similarity):
                 object.__setattr__(self, "box_area_factor", float(self.box_area_factor))
         except (TypeError, ValueError) as error:
             raise ParameterError(
-                f"are numbers, one for each keypoint, and box_area_factor is one: {error}", option="sigmas"
+                f"must be numbers, one for each keypoint, and box_area_factor a number: {error}", option="sigmas"
             ) from error
         if not self.sigmas or not all(0 < sigma < math.inf for sigma in self.sigmas):
             raise ParameterError(f"must be positive numbers, one for each keypoint, got {self.sigmas}", option="sigmas")
@@ -92,7 +92,7 @@ class OKS(Similarity):
         return f"keypoints (x, y, visibility of {len(self.sigmas)})"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`."""
+        """Return the pairs of a cell: see `Similarity.pair`."""
         import numpy as np
 
         require(self, detections, annotations)
@@ -154,7 +154,7 @@ class OKS(Similarity):
             or_crowdpose = ", or choose the protocol crowdpose" if number == len(CROWDPOSE_SIGMAS) else ""
             raise ParameterError(
                 f"all objects have {number} keypoints, but there are {len(self.sigmas)} sigmas",
-                f"give similarity=apf.OKS(sigmas=...) {number} of them, one for each keypoint{or_crowdpose}",
+                f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_crowdpose}",
             )
 
     def _points(self, table: str, frame: pl.DataFrame) -> Array:

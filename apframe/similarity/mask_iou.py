@@ -21,7 +21,7 @@ _EDGES = ["left", "top", "right", "bottom"]
 
 @dataclass(frozen=True)
 class MaskSimilarity(Similarity):
-    """What similarities of masks have in common: the masks are decoded, unless they have been, and then compared."""
+    """Base class of similarities of masks: decode the masks, unless that was done already, and compare them."""
 
     shape: ClassVar[Shape] = MASKS
     needs: ClassVar[tuple[str, ...]] = MASKS.needs
@@ -29,7 +29,7 @@ class MaskSimilarity(Similarity):
     any_size: ClassVar[bool] = False  # masks may be of other sizes than their image and than each other
 
     def prepare(self, table: str, objects: pl.DataFrame) -> Runs:
-        """See `Similarity.prepare`: the masks, decoded."""
+        """Return the masks, decoded: see `Similarity.prepare`."""
         return self.shape.decode(table, objects)
 
     def pair(
@@ -40,7 +40,7 @@ class MaskSimilarity(Similarity):
         found: Runs | None = None,
         expected: Runs | None = None,
     ) -> pl.DataFrame:
-        """See `Similarity.pair`; `found` and `expected` are what `prepare` gave, if it has been called."""
+        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
         from apframe.shapes.mask_columns import read_both, refuse_different_sizes, warn_of_other_sizes
 
         masks = read_both(detections, annotations, found, expected)
@@ -84,7 +84,7 @@ class MaskIoU(MaskSimilarity):
     def compare(
         self, found: Runs, expected: Runs, detections: pl.DataFrame, annotations: pl.DataFrame, least: float
     ) -> pl.DataFrame:
-        """See `MaskSimilarity.compare`."""
+        """Return the similarity of each pair of masks: see `MaskSimilarity.compare`."""
         return pair_masks(found, expected, detections, annotations, least).drop("shared")
 
 

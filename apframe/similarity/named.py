@@ -42,15 +42,15 @@ def as_similarity(value: Any) -> Similarity:
             return kind(**{key: tuple(item) if isinstance(item, list) else item for key, item in parameters.items()})
         except TypeError as error:
             raise ParameterError(
-                f"{value!r} has other parameters than {kind_name}: {first_line(error)}", option="similarity"
+                f"{value!r} does not have the parameters of {kind_name}: {first_line(error)}", option="similarity"
             ) from error
     if callable(value) and not isinstance(value, type):
         from apframe.similarity.user import UserSimilarity
 
         return UserSimilarity(value)
     raise ParameterError(
-        f"similarity: {value!r} is none",
-        "take one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a frame of pairs",
+        f"{value!r} is not a similarity",
+        "use one such as apframe.BoxIoU() or apframe.OKS(sigmas=...), or a function of a frame of pairs",
     )
 
 
@@ -61,7 +61,7 @@ def as_iou_type(value: Any) -> str:
     ('segm', 'segm', 'Lines')
     """
     if not isinstance(value, str):
-        raise ParameterError(f"is a name such as bbox or segm, not {value!r}", option="iou_type")
+        raise ParameterError(f"must be a name such as bbox or segm, not {value!r}", option="iou_type")
     known = {name: name for name in _TO_NAME} | _ALIASES
     name = same_name(value, known)
     return value if name is None else known[name]
@@ -88,10 +88,10 @@ def refuse_other_similarity(iou_type: str, similarity: Similarity) -> None:
         return
     if iou_type not in _TO_NAME:
         known = list(dict.fromkeys(kind for *_, kind in _HOMES.values() if kind is not None))
-        remedy = f"{did_you_mean(iou_type, known)}; others need a similarity of your own"
+        remedy = f"{did_you_mean(iou_type, known)}; for other names give a similarity of your own"
         raise ParameterError(f"no {spelled('iou_type')} {iou_type!r}", remedy)
     raise ParameterError(
-        f"iou_type={iou_type!r} with {type(similarity).__name__}()",
+        f"iou_type={iou_type!r} does not match {type(similarity).__name__}()",
         f"give similarity=apframe.{_TO_NAME[iou_type]}(), or iou_type={compared!r}",
     )
 

@@ -1,4 +1,4 @@
-"""What a similarity is, and the join that makes pairs: every detection with every annotation of its image and category."""
+"""The interface of a similarity, and the join that pairs every detection with every annotation of its image and category."""
 
 from __future__ import annotations
 
@@ -102,12 +102,12 @@ def lacking(similarity: Similarity, table: str, columns: str) -> ColumnError:
 
     >>> from apframe.similarity.interval_iou import IntervalIoU
     >>> print(lacking(IntervalIoU(), "detections", "end_time"))  # doctest: +ELLIPSIS
-    detections: no column end_time, needed for: intersection over union of intervals of time; give it, or choose an ...
+    detections: no column end_time, which intersection over union of intervals of time needs; supply it, or choose an ...
     """
     of_coco = " (COCO's JSON has it as segmentation; in a frame, rename that to mask)" if columns == "mask" else ""
     return ColumnError(
-        f"no column {columns}, needed for: {similarity.words}",
-        f"give it{of_coco}, or choose an {spelled('iou_type')} or a similarity that does without",
+        f"no column {columns}, which {similarity.words} needs",
+        f"supply it{of_coco}, or choose an {spelled('iou_type')} or a similarity that does not need it",
         table=table,
     )
 

@@ -47,7 +47,7 @@ class RotatedIoU(Similarity):
         return "intersection over union of rotated boxes"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`; `ParameterError` where shapely is not installed."""
+        """Return the pairs of a cell: see `Similarity.pair`. Without shapely it raises a `ParameterError`."""
         import numpy as np
 
         shapely = import_optional("shapely", "rotated boxes need shapely 2", '"apframe[rotated]"')

@@ -15,7 +15,7 @@ from apframe.similarity.pairs import Similarity, join_on_cell
 _ANNOTATIONS_OWN = ("annotation_id", "is_crowd")
 _BLOCK = 1 << 20  # pairs at a time
 _NAMELESS = (lambda: None).__name__
-_WHOLE_COLUMN = "give a column, such as pl.repeat(1.0, pl.len()) for one value everywhere"
+_WHOLE_COLUMN = "return a column, such as pl.repeat(1.0, pl.len()) for one value everywhere"
 
 
 @dataclass(frozen=True, eq=False)
@@ -54,7 +54,7 @@ class UserSimilarity(Similarity):
                 f"{self.function!r} cannot be called", "give a function of a frame of pairs", option="function"
             )
         if not isinstance(self.label, str):
-            raise ParameterError(f"{self.label!r} is no text", option="label")
+            raise ParameterError(f"must be text, not {self.label!r}", option="label")
         if not self.label:
             name = str(getattr(self.function, "__name__", _NAMELESS))
             object.__setattr__(self, "label", "a function of your own" if name == _NAMELESS else name)
@@ -76,7 +76,7 @@ class UserSimilarity(Similarity):
         return "the columns that the function reads"
 
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
-        """See `Similarity.pair`; `ParameterError` where the function gives something else than one number per row."""
+        """Return the pairs of a cell: see `Similarity.pair`. Anything but one number per row is a `ParameterError`."""
         if self.function is None:
             raise ParameterError(
                 f"{self.label}: the function of this similarity was not stored with the evaluation",
@@ -87,21 +87,21 @@ class UserSimilarity(Similarity):
         return pl.concat([pl.DataFrame(schema=schema), *parts]).filter(pl.col("similarity") >= least)
 
     def _values(self, pairs: pl.DataFrame) -> pl.Series:
-        """What the function gives for a frame of pairs, as Float64 in [0, 1] or null."""
+        """Call the function on a frame of pairs; return Float64 in [0, 1] or null."""
         assert self.function is not None
         values = self._as_series(self.function(pairs), pairs)
         if len(values) != pairs.height:
-            problem = f"{self.label}: one value per row is needed, {pairs.height} in all; it gives {len(values)}"
+            problem = f"{self.label} must return one value per row: {pairs.height}, not {len(values)}"
             raise ParameterError(f"{problem}; {_WHOLE_COLUMN}" if len(values) == 1 else problem)
         if not (values.dtype.is_numeric() or values.dtype in (pl.Boolean, pl.Null)):
-            raise ParameterError(f"{self.label}: numbers in [0, 1] are needed; it gives {values.dtype}")
+            raise ParameterError(f"{self.label} must return numbers in [0, 1], not {values.dtype}")
         values = values.cast(pl.Float64).alias("similarity")
         not_a_number = values.is_nan()
         outside = (not_a_number | (values < 0) | (values > 1)).fill_null(False)
         if outside.any():
             ids = pairs.filter(outside).select("detection_id", "annotation_id").sort(pl.all()).rows()
             key = "(detection_id, annotation_id)"
-            remedy = f"give null where two cannot be a pair{', not NaN' if not_a_number.any() else ''}"
+            remedy = f"return null where the two cannot be a pair{', not NaN' if not_a_number.any() else ''}"
             raise RowError("pairs", f"{self.label} is not in [0, 1]", key, ids, remedy)
         return values
 
@@ -113,7 +113,7 @@ class UserSimilarity(Similarity):
                 return pairs.select(similarity=given)["similarity"]
             except pl.exceptions.PolarsError as error:
                 said = first_line(error).split("; valid columns")[0]  # which are all that follow
-                problem = f"{self.label}: the expression fails: {said}; the columns are {', '.join(pairs.columns)}"
+                problem = f"{self.label}: the expression failed: {said}; the columns are {', '.join(pairs.columns)}"
                 raise ParameterError(problem) from error
         return self._from_array(given)
 
@@ -121,8 +121,8 @@ class UserSimilarity(Similarity):
         import numpy as np
 
         if given is None:
-            problem = "one number per row is needed; it gives a NoneType (None)"
-            raise ParameterError(f"{self.label}: {problem}; is a `return` missing?")
+            problem = "must return one number per row, not None"
+            raise ParameterError(f"{self.label} {problem}; is a `return` missing?")
         try:
             if isinstance(given, (list, tuple)):  # as floats, where whole numbers come first
                 return pl.Series([float(item) if type(item) in (bool, int) else item for item in given])
@@ -130,12 +130,12 @@ class UserSimilarity(Similarity):
                 return pl.Series(given)
             array = np.asarray(given)
         except (TypeError, ValueError, RuntimeError, pl.exceptions.PolarsError) as error:
-            raise ParameterError(f"{self.label}: {kind_of(given)} is no column of numbers: {first_line(error)}") from error
+            raise ParameterError(f"{self.label}: {kind_of(given)} is not a column of numbers: {first_line(error)}") from error
         if array.ndim != 1 or array.dtype.kind not in "biuf":
             if array.ndim == 0 and array.dtype.kind in "biuf":
-                raise ParameterError(f"{self.label}: one value per row is needed; it gives the number {given}; {_WHOLE_COLUMN}")
+                raise ParameterError(f"{self.label} must return one value per row, not the number {given}; {_WHOLE_COLUMN}")
             shape = f"{kind_of(given)} of shape {array.shape} and type {array.dtype}"
-            raise ParameterError(f"{self.label}: one number per row is needed; it gives {shape}")
+            raise ParameterError(f"{self.label} must return one number per row, not {shape}")
         return pl.Series(array)
 
 
@@ -144,7 +144,9 @@ def _blocks(detections: pl.DataFrame, annotations: pl.DataFrame) -> Iterator[tup
     left = detections.drop("cell")
     right = annotations.drop("cell").select(pl.col(*_own(annotations)), pl.exclude(_ANNOTATIONS_OWN).name.suffix("_right"))
     if doubled := [name for name in right.columns if name in left.columns]:
-        raise ColumnError(f"a column {', '.join(doubled)} stands for the annotation's", "rename it", table="detections")
+        raise ColumnError(
+            f"the name {', '.join(doubled)} is reserved for the annotation's column", "rename it", table="detections"
+        )
     numbers = join_on_cell(detections, annotations, []).select("detection", "annotation").collect(engine="streaming")
     for block in numbers.iter_slices(_BLOCK):
         yield block, left[block["detection"]].hstack(right[block["annotation"]])

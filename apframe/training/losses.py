@@ -213,7 +213,7 @@ def smooth_ap(
     ([0.571], [[0.061, -0.061]])
     """
     if not 0 < temperature < np.inf:
-        raise ParameterError(f"must be a number above 0, got {temperature!r}; the paper takes 0.01", option="temperature")
+        raise ParameterError(f"must be a number above 0, not {temperature!r}; the paper uses 0.01", option="temperature")
     scores, positive, counted = _checked("similarity", similarity, relevant, valid)
     total, slope = np.zeros(len(scores)), np.zeros(scores.shape)
     queries, items = np.nonzero(positive)
@@ -293,11 +293,13 @@ def _checked(
     except (TypeError, ValueError) as error:
         raise InputError(f"must be numbers in rows of the same length: {error}", option=name) from error
     if scores.ndim not in (1, 2):
-        raise ParameterError(f"has shape {scores.shape}", "give it as (queries, items), or (items,) for one query", option=name)
+        raise ParameterError(
+            f"has shape {scores.shape}", "its shape must be (queries, items), or (items,) for one query", option=name
+        )
     shape = scores.shape
     counted = np.ones(shape, dtype=bool) if valid is None else _flags("valid", valid, np.ones(shape, dtype=bool))
     positive = _flags("relevant", relevant, counted)
-    _refuse(name, "NaN or infinite", counted & ~np.isfinite(scores), "mask items that have no score with valid=")
+    _refuse(name, "NaN or infinite", counted & ~np.isfinite(scores), "mask items without a score with valid=")
     return np.atleast_2d(np.where(counted, scores, 0.0)), np.atleast_2d(positive), np.atleast_2d(counted)
 
 
@@ -305,10 +307,8 @@ def _flags(name: str, given: np.ndarray, counted: np.ndarray) -> np.ndarray:
     """Bools from flags that are bool or 0 and 1; False where the item does not count."""
     flags = np.asarray(given)
     if flags.shape != counted.shape:
-        raise ParameterError(
-            f"has shape {flags.shape}, the scores {counted.shape}", "give one flag for each score", option=name
-        )
-    _refuse(name, "neither 0 nor 1", counted & (flags != 0) & (flags != 1), "give bool, or 0 and 1")
+        raise ParameterError(f"has shape {flags.shape}, the scores {counted.shape}", "give one flag per score", option=name)
+    _refuse(name, "neither 0 nor 1", counted & (flags != 0) & (flags != 1), "use bool, or 0 and 1")
     return counted & (flags == 1)
 
 
@@ -319,7 +319,7 @@ def _refuse(name: str, problem: str, bad: np.ndarray, remedy: str) -> None:
 
 def _check_bins(n_bins: int, low: float, high: float) -> None:
     if not isinstance(n_bins, Integral) or n_bins < 2:
-        raise ParameterError(f"must be a whole number of 2 or more, got {n_bins!r}", option="n_bins")
+        raise ParameterError(f"must be a whole number of at least 2, not {n_bins!r}", option="n_bins")
     if not 0 < high - low < np.inf:
         raise ParameterError(
             f"must lie below high, got low={low!r}, high={high!r}", "give the range of the scores", option="low"

@@ -50,7 +50,7 @@ def ap_loss(similarity: Any, relevant: Any, *, objective: str = "quantized", **o
     one_of("objective", objective, list(OBJECTIVES))
     if not isinstance(similarity, torch.Tensor) or not similarity.is_floating_point():
         raise ParameterError(
-            "must be a float tensor of torch", "for arrays there is apframe.training.losses", option="similarity"
+            "must be a floating-point torch tensor", "for arrays use apframe.training.losses", option="similarity"
         )
     return _loss(torch).apply(similarity, relevant, objective, options)
 

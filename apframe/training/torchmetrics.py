@@ -69,11 +69,11 @@ class MeanAveragePrecision:
             raise ParameterError("call evaluation(), which has pairs, matches, curves and arrays()", option="extended_summary")
         self.iou_types = (iou_type,) if isinstance(iou_type, str) else tuple(iou_type)
         if not self.iou_types or not set(self.iou_types) <= _ARRAYS.keys():
-            raise ParameterError(f'is "bbox", "segm" or a tuple of them, not {iou_type!r}', option="iou_type")
+            raise ParameterError(f'must be "bbox", "segm" or a tuple of them, not {iou_type!r}', option="iou_type")
         one_of("average", average, ("macro", "micro"))
         limits = [1, 10, 100] if max_detection_thresholds is None else sorted(max_detection_thresholds)
         if len(limits) != 3:
-            raise ParameterError(f"are three numbers, not {max_detection_thresholds!r}", option="max_detection_thresholds")
+            raise ParameterError(f"must be three numbers, not {max_detection_thresholds!r}", option="max_detection_thresholds")
         self.box_format, self.class_metrics, self.average = box_format, class_metrics, average
         self.max_detection_thresholds = limits
         self._options: dict[str, Any] = {
@@ -117,7 +117,7 @@ class MeanAveragePrecision:
             what is missing or cannot be right; `rows` are the places in the list, from 0. Nothing is added then
         """
         if len(preds) != len(target):
-            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target", "give one of each for an image")
+            raise ParameterError(f"update: {len(preds)} preds, but {len(target)} of target", "give one of each per image")
         ids = list(range(self._n_images, self._n_images + len(preds)))
         found = {name: tabulate_detections("preds", preds, ids, name, self.box_format) for name in self.iou_types}
         needed = [_ARRAYS[name] for name in self.iou_types]

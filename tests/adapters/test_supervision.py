@@ -84,8 +84,8 @@ def test_detections_of_the_library_are_taken(compact: bool) -> None:
     [
         ({"confidence": None}, "detections: confidence is missing where index is 1; give confidence for each image"),
         ({"class_id": None}, "detections: class_id is missing where index is 1; give class_id for each image"),
-        ({"class_id": [1, 2]}, "detections: class_id has not as many rows as xyxy where index is 1; give a row for each"),
-        ({"data": {"class_name": []}}, "detections: name has not as many rows as xyxy where index is 1; give a row for each"),
+        ({"class_id": [1, 2]}, "detections: class_id and xyxy differ in length where index is 1; give one row per"),
+        ({"data": {"class_name": []}}, "detections: name and xyxy differ in length where index is 1; give one row per"),
     ],
 )  # fmt: skip
 def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, Any], message: str) -> None:
@@ -94,7 +94,7 @@ def test_bad_detections_are_one_error_that_names_their_place(change: dict[str, A
 
 
 def test_other_objects_and_too_few_ids_are_errors() -> None:
-    with pytest.raises(RowError, match="detections: no Detections of supervision where index is 1; give one for each image"):
+    with pytest.raises(RowError, match=r"detections: not a supervision\.Detections where index is 1; give one for each image"):
         from_supervision([detections(), {}], [1, 2])
     with pytest.raises(ParameterError, match="detections: 1 item, but 0 image ids; give one for each"):
         from_supervision([detections()], [])

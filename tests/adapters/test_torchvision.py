@@ -149,8 +149,8 @@ def test_ids_of_outputs_and_targets_are_of_one_type() -> None:
 
 
 BAD: list[tuple[Any, type[Exception], str]] = [
-    ({"labels": [3, 4]}, RowError, "outputs: boxes has not as many rows as labels where index is 1; give a row for each"),
-    ({"scores": []}, RowError, "outputs: scores has not as many rows as labels where index is 1; give a row for each object"),
+    ({"labels": [3, 4]}, RowError, "outputs: boxes and labels differ in length where index is 1; give one row per"),
+    ({"scores": []}, RowError, "outputs: scores and labels differ in length where index is 1; give one row per object"),
     ({"scores": None}, RowError, "outputs: scores is missing where index is 1; give scores for each image"),
     ({"boxes": [10.0, 10, 30, 20]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 where index is 1"),
     ({"boxes": [[10.0, 10, 30]]}, RowError, "outputs: boxes is not an array of numbers of shape n × 4 where index is 1"),
@@ -164,7 +164,7 @@ BAD: list[tuple[Any, type[Exception], str]] = [
     (
         {"boxes": [[30, 10, 20, 40]]},
         RowError,
-        "outputs: boxes: a width or height is negative where index is 1; these are taken",
+        "outputs: boxes: a width or height is negative where index is 1; they were read",
     ),
     (
         {"masks": np.zeros((1, 2, 3, 4))},
@@ -188,13 +188,15 @@ def test_a_bad_output_is_one_error_that_names_its_place(change: Any, kind: type[
     ("arguments", "options", "message"),
     [
         (([ONE, ONE], [1]), {}, "outputs: 2 items, but 1 image id; give one for each"),
-        (([ONE, ONE, NONE], [1, 2, 1]), {}, "outputs: image ids 1 are given more than once, at 0, 2; give each image once"),
-        (([ONE, ONE], [1, "2"]), {}, "outputs: image ids are integers or strings, all of one kind; got 1, '2'"),
-        (([ONE], [None]), {}, "outputs: image ids are integers or strings, all of one kind; got None"),
-        (([ONE],), {}, "outputs: no image_ids; give one for each, or a mapping of image ids to outputs"),
-        (({1: ONE}, [1]), {}, "outputs: image_ids are given, but the outputs are a mapping that has its own"),
+        (([ONE, ONE, NONE], [1, 2, 1]), {}, "outputs: image ids 1 are given more than once, at 0, 2; "
+         "give each image only once"),
+        (([ONE, ONE], [1, "2"]), {}, "outputs: image ids must be all integers or all strings, not 1, '2'"),
+        (([ONE], [None]), {}, "outputs: image ids must be all integers or all strings, not None"),
+        (([ONE],), {}, "outputs: no image_ids; give one per image, or a mapping from image ids to outputs"),
+        (({1: ONE}, [1]), {}, "outputs: image_ids were given, but the outputs are a mapping with its own"),
         (([ONE], [1]), {"box_format": "yolo"}, 'box_format is "xyxy", "xywh" or "cxcywh", not \'yolo\''),
-        (([ONE], [1]), {"iou_type": "mask"}, "iou_type is one of bbox, segm, keypoints, rotated, or None for all, not 'mask'"),
+        (([ONE], [1]), {"iou_type": "mask"}, "iou_type must be one of bbox, segm, keypoints, rotated, or None "
+         "for all, not 'mask'"),
     ],
 )  # fmt: skip
 def test_bad_options_and_ids_are_errors(arguments: Any, options: dict[str, Any], message: str) -> None:
@@ -205,13 +207,13 @@ def test_bad_options_and_ids_are_errors(arguments: Any, options: dict[str, Any],
 @pytest.mark.parametrize(("name", "rows"), [("masks", np.zeros((1, 3, 4))), ("keypoints", np.zeros((1, 17, 3)))])
 def test_shapes_must_be_as_many_as_boxes(name: str, rows: np.ndarray) -> None:
     two = {"boxes": ONE["boxes"] * 2, "labels": [3, 4], "scores": [0.5, 0.5]}
-    with pytest.raises(RowError, match=f"outputs: {name} has not as many rows as labels where index is 1; give a row for each"):
+    with pytest.raises(RowError, match=f"outputs: {name} and labels differ in length where index is 1; give one row per"):
         from_torchvision([ONE | {name: rows}, two | {name: rows}], [1, 2])
 
 
 def test_keypoints_are_as_many_everywhere() -> None:
     outputs = [ONE | {"keypoints": np.zeros((1, n, 3))} for n in (17, 14)]
-    with pytest.raises(RowError, match="outputs: keypoints: fewer points than elsewhere where index is 1; give as many"):
+    with pytest.raises(RowError, match="outputs: keypoints: fewer points than in other images where index is 1; give as many"):
         from_torchvision(outputs, [1, 2])
 
 
@@ -234,7 +236,7 @@ def test_an_output_that_is_no_dict_is_an_error() -> None:
             "targets: image_id is missing where index is 1; give image_ids, or an image_id in",
         ),
         ([{"labels": [1]}], [1], "targets: boxes is missing where index is 0; give boxes for each image"),
-        ([ONE, ONE], [4, 4], "targets: image ids 4 are given more than once, at 0, 1; give each image once"),
+        ([ONE, ONE], [4, 4], "targets: image ids 4 are given more than once, at 0, 1; give each image only once"),
     ],
 )
 def test_bad_targets_are_errors(targets: Any, image_ids: Any, message: str) -> None:

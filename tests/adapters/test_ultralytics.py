@@ -108,8 +108,8 @@ def test_results_of_the_library_are_taken() -> None:
     [
         ({"boxes": None}, "results: neither boxes nor obb where index is 1; give the results of a detector"),
         ({"path": None}, "results: path is missing where index is 1; give image_ids"),
-        ({"names": {3: "dog"}}, "results: names are not those of the first where index is 1; give the results of one model"),
-        ({"masks": SimpleNamespace(xy=[])}, "results: masks has not as many rows as boxes where index is 0, 1; give a"),
+        ({"names": {3: "dog"}}, "results: names differ from those of the first where index is 1; give the results of"),
+        ({"masks": SimpleNamespace(xy=[])}, "results: masks and boxes differ in length where index is 0, 1; give a"),
     ],
 )  # fmt: skip
 def test_bad_results_are_one_error_that_names_their_place(change: dict[str, Any], message: str) -> None:

@@ -202,8 +202,8 @@ def test_detections_as_parquet(tmp_path: Path, capsys: pytest.CaptureFixture[str
 # arguments, exit code, what the one line on stderr says; {run} is a run, {file} a file, {folder} a folder that holds it
 BAD: dict[str, tuple[list[str], int, str]] = {
     "no such results": (["eval", TRUTH, "{folder}/no.json"], 1, "no.json: there is no such file or folder"),
-    "a folder": (["eval", "{folder}", RESULTS], 1, "its format cannot be told: no format's dataset is a folder like this"),
-    "not JSON": (["eval", "{file}", RESULTS], 1, "its format cannot be told: no format's dataset is a file like this"),
+    "a folder": (["eval", "{folder}", RESULTS], 1, "its format cannot be detected: no format has a data set folder like this"),
+    "not JSON": (["eval", "{file}", RESULTS], 1, "its format cannot be detected: no format has a data set file like this"),
     "the two swapped": (["eval", RESULTS, TRUTH], 1, "is it "),
     "results twice": (["eval", TRUTH, TRUTH], 1, "is it ground truth?"),
     "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),
@@ -211,7 +211,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
     "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "--iou-thresholds must lie in (0, 1]"),
     "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
-    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "--max-detections must be 1 or more"),
+    "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "--max-detections must be different numbers"),
     "empty list": (["eval", TRUTH, RESULTS, "--max-detections", ""], 2, "--max-detections takes whole numbers"),
     "unknown category": (["eval", TRUTH, RESULTS, "--categories", "unicorn"], 2, "no category 'unicorn'"),
     "not a run": (["sql", "{folder}", "SELECT 1"], 1, "not an apframe evaluation"),

@@ -117,26 +117,26 @@ def test_nothing_is_half_written(tmp_path: Path, capsys: Capture, monkeypatch: P
     code, out, err = command(
         capsys, monkeypatch, "convert", str(tmp_path / "truth.json"), str(tmp_path / "out"), "--to", "boxes"
     )
-    assert (code, out) == (1, "") and "cannot hold the name 'traffic light'" in err
+    assert (code, out) == (1, "") and "the name 'traffic light' cannot be written" in err
     assert [path.name for path in tmp_path.iterdir()] == ["truth.json"]
 
 
 TEXTS = STREET.parents[1] / "docs" / "decisions"
 BAD = {
     "an unknown format": (["eval", TRUTH, RESULTS, "--gt-format", "coko"], 2, "no format 'coko'; did you mean coco"),
-    "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text, a folder"),
-    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON takes no --split"),
-    "a folder of anything": (["eval", str(TEXTS), RESULTS], 1, "say which with --gt-format: "),
+    "another format": (["eval", TRUTH, RESULTS, "--gt-format", "boxes"], 1, "this is a file; class-and-box text is a folder"),
+    "no split": (["eval", TRUTH, RESULTS, "--split", "val"], 2, "COCO JSON does not take --split"),
+    "a folder of anything": (["eval", str(TEXTS), RESULTS], 1, "choose one with --gt-format: "),
     "by ids": (["eval", TRUTH, RESULTS, "--join-by-name", "ids"], 2, "takes images and categories, not 'ids'"),
-    "a source of anything": (["convert", str(TEXTS), "{folder}/out", "--to", "coco"], 1, "say which with --from: "),
+    "a source of anything": (["convert", str(TEXTS), "{folder}/out", "--to", "coco"], 1, "choose one with --from: "),
     "results of anything": (
-        ["convert", str(TEXTS), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "say which with --from: "
+        ["convert", str(TEXTS), "{folder}/out", "--to", "coco", "--results-of", TRUTH], 1, "choose one with --from: "
     ),
     "a ground truth of anything": (
-        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(TEXTS)], 1, "say which with --gt-format: "
+        ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", str(TEXTS)], 1, "choose one with --gt-format: "
     ),
-    "a DT of anything": (["eval", TRUTH, str(TEXTS)], 1, "say which with --dt-format: "),
-    "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "there is a file already; remove it or name another"),
+    "a DT of anything": (["eval", TRUTH, str(TEXTS)], 1, "choose one with --dt-format: "),
+    "a source as target": (["convert", TRUTH, TRUTH, "--to", "coco"], 1, "a file with this name exists; remove it or"),
     "to nothing": (["convert", TRUTH, "{folder}/out", "--to", "cocoa"], 2, "no format 'cocoa'"),
     "parts of results": (
         ["convert", RESULTS, "{folder}/out", "--to", "coco", "--results-of", TRUTH, "--where", "score > .5", "--sample", "5"],
@@ -146,12 +146,12 @@ BAD = {
     "a seed of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--seed", "1"], 2, "--seed needs --sample"),
     "groups of nothing": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--by", "city"], 2, "--by needs --split with"),
     "shares of half": (
-        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split takes shares that sum to 1"),
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=.5"], 2, "--split needs shares that sum to 1"),
     "no share": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "train=x"], 2, "shares such as train=.8,val=.2"),
     "a part that is a path": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "../a=.5,b=.5"], 2, "'../a' cannot be the name"),
     "too large a sample": (
-        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--sample", "301"], 2, "--sample: 301 of 300 images"),
+        ["convert", TRUTH, "{folder}/out", "--to", "coco", "--sample", "301"], 2, "--sample must be between 1 and the 300"),
     "an unknown group": (
         ["convert", TRUTH, "{folder}/out", "--to", "coco", "--split", "a=.5,b=.5", "--by", "cty"], 2, "did you mean city"),
     "an unknown category": (["convert", TRUTH, "{folder}/out", "--to", "coco", "--categories", "carr"], 2, "did you mean car?"),

@@ -233,7 +233,7 @@ def test_image_attributes(run: Command) -> None:
     code, out, err = run.evaluate(ONE_OF_TWO, ONE_HIT, *arguments)
     assert code == 0
     assert next(row["scene"] for row in json.loads(out)) == "tunnel"
-    assert err.startswith("warning: image attributes: 1 of 2 rows match no image and are left out (9)")
+    assert err.startswith("warning: image attributes: 1 of 2 rows match no image and were left out (9)")
     path.write_text("scene\ntunnel\n")
     code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, *arguments)
     assert (code, err) == (1, "error: image attributes: no column image_id or file_name to join by; there are scene\n")
@@ -250,7 +250,7 @@ def test_category_map(run: Command) -> None:
     assert (code, err) == (2, "error: --unmapped is for categories that --category-map does not name; give that too\n")
     path.write_text("from,to\ncats,animal\n")
     code, _, err = run.evaluate(ONE_OF_TWO, ONE_HIT, "--category-map", str(path))
-    assert (code, err) == (2, "error: --category-map: names no category: 'cats'; did you mean cat?\n")
+    assert (code, err) == (2, "error: --category-map: matches no category: 'cats'; did you mean cat?\n")
 
 
 def test_a_dash_is_the_standard_input() -> None:

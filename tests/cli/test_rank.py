@@ -141,10 +141,10 @@ def test_the_numbers_of_trec_eval() -> None:
     ("arguments", "code", "message"),
     [
         ([QRELS, DENSE, "-m", "AP nDGC@10"], 2, "no measure 'nDGC'; did you mean nDCG?"),
-        ([QRELS, DENSE, "-m", "P@0"], 2, "P@0: the cut-off is a whole number, 1 or more"),
+        ([QRELS, DENSE, "-m", "P@0"], 2, "P@0: the cut-off must be a whole number of at least 1"),
         ([QRELS, DENSE, "-m", " "], 2, "measures: name at least one"),
         ([QRELS, "nowhere.txt"], 1, "nowhere.txt: there is no such file"),
-        ([QRELS, QRELS], 1, "these look like judgements; the judgements come first"),
+        ([QRELS, QRELS], 1, "this looks like judgements; pass judgements first"),
         ([QRELS, DENSE, "--missing", "drop"], 2, '--missing is "skip", "zero" or "error", not \'drop\''),
         ([QRELS, DENSE, "--missing", "error"], 1, "1 of 60 judged queries: '318'"),
         ([QRELS, DENSE, "--compare"], 2, "--compare needs two runs or more"),
@@ -153,12 +153,12 @@ def test_the_numbers_of_trec_eval() -> None:
         ([QRELS, DENSE, "--by", "topic", "--queries", "nowhere.csv"], 1, "nowhere.csv: there is no such file"),
         ([QRELS, DENSE, "-q", "--compare"], 2, "cannot be combined"),
         ([QRELS, DENSE, "--latex", "--csv"], 2, "--csv and --latex cannot be combined"),
-        ([QRELS, DENSE, "-M", "0"], 2, "--max-documents is a whole number, 1 or more, not 0"),
-        ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level is a finite number, not nan"),
+        ([QRELS, DENSE, "-M", "0"], 2, "--max-documents must be a whole number of at least 1, not 0"),
+        ([QRELS, DENSE, "-l", "nan"], 2, "--relevance-level must be a finite number, not nan"),
         ([QRELS, DENSE, "--json", "--csv"], 2, "cannot be combined"),
         ([QRELS, DENSE, "--trec-eval", "8"], 2, "--trec-eval is 9 or 10, not 8"),
         ([QRELS, DENSE, "--out", str(SEARCH)], 1, "holds something else"),
-        ([QRELS, DENSE, DENSE], 2, "a file is given twice"),
+        ([QRELS, DENSE, DENSE], 2, "a file is listed twice"),
     ],
 )
 def test_errors_are_one_line(arguments: list[str], code: int, message: str) -> None:

@@ -194,7 +194,7 @@ def test_other_formats(tmp_path: Path) -> None:
         ("warning", "unknown_category", ["2"]),
     ]
     assert check(truth, results, format="boxes", results_format="boxes").height == 3
-    with pytest.raises(ParameterError, match="takes no split"):
+    with pytest.raises(ParameterError, match="does not take split"):
         check(truth, split="val")
 
 
@@ -204,7 +204,7 @@ OF_FILES: dict[str, Any] = {"format": "coco", "split": "val", "image_sizes": {},
 @pytest.mark.parametrize("name", OF_FILES)
 def test_options_of_files_are_refused_for_what_is_in_memory(name: str) -> None:
     for truth in (CLEAN, apf.read_coco(CLEAN)):
-        with pytest.raises(ParameterError, match=f"^{name}=: for files and folders alone"):
+        with pytest.raises(ParameterError, match=f"^{name}=: only for files and folders"):
             check(truth, CLEAN["detections"], **{name: OF_FILES[name]})
 
 

@@ -115,7 +115,7 @@ def test_a_subset_that_is_not_clear_has_to_be_named(tmp_path: Path) -> None:
 
     path = file(tmp_path, changed(renamed))
     with pytest.raises(
-        ParameterError, match=r"the subsets Test, training have annotations; name the split that is meant, or all$"
+        ParameterError, match=r"several subsets have annotations: Test, training; choose one with split=, or all$"
     ):
         apf.read_dataset(path)
     with pytest.raises(ParameterError, match=r"anet\.json: no subset 'test'; did you mean Test, testing\?$"):
@@ -230,14 +230,14 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
             "label": ["mine", None],
         },
     )
-    reserved = "left out: the files have another use for this name"
+    reserved = "left out: this name means something else in these files"
     lost = apf.write_dataset(dataset, tmp_path / "truth.json", "activitynet")
     assert lost.rows() == [
         ("images", "image_id", 2, "becomes a name"),
         ("images", "image_width", 2, "left out"),
         ("images", "file_name", 2, "left out"),
         ("images", "annotations", 2, reserved),
-        ("images", "subset", 1, "left out: no text"),
+        ("images", "subset", 1, "left out: not text"),
         ("categories", "category_id", 2, "becomes a name"),
         ("categories", "parent_ids", 1, "left out"),
         *[("annotations", name, 2, "left out") for name in ("x", "y", "width", "height")],
@@ -257,8 +257,8 @@ def test_intervals_are_needed(tmp_path: Path) -> None:
     row = {"image_id": ["a"], "category_id": ["jump"], "x": [1], "y": [2], "width": [3], "height": [4]}
     dataset = apf.Dataset({"image_id": ["a"]}, {"category_id": ["jump"]}, row)
     message = (
-        "start_time or end_time is missing where annotation_id is 1; ActivityNet JSON holds intervals: give these rows one, or "
-        "remove them"
+        "start_time or end_time is missing where annotation_id is 1; ActivityNet JSON holds intervals: supply them or "
+        "remove these rows"
     )
     with pytest.raises(RowError, match=f"^annotations: {message}$"):
         apf.write_dataset(dataset, tmp_path / "truth.json", "activitynet")
@@ -270,20 +270,20 @@ def set_annotation(field: str, value: Any) -> dict[str, Any]:
 
 
 SEGMENT = "a segment that is missing or not two numbers in the video 'v_a'; correct the file"
-LABEL = "a label that is missing or no text in the video 'v_a'; correct the file"
+LABEL = "a label that is missing or not text in the video 'v_a'; correct the file"
 BAD = {
     "empty": ("", "the file is empty"),
     "cut off": (json.dumps(TRUTH)[:-20], None),
     "a list": ([], "holds a list, not an object with videos; is it COCO's results?"),
-    "no database": ({"taxonomy": [], "version": 1}, "no object named database, the names here: taxonomy, version"),
-    "a database that is a list": ({"database": []}, "no object named database, the names here: database"),
+    "no database": ({"taxonomy": [], "version": 1}, "no object named database; found: taxonomy, version"),
+    "a database that is a list": ({"database": []}, "no object named database; found: database"),
     "a video twice": ('{"database": {"v_a": {"annotations": []}, "v_a": {"annotations": []}}}',
-                      "an object has the key 'v_a' more than once; join what belongs together"),
+                      "an object has the key 'v_a' more than once; merge them into one"),
     "a video that is a list": ({"database": {"v_a": []}}, "no JSON object in the video 'v_a'; correct the file"),
     "no annotations": (changed(lambda database: database["v_d"].pop("annotations")),
                        "no list of annotations in the video 'v_d'; correct the file"),
     "an annotation that is a text": (changed(lambda database: database["v_a"]["annotations"].append("jump")),
-                                     "something that is no JSON object in the video 'v_a'; correct the file"),
+                                     "something that is not a JSON object in the video 'v_a'; correct the file"),
     "no label": (set_annotation("label", None), LABEL),
     "a label that is a number": (set_annotation("label", 7), LABEL),
     "no segment": (set_annotation("segment", None), SEGMENT),
@@ -293,11 +293,11 @@ BAD = {
     "a subset that is missing": (changed(lambda database: database["v_d"].pop("subset")),
                                  "no subset in the video 'v_d'; correct the file"),
     "a subset that is a number": (changed(lambda database: database["v_d"].update({"subset": 1})),
-                                  "a subset that is no text in the video 'v_d'; correct the file"),
+                                  "a subset that is not text in the video 'v_d'; correct the file"),
     "a taxonomy of texts": (TRUTH | {"taxonomy": ["Archery"]},
-                            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct it, or remove it"),
+                            "the taxonomy is not a list of nodes with nodeId, nodeName and parentId; correct or remove it"),
     "a node without its parent": (TRUTH | {"taxonomy": TAXONOMY[2:]},
-                                  "the taxonomy has no nodeId 3, which is a parentId there; correct it"),
+                                  "the taxonomy has parentId 3, but no such nodeId; correct it"),
 }  # fmt: skip
 
 
@@ -325,12 +325,12 @@ def test_bad_rows_are_refused(data: Any, error: type[Exception], message: str, t
 
 
 BAD_RESULTS = {
-    "no results": ({"version": 1}, "no object named results, the names here: version"),
+    "no results": ({"version": 1}, "no object named results; found: version"),
     "a text": ({"results": {"v_a": "jump"}}, "no list of results in the video 'v_a'; correct the file"),
     "no score": ({"results": {"v_a": [{"label": "jump", "segment": [1, 2]}]}},
-                 "a score that is missing or no number in the video 'v_a'; correct the file"),
+                 "a score that is missing or not a number in the video 'v_a'; correct the file"),
     "a score in words": ({"results": {"v_a": [], "v_b": [{"label": "jump", "segment": [1, 2], "score": "high"}] * 2}},
-                         "a score that is missing or no number in the video 'v_b'; correct the file"),
+                         "a score that is missing or not a number in the video 'v_b'; correct the file"),
 }  # fmt: skip
 
 

@@ -85,7 +85,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("images", "image_width", 2, "left out"),
         ("images", "file_name", 2, "left out"),
         ("categories", "category_id", 2, "becomes a name"),
-        ("annotations", "area", 1, "becomes that of the box"),
+        ("annotations", "area", 1, "replaced by that of the box"),
         ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
         ("annotations", "colour", 1, "left out"),
         ("categories", None, 1, "without annotations: left out"),
@@ -118,7 +118,7 @@ def test_negative_sizes_are_refused(tmp_path: Path) -> None:
 def test_names_with_blanks_are_not_written(tmp_path: Path) -> None:
     row = {"image_id": ["a"], "category_id": ["traffic light"], "x": [1], "y": [2], "width": [3], "height": [4]}
     dataset = apf.Dataset({"image_id": ["a"]}, {"category_id": ["traffic light"]}, row)
-    with pytest.raises(FormatError, match="cannot hold the name 'traffic light'; rename it"):
+    with pytest.raises(FormatError, match="the name 'traffic light' cannot be written; rename it"):
         apf.write_dataset(dataset, tmp_path / "truth", "boxes")
     assert list(tmp_path.iterdir()) == []
 

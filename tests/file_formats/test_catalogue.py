@@ -41,7 +41,7 @@ def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
     read_only = apf.formats().filter(~pl.col("written"))["format"].to_list()
     assert read_only == ["labelme", "labelbox", "supervisely"]
     for name in read_only:
-        message = f"^{FORMATS[name].title} is read, but not written; choose another format"
+        message = f"^{FORMATS[name].title} can be read, but not written; choose another format"
         with pytest.raises(ParameterError, match=message):
             apf.write_dataset(TRUTH, tmp_path / "a", name)
         with pytest.raises(ParameterError, match=message):
@@ -72,9 +72,9 @@ def test_a_missing_path_is_named(tmp_path: Path) -> None:
 
 def test_a_file_where_a_folder_is_needed_and_the_reverse(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("cat 1 2 3 4")
-    with pytest.raises(FormatError, match=r"this is a file; class-and-box text, a folder of .*, is needed$"):
+    with pytest.raises(FormatError, match=r"this is a file; class-and-box text is a folder of .*$"):
         apf.read_dataset(tmp_path / "file", "boxes")
-    with pytest.raises(FormatError, match=r"this is a folder; COCO JSON, a JSON file, .*, is needed$"):
+    with pytest.raises(FormatError, match=r"this is a folder; COCO JSON is a JSON file, .*$"):
         apf.read_results(tmp_path, "coco")
 
 
@@ -83,13 +83,15 @@ def test_what_cannot_be_told_lists_the_formats_and_the_option(tmp_path: Path) ->
     with pytest.raises(FormatError) as error:
         apf.read_dataset(tmp_path / "file")
     message = str(error.value)
-    assert "its format cannot be told: no format's dataset is a file like this; say which with format=: coco, lvis" in message
+    assert (
+        "its format cannot be detected: no format has a data set file like this; choose one with format=: coco, lvis" in message
+    )
     assert set(re.split(r"\W+", message.split("format=: ")[1])) == {
         name for name, each in FORMATS.items() if "file" in each.dataset_from
     }
-    with pytest.raises(FormatError, match="say which with results_format=: coco"):
+    with pytest.raises(FormatError, match="choose one with results_format=: coco"):
         apf.evaluate(TRUTH, tmp_path / "file")
-    with pytest.raises(FormatError, match="say which with format=: coco"):
+    with pytest.raises(FormatError, match="choose one with format=: coco"):
         apf.read_results(tmp_path / "file")
 
 
@@ -98,7 +100,8 @@ def test_what_is_like_two_formats_names_both(tmp_path: Path, monkeypatch: pytest
     monkeypatch.setattr(type(FORMATS["boxes"]), "dataset_from", ("file",))
     monkeypatch.setattr(type(FORMATS["boxes"]), "is_dataset", lambda *_: True)
     with pytest.raises(
-        FormatError, match=r"cannot be told: is like coco \(.*\) and like boxes \(.*\); say which with format=: coco, boxes$"
+        FormatError,
+        match=r"cannot be detected: looks like coco \(.*\) and like boxes \(.*\); choose one with format=: coco, boxes$",
     ):
         apf.read_dataset(tmp_path / "truth.json")
 
@@ -121,7 +124,7 @@ def test_what_is_mistaken_for_another_thing_is_told(tmp_path: Path) -> None:
         FormatError, match=r"found: looks like results of boxes, but a data set is needed here; are the two swapped\?$"
     ):
         apf.read_dataset(tmp_path / "found")
-    with pytest.raises(FormatError, match=r"is its only JSON file meant\? Then name that: .*x\.json$"):
+    with pytest.raises(FormatError, match=r"to read its only JSON file, name that file: .*x\.json$"):
         apf.read_dataset(tmp_path / "coco")
     for read in (apf.read_dataset, apf.read_results):
         with pytest.raises(FormatError, match=r"^the path is empty"):
@@ -131,12 +134,12 @@ def test_what_is_mistaken_for_another_thing_is_told(tmp_path: Path) -> None:
 def test_options_of_files_are_refused_for_what_is_in_memory() -> None:
     for source in (TRUTH, apf.read_dataset(TRUTH)):
         for options in ({"format": "coco"}, {"split": "val"}, {"image_sizes": {"file_name": ["a.jpg"]}}):
-            with pytest.raises(ParameterError, match=f"^{next(iter(options))}=: for files and folders alone; leave it out"):
+            with pytest.raises(ParameterError, match=f"^{next(iter(options))}=: only for files and folders; leave it out"):
                 apf.read_dataset(source, **options)  # type: ignore[arg-type]
     for found in ([], {}):
-        with pytest.raises(ParameterError, match=r"^format=: for files and folders alone"):
+        with pytest.raises(ParameterError, match=r"^format=: only for files and folders"):
             apf.read_results(found, "coco")
-        with pytest.raises(ParameterError, match=r"^results_format=: for files and folders alone"):
+        with pytest.raises(ParameterError, match=r"^results_format=: only for files and folders"):
             apf.evaluate(TRUTH, found, results_format="coco")
 
 
@@ -157,7 +160,7 @@ def test_what_is_written_may_be_anything_that_is_read(tmp_path: Path) -> None:
     names = ["images", "categories"]
     joined = apf.read_results(tmp_path / "found", dataset=tmp_path / "a.json", join_by_name=names)
     assert joined.select("image_id", "category_id", "score").rows() == [(1, 1, 0.5)]
-    with pytest.raises(FormatError, match=r"a list is no ground truth|holds a list"):
+    with pytest.raises(FormatError, match=r"a list is not ground truth|holds a list"):
         apf.write_dataset([], tmp_path / "c.json", "coco")
 
 
@@ -165,15 +168,15 @@ def test_crowds_and_ignored_ones_that_are_not_held_are_told_to_count(tmp_path: P
     truth = TRUTH | {"annotations": [TRUTH["annotations"][0] | {"iscrowd": 1, "ignore": 1}]}
     lost = apf.write_dataset(truth, tmp_path / "boxes", "boxes").filter(pl.col("column").is_in(["is_crowd", "ignore"]))
     assert lost.select("column", "what").rows() == [
-        ("is_crowd", "left out: crowds become ordinary objects"), ("ignore", "left out: they count then")
+        ("is_crowd", "left out: crowds become ordinary objects"), ("ignore", "left out: these objects count then")
     ]  # fmt: skip
 
 
 def test_options_that_a_format_does_not_take_are_refused(tmp_path: Path) -> None:
     (tmp_path / "truth.json").write_text(json.dumps(TRUTH))
-    with pytest.raises(ParameterError, match="COCO JSON takes no split"):
+    with pytest.raises(ParameterError, match="COCO JSON does not take split"):
         apf.read_dataset(tmp_path / "truth.json", split="val")
-    with pytest.raises(ParameterError, match="join_by_name needs the data set whose names they are"):
+    with pytest.raises(ParameterError, match="join_by_name needs the data set that has these names"):
         apf.read_results([], join_by_name="images")
 
 
@@ -181,7 +184,7 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "old").mkdir()
     (tmp_path / "old" / "notes").write_text("mine")
     dataset = apf.read_dataset(TRUTH)
-    with pytest.raises(OutputError, match="old: is not empty; name a new folder"):
+    with pytest.raises(OutputError, match="old: is not empty; give a new folder"):
         apf.write_dataset(dataset, tmp_path / "old", "boxes")
     with pytest.raises(OutputError, match="old: this is a folder; name a file"):
         apf.write_dataset(dataset, tmp_path / "old", "coco")
@@ -189,9 +192,9 @@ def test_a_folder_that_holds_something_is_left_alone(tmp_path: Path) -> None:
     (tmp_path / "link").symlink_to(tmp_path / "gone")
     for name in ("file", "link"):
         for format_ in ("boxes", "coco"):
-            with pytest.raises(OutputError, match=f"{name}: there is a file already; remove it or name another$"):
+            with pytest.raises(OutputError, match=f"{name}: a file with this name exists; remove it or choose another name$"):
                 apf.write_dataset(dataset, tmp_path / name, format_)
-        with pytest.raises(OutputError, match=f"{name}: there is a file already; remove it or name another$"):
+        with pytest.raises(OutputError, match=f"{name}: a file with this name exists; remove it or choose another name$"):
             apf.write_results([], tmp_path / name, "coco")
     assert (tmp_path / "file").read_text() == "mine"
     assert sorted(path.name for path in tmp_path.rglob("*")) == ["file", "link", "notes", "old"]
@@ -220,7 +223,7 @@ def test_what_a_writer_left_that_was_killed_at_its_very_end_is_removed(tmp_path:
     (left / "new").mkdir(parents=True)
     (left / "lock").touch()
     written(tmp_path / "boxes", {"a.txt": ""})
-    with pytest.raises(OutputError, match="boxes: is not empty; name a new folder"):
+    with pytest.raises(OutputError, match="boxes: is not empty; give a new folder"):
         apf.write_dataset(apf.read_dataset(TRUTH), tmp_path / "boxes", "boxes")
     assert [path.name for path in tmp_path.iterdir()] == ["boxes"]
 
@@ -262,6 +265,6 @@ def test_rotated_boxes_become_the_boxes_around_them(name: str, tmp_path: Path) -
 def test_results_with_files_and_no_ids_say_how_to_join_them() -> None:
     found = {"file_name": ["a.jpg"], "image_id": [None], "category_id": [1], "bbox": [[1, 2, 3, 4]], "score": [0.5]}
     with pytest.raises(
-        RowError, match=r'image_id is missing .*; give it, or join the images by file_name: join_by_name="images"'
+        RowError, match=r'image_id is missing .*; supply it, or join the images by file_name: join_by_name="images"'
     ):
         apf.read_results(found)

@@ -60,11 +60,11 @@ BAD: dict[str, tuple[Any, type[Exception], str]] = {
     "too few": (
         ["cat"],
         RowError,
-        "category_id is not the number of a name where row is 1; there is 1 name, of 0 to 0",
+        "category_id has no name where row is 1; there is 1 name, for 0 to 0",
     ),
     "empty": ([], ParameterError, "^names are empty"),
-    "no list": (7, ParameterError, "^names are not a list of names, or a mapping of numbers to them"),
-    "numbers": ([1, 2], ParameterError, "^names are not all texts"),
+    "no list": (7, ParameterError, "^names are neither a list of names nor a mapping from numbers to names"),
+    "numbers": ([1, 2], ParameterError, "^names must all be text"),
     "an unknown name": (["cat", "bird"], RowError, "bird"),
 }
 
@@ -77,5 +77,5 @@ def test_what_are_no_names_is_told(names: Any, error: type[Exception], message: 
 
 def test_an_empty_file_of_names_is_told(tmp_path: Path) -> None:
     (tmp_path / "obj.names").touch()
-    with pytest.raises(FormatError, match=r"obj\.names: the names are empty; write the name of a class in each line"):
+    with pytest.raises(FormatError, match=r"obj\.names: the names are empty; write one class name per line"):
         apf.evaluate(TRUTH, FOUND, names=tmp_path / "obj.names")

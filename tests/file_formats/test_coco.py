@@ -246,7 +246,7 @@ def test_file_changed_before_its_attributes_are_read(tmp_path: Path) -> None:
     path = as_file(TRUTH, tmp_path / "truth.json")
     truth = apf.read_coco(path)
     as_file(TRUTH | {"info": "another"}, path)
-    with pytest.raises(FormatError, match="the file has changed or gone since it was read; read it again"):
+    with pytest.raises(FormatError, match="the file has been changed or removed since it was read; read it again"):
         _ = truth.annotations
 
 
@@ -313,9 +313,9 @@ def test_attributes_called_as_fields_of_coco_are_left_out_and_reported(tmp_path:
     row = {"image_id": [1], "category_id": [1], "x": [0], "y": [0], "width": [9], "height": [9], "id": [7], "iscrowd": ["no"]}
     dataset = apf.Dataset({"image_id": [1], "width": [3]}, {"category_id": [1], "name": ["cat"]}, row)
     assert apf.write_dataset(dataset, tmp_path / "truth.json", "coco").rows() == [
-        ("images", "width", 1, "left out: COCO has a field of this name"),
-        ("annotations", "id", 1, "left out: COCO has a field of this name"),
-        ("annotations", "iscrowd", 1, "left out: COCO has a field of this name"),
+        ("images", "width", 1, "left out: COCO has a field with this name"),
+        ("annotations", "id", 1, "left out: COCO has a field with this name"),
+        ("annotations", "iscrowd", 1, "left out: COCO has a field with this name"),
     ]
     assert apf.read_dataset(tmp_path / "truth.json").annotations.equals(dataset.annotations.drop("id", "iscrowd"))
 

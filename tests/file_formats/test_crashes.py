@@ -162,7 +162,7 @@ def test_two_writers_and_a_reader(tmp_path: Path) -> None:
                 assert size_of_run(tmp_path / "run") in SIZES
                 n_read += 1
             except FormatError as error:
-                assert "another evaluation was written there while this one was being read; read it again" in str(error)
+                assert "another evaluation was written to this folder while it was being read; read it again" in str(error)
         assert one.poll() is None and other.poll() is None
     assert n_read > 0
     WRITES["run"](300, tmp_path / "run")

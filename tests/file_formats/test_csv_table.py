@@ -123,7 +123,7 @@ BAD = {
     "no number": ("image_id,class,score,x,y,w,h\na,cat,.5,1,2,3,4\na,cat,high,1,2,3,4\n", FormatError,
                   r"found\.csv: score is not a finite number in line 3; correct these lines$"),
     "infinite": ("image_id,class,score,x1,y1,x2,y2\na,cat,.5,1,2,inf,4\n", FormatError, r"x2 is not a finite number in line 2"),
-    "other columns": ("image_id,class,score\na,cat,1\n", FormatError, r"columns are image_id, class, score; a line is"),
+    "other columns": ("image_id,class,score\na,cat,1\n", FormatError, r"columns are image_id, class, score; each line needs"),
     "no score": ("image_id,class,x,y,w,h\na,cat,1,2,3,4\n", ColumnError, r"detections: no column score"),
     "box": ('image_id,class,score,bbox\na,cat,.5,"1 2 3 4"\n', ColumnError, r"bbox is not text such as \[x, y,"),
     "empty": ("", FormatError, r"the file is empty"),

@@ -133,7 +133,7 @@ def test_an_attribute_goes_before_a_field_of_the_same_name(tmp_path: Path) -> No
 def test_shapes_that_are_no_objects_are_left_out_with_a_warning(tmp_path: Path) -> None:
     others = '<points label="car" points="1,1"/><points label="car" points="2,1"/><tag label="dog"/>'
     path = document(tmp_path / "a.xml", SQUARE, others)
-    with pytest.warns(ShapesLeftOutWarning, match=r"a\.xml: left out, .* can be read here: 2 points, 1 tag$"):
+    with pytest.warns(ShapesLeftOutWarning, match=r"a\.xml: left out .*: 2 points, 1 tag$"):
         assert read(path).height == 1
 
 
@@ -257,11 +257,11 @@ def one(**columns: Any) -> apf.Dataset:
 @pytest.mark.parametrize(
     ("columns", "lost"),
     [
-        ({"area": 1.5}, ("area", "becomes that of the shape")),
-        ({"x": 0.1, "width": 0.2, "area": None}, ("width", "rounded, or becomes that of the shape")),
+        ({"area": 1.5}, ("area", "replaced by that of the shape")),
+        ({"x": 0.1, "width": 0.2, "area": None}, ("width", "rounded, or replaced by that of the shape")),
         ({"mask": [[0.0, 0, 1, 0, 1, 1], [2.0, 2, 3, 2, 3, 3]]}, ("mask", "left out: neither one polygon nor pixels")),
-        ({"angle": 7.0}, ("angle", "left out where the shape is no box, or less whole turns")),
-        ({"code": "12"}, ("code", "comes back as another type")),
+        ({"angle": 7.0}, ("angle", "left out unless the shape is a box; whole turns are removed")),
+        ({"code": "12"}, ("code", "read back as another type")),
         ({"tags": ["a"]}, ("tags", "left out")),
         ({"file_name": "b.jpg"}, ("file_name", "left out")),
         ({"keypoints": [1.0, 1, 2]}, ("keypoints", "left out")),
@@ -280,7 +280,7 @@ def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) 
     dataset = one()
     found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
     lost = apf.write_results(found, tmp_path / "a.xml", "cvat", dataset=dataset)
-    assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
+    assert lost.rows() == [("detections", "file_name", 1, "replaced by that of the image")]
     assert formats.read_results(tmp_path / "a.xml")["file_name"].to_list() == ["a.jpg"]
 
 
@@ -312,10 +312,10 @@ def test_encodings_and_bitmaps_are_written_as_masks(tmp_path: Path, mask: Any) -
     ("dataset", "message"),
     [
         (one(note="\x07"), r"XML cannot hold the character '\\x07', which ends .*; remove it"),
-        (one(mask='{"size": [3, 4], "counts": [5]}'), "mask is no run lengths that fill its size where annotation_id is 1; "),
+        (one(mask='{"size": [3, 4], "counts": [5]}'), "the run lengths of mask do not add up to its size where annotation_id"),
         (
             one(x=None, y=None, width=None, height=None, keypoints=[1.0, 1, 2]),
-            "annotations: there is neither a box nor a polygon or mask where annotation_id is 1; remove the rows",
+            "annotations: box, polygon and mask are missing where annotation_id is 1; remove the rows",
         ),
     ],
 )  # fmt: skip
@@ -353,7 +353,7 @@ BAD = {
     ),
     "runs": (
         '<mask label="car" rle="1, 2" left="0" top="0" width="2" height="2"/>',
-        "rle of a mask is not run lengths that add up to width × height",
+        "the run lengths in rle of a mask do not add up to width × height",
     ),
     "outside": (
         '<mask label="car" rle="0, 4" left="9" top="0" width="2" height="2"/>',
@@ -361,7 +361,7 @@ BAD = {
     ),
     "runs beyond 64 bits": (
         f'<mask label="car" rle="{", ".join([str(2**62)] * 4)}" left="0" top="0" width="0" height="2"/>',
-        "rle of a mask is not run lengths that add up to width × height",
+        "the run lengths in rle of a mask do not add up to width × height",
     ),
     "attribute": (
         SQUARE.replace("/>", "><attribute>x</attribute></box>"),
@@ -382,7 +382,10 @@ def test_masks_on_images_beyond_the_limits_are_told(tmp_path: Path, side: int) -
     path = tmp_path / "a.xml"
     shape = f'<mask label="car" rle="0, {side**2}" left="0" top="0" width="{side}" height="{side}"/>'
     path.write_text(f'<annotations><image id="3" name="a.jpg" width="{side}" height="{side}">{shape}</image></annotations>')
-    message = "a mask is on an image of more than 1,073,741,824 pixels, or 1,048,576 a side, on image 3; correct 1 of 1 shapes"
+    message = (
+        "a mask is on an image of more than 1,073,741,824 pixels, or more than 1,048,576 a side,"
+        " on image 3; correct 1 of 1 shapes"
+    )
     with pytest.raises(FormatError, match=f"^{re.escape(f'{path}: {message}')}$"):
         formats.read_dataset(path)
 
@@ -422,12 +425,13 @@ def test_what_fills_no_mask_has_no_crop(counts: Any) -> None:
             b"<annotations>\xff</annotations>",
             "not XML, cut off, or in another encoding than it says (not well-formed (invalid token): line 1, column 13)",
         ),
-        (b"<annotation/>", "the root is annotation, not annotations; is it of CVAT?"),
+        (b"<annotation/>", "the root is annotation, not annotations; is it from CVAT?"),
         (b"<annotations><track/></annotations>", "holds tracks, which is CVAT for video; export it as CVAT for images 1.1"),
-        (b'<annotations><image name="b.jpg"/></annotations>', "id is missing or no whole number in image 'b.jpg'; correct it"),
+        (b'<annotations><image name="b.jpg"/></annotations>', "id is missing or not a whole number in image 'b.jpg'; "
+         "correct it"),
         (
             b'<annotations><image id="1" name="b.jpg" width="x"/></annotations>',
-            "width is missing or no whole number in image 'b.jpg'; correct it",
+            "width is missing or not a whole number in image 'b.jpg'; correct it",
         ),
     ],
 )  # fmt: skip
@@ -441,7 +445,7 @@ def test_bad_files_are_told(tmp_path: Path, content: bytes, message: str) -> Non
 @pytest.mark.parametrize(
     ("attribute", "message"),
     [
-        ("", "no shape has an attribute score or confidence; results need one in each"),
+        ("", "no shape has an attribute score or confidence; every shape of results needs one"),
         ('<attribute name="score">high</attribute>', "score is not a finite number, on image 3; correct 1 of 1 shapes"),
     ],
 )
@@ -485,5 +489,5 @@ def test_folders_of_exports(names: list[str], tmp_path: Path) -> None:
 
 
 def test_a_folder_without_exports_is_told(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match=r"holds no XML file, nor folders with an annotations\.xml$"):
+    with pytest.raises(FormatError, match=r"holds neither an XML file nor folders with an annotations\.xml$"):
         apf.read_dataset(tmp_path, "cvat")

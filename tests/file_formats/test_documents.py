@@ -23,14 +23,17 @@ BROKEN: dict[str, tuple[bytes, str]] = {
     "no JSON": (b"hello", "not JSON, or cut off (Expecting value: line 1 column 1 (char 0))"),
     "cut off": (b"[1", "not JSON, or cut off (Expecting ',' delimiter: line 1 column 3 (char 2))"),
     "no text": (b'[1,\n"\xe4"]', "line 2 is not UTF-8 text (invalid continuation byte); convert the file"),
-    "half of a character": (b'[1,\n"\\\\\\uD83d"]', r"\uD83d in line 2 is half of a character; correct it"),
-    "the other half": (rb'["\ude00\ud83d"]', r"\ude00 in line 1 is half of a character; correct it"),
+    "half of a character": (b'[1,\n"\\\\\\uD83d"]', r"\uD83d in line 2 is half of a character (a lone surrogate); correct it"),
+    "the other half": (rb'["\ude00\ud83d"]', r"\ude00 in line 1 is half of a character (a lone surrogate); correct it"),
     "half of a character in UTF-8": (
         b'["\xed\xa0\xbd"]',
         "line 1 is not UTF-8 text (invalid continuation byte); convert the file",
     ),
-    "half of a character in UTF-16": (r'["\ud83d"]'.encode("utf-16"), r"\ud83d in line 1 is half of a character; correct it"),
-    "nested too deep": (NESTED, "not JSON that can be read: it is nested too deep"),
+    "half of a character in UTF-16": (
+        r'["\ud83d"]'.encode("utf-16"),
+        r"\ud83d in line 1 is half of a character (a lone surrogate); correct it",
+    ),
+    "nested too deep": (NESTED, "cannot be read as JSON: it is nested too deeply"),
 }
 JSON_READERS: dict[str, tuple[str, Any]] = {
     "coco": ("coco", apf.read_dataset),
@@ -80,7 +83,7 @@ def test_names_of_fields_have_a_limit(tmp_path: Path) -> None:
     for rows in ([given | {name: 1}], [given, given | {name: 1}]):
         (tmp_path / "a.json").write_text(json.dumps(rows))
         if name in rows[0]:
-            with pytest.raises(ColumnError, match="the name of a field has 1,000,000 characters, at most 10,000 are read"):
+            with pytest.raises(ColumnError, match="the name of a field has 1,000,000 characters; at most 10,000 are read"):
                 apf.read_results(tmp_path / "a.json")
         else:
             assert apf.read_results(tmp_path / "a.json").height == 2  # the first row says which fields there are

@@ -151,7 +151,7 @@ def test_round_trip_of_upright_results(tmp_path_factory: pytest.TempPathFactory,
     lost = apf.write_results(found, path / "found", "dota", dataset=dataset)
     again = apf.read_results(path / "found", "dota")
     expected = apf.read_results(found)
-    rounded = "rounded: the files say where the box ends"
+    rounded = "rounded: the files store where the box ends"
     changed = {name: int((again[name] != expected[name]).sum()) for name in ("width", "height")}
     assert lost.rows() == [("detections", name, n, rounded) for name, n in changed.items() if n]
     held = ["detection_id", "image_id", "category_id", "score", "x", "y"]
@@ -210,12 +210,12 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("images", "image_id", 2, "becomes a name"),
         ("images", "image_width", 1, "left out"),
         ("images", "file_name", 2, "left out"),
-        ("images", "image_source", 1, "left out: DOTA has no such value"),
+        ("images", "image_source", 1, "left out: DOTA does not have this value"),
         ("images", "image_source", 1, "loses blanks"),
-        ("images", "gsd", 1, "left out: DOTA has no such value"),
+        ("images", "gsd", 1, "left out: DOTA does not have this value"),
         ("categories", "category_id", 2, "becomes a name"),
         ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
-        ("annotations", "difficulty", 2, "becomes 0 or 1, as ignore says"),
+        ("annotations", "difficulty", 2, "becomes 0 or 1, from ignore"),
         ("categories", None, 1, "without annotations: left out"),
     ]
     assert (tmp_path / "truth" / "a.txt").read_text() == "imagesource:a b\n"
@@ -230,7 +230,7 @@ BAD = {
     "not finite": (SHIP.replace("20", "inf", 1), "x2 is not a finite number in line 1; correct these lines"),
     "a part of a difficulty": (SHIP.replace("ship 0", "ship 0.5"),
                                "difficulty is not a whole number in line 1; correct these lines"),
-    "two sources": ("imagesource:a\ngsd:1\nimagesource:b\n", "imagesource stands a second time in line 3; correct these lines"),
+    "two sources": ("imagesource:a\ngsd:1\nimagesource:b\n", "imagesource is repeated in line 3; correct these lines"),
     "a gsd in words": (f"gsd:fine\n{SHIP}", "gsd is not a finite number in line 1; correct these lines"),
 }  # fmt: skip
 
@@ -250,7 +250,7 @@ BAD_RESULTS = {
     "edges the wrong way round": ({"Task2_ship": "P1 .5 1 4 3 2\n"},
                                   "Task2_ship.txt: ymax is less than ymin in line 1; correct these lines"),
     "both tasks": ({"Task1_ship": "", "Task2_ship": ""},
-                   "found: holds results of Task1 and of Task2; put each into a folder of its own"),
+                   "found: holds results of Task1 and of Task2; put each into its own folder"),
     "another name": ({"Task1_ship": "", "plane": ""},
                      "found: not called Task1_CLASS.txt or Task2_CLASS.txt: 'plane.txt'; rename or remove them"),
     "no file": ({}, "found: holds no text file (.txt)"),
@@ -265,14 +265,13 @@ def test_bad_results_are_named(files: dict[str, str], message: str, tmp_path: Pa
 
 ROW: dict[str, Any] = {"image_id": ["a"], "category_id": ["ship"], "corners": [CORNERS]}
 UNWRITABLE = {
-    "a blank in a class": (ROW | {"category_id": ["big ship"]}, "cannot hold the name 'big ship'; rename it"),
+    "a blank in a class": (ROW | {"category_id": ["big ship"]}, "the name 'big ship' cannot be written; rename it"),
     "a folder in a name": (ROW | {"image_id": ["b/a"]}, "no file can be called 'b/a'; rename it"),
     "seven numbers": (ROW | {"corners": [CORNERS[:7]]},
                       "corners are not 8 finite numbers where annotation_id is 1; correct them"),
     "infinite": (ROW | {"corners": [[*CORNERS[:7], math.inf]]}, "8 finite numbers where annotation_id is 1; correct them"),
     "no shape": (ROW | {"corners": [None], "mask": ["[[0,0,9,0,9,9]]"]},
-                 "annotations: there are neither corners nor a box where annotation_id is 1; give these rows one, or remove "
-                 "them"),
+                 "annotations: corners and box are missing where annotation_id is 1; supply one or remove these rows"),
 }  # fmt: skip
 
 
@@ -286,7 +285,7 @@ def test_what_cannot_be_written_leaves_nothing(row: dict[str, Any], message: str
 
 def test_results_with_names_that_cannot_be_written_leave_nothing(tmp_path: Path) -> None:
     found = pl.DataFrame(ROW | {"score": [0.5]})
-    with pytest.raises(FormatError, match=r"images: lines .* cannot hold the name 'a b'; rename it$"):
+    with pytest.raises(FormatError, match=r"images: fields .* the name 'a b' cannot be written; rename it$"):
         apf.write_results(found.with_columns(image_id=pl.lit("a b")), tmp_path / "found", "dota")
     with pytest.raises(FormatError, match=r"no file can be called 'Task1_a/b'; rename it$"):
         apf.write_results(found.with_columns(category_id=pl.lit("a/b")), tmp_path / "found", "dota")

@@ -185,7 +185,7 @@ def test_round_trip(tmp_path: Path) -> None:
 
 def test_lists_of_other_lengths_are_named() -> None:
     rows = pl.DataFrame({"image_id": [3, 4], "objects": [{"bbox": [[1.0, 2, 3, 4]], "category": [1, 2]}, None]})
-    with pytest.raises(RowError, match=r"objects has other numbers of category than of bbox where image_id is 3; correct"):
+    with pytest.raises(RowError, match=r"category and bbox in objects differ in length where image_id is 3; correct"):
         apf.read_dataset(rows)
 
 
@@ -201,7 +201,7 @@ def test_results_without_scores_and_truth_without_classes_are_told(tmp_path: Pat
 
 def test_what_is_no_such_file_is_told(tmp_path: Path) -> None:
     pl.DataFrame({"a": [1]}).write_parquet(tmp_path / "a.parquet")
-    with pytest.raises(FormatError, match="no column with the boxes of images; there are a"):
+    with pytest.raises(FormatError, match="no column with boxes; there are a"):
         apf.read_dataset(tmp_path / "a.parquet", "hugging_face")
     for name in ("a.jsonl", "b.parquet", "b.arrow"):
         (tmp_path / name).write_text("{")

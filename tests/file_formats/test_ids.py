@@ -68,7 +68,7 @@ def test_results_go_with_their_data_set() -> None:
 def test_results_without_a_data_set_keep_ids_as_text() -> None:
     found = pl.DataFrame({"detection_id": [1], "image_id": [7], "category_id": [2]})
     assert results_with_ids_of(Boxes(), found, None).rows() == [(1, "7", "2")]
-    with pytest.raises(ParameterError, match="COCO JSON numbers its images, and these results name them; give the data set"):
+    with pytest.raises(ParameterError, match="COCO JSON numbers its images, but these results name them; give their data set"):
         results_with_ids_of(Coco(), found.cast({"image_id": pl.String}), None)
 
 
@@ -151,16 +151,16 @@ def test_names_that_are_missing_are_refused() -> None:
     found = {"image_id": ["a", None], "category_id": [1, 1], "score": [0.5, 0.5], **{side: [1.0, 1.0] for side in BOX}}
     with pytest.raises(RowError, match="image_id is missing where detection_id is 2"):
         apf.read_results(found, dataset=dataset(["a.jpg"], ["cat"]), join_by_name="images")
-    with pytest.raises(ColumnError, match=r"^detections: no column name or category_id to be joined by; there are image_id$"):
+    with pytest.raises(ColumnError, match=r"^detections: no column name or category_id to join by; there are image_id$"):
         with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), dataset(["a.jpg"], ["cat"]), "categories")
 
 
 def test_unknown_and_ambiguous_names_are_refused() -> None:
     given = dataset(["x/a.jpg", "y/a.jpg"], ["cat", "cat"])
-    with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; .* joined to the file_name of the images"):
+    with pytest.raises(UnknownIdError, match=r"unknown: 'c\.jpg'; they must be a file_name of the images"):
         with_ids_by_name(pl.DataFrame({"image_id": ["c.jpg", "a"]}), given, "images")
     with pytest.raises(
-        RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; results cannot be joined by it"
+        RowError, match=r"images: file_name is not unique \('a'\) where image_id is 1, 2; make the names unique, or use ids"
     ):
         with_ids_by_name(pl.DataFrame({"image_id": ["a"]}), given, "images")
     with pytest.raises(RowError, match=r"categories: name is not unique \('cat'\)"):

@@ -135,18 +135,18 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
             "colour": ["red", None, None],
         },
     )
-    unlike = "left out: no such number, or the one that stands for unknown"
+    unlike = "left out: not a valid number, or the one for unknown"
     assert apf.write_dataset(dataset, tmp_path / "truth", "kitti").rows() == [
         ("images", "image_id", 2, "becomes a name"),
         ("images", "file_name", 2, "left out"),
         ("categories", "category_id", 3, "becomes a name"),
         ("annotations", "colour", 1, "left out"),
-        ("annotations", "width", 1, "rounded: the files say where the box ends"),
+        ("annotations", "width", 1, "rounded: the files store where the box ends"),
         ("annotations", "occluded", 1, unlike),
         ("annotations", "alpha", 1, unlike),
         ("annotations", "rotation_y", 2, unlike),
-        ("annotations", "is_crowd", 1, "left out: only DontCare has it"),
-        ("annotations", "is_crowd", 1, "becomes true: DontCare has it"),
+        ("annotations", "is_crowd", 1, "left out except in DontCare"),
+        ("annotations", "is_crowd", 1, "becomes true in DontCare"),
         ("categories", None, 1, "without annotations: left out"),
     ]
     again = apf.read_dataset(tmp_path / "truth").annotations
@@ -190,10 +190,10 @@ def test_edges_the_wrong_way_round_are_refused(tmp_path: Path) -> None:
 ROW = {"image_id": ["a"], "category_id": ["Car"], "x": [1.0], "y": [2.0], "width": [3.0], "height": [4.0]}
 UNWRITABLE = {
     "a blank in a name": (ROW | {"category_id": ["traffic light"]}, FormatError,
-                          "cannot hold the name 'traffic light'; rename it"),
+                          "the name 'traffic light' cannot be written; rename it"),
     "a folder in a name": (ROW | {"image_id": ["../a"]}, FormatError, "no file can be called '../a'; rename it"),
     "no box": ({"image_id": ["a"], "category_id": ["Car"], "mask": ["[[0,0,9,0,9,9]]"]}, RowError,
-               "annotations: there is no box where annotation_id is 1; KITTI text has nothing but boxes; give them, or remove "
+               "annotations: there is no box where annotation_id is 1; KITTI text stores only boxes; supply them or remove "
                "these rows"),
 }  # fmt: skip
 

@@ -135,7 +135,7 @@ def test_what_is_no_object_is_left_out_with_a_warning(tmp_path: Path) -> None:
     ]
     path = tasks(tmp_path / "a.json", region("car"), *others)
     kinds = "1 brushlabels, 1 choices, 1 labels of other shapes, 1 regions on turned images, 1 regions without a label"
-    with pytest.warns(ShapesLeftOutWarning, match=f"can be read here: {kinds}$"):
+    with pytest.warns(ShapesLeftOutWarning, match=f"polygons or masks: {kinds}$"):
         assert read(path).height == 1
 
 
@@ -261,16 +261,16 @@ def one(images: dict[str, Any] | None = None, **columns: Any) -> apf.Dataset:
 @pytest.mark.parametrize(
     ("dataset", "lost"),
     [
-        (one(area=1.5), ("annotations", "area", "becomes that of the rectangle or polygon")),
-        (one(mask='{"size":[3,4],"counts":[4,5,3]}'), ("annotations", "mask", "left out: not one polygon")),
-        (one(angle=7.0), ("annotations", "angle", "left out of polygons, or less whole turns")),
-        (one(region_id=7), ("annotations", "region_id", "comes back as text")),
+        (one(area=1.5), ("annotations", "area", "replaced by that of the rectangle or polygon")),
+        (one(mask='{"size":[3,4],"counts":[4,5,3]}'), ("annotations", "mask", "left out: not a single polygon")),
+        (one(angle=7.0), ("annotations", "angle", "left out for polygons; whole turns are removed")),
+        (one(region_id=7), ("annotations", "region_id", "read back as text")),
         (one(is_crowd=True), ("annotations", "is_crowd", "left out: crowds become ordinary objects")),
         (one(file_name="b.jpg"), ("annotations", "file_name", "left out")),
-        (one({"file_name": "x/a.jpg"}), ("images", "file_name", "without folders and address")),
-        (one({"tags": ["wet"]}), ("images", "tags", "comes back as text")),
+        (one({"file_name": "x/a.jpg"}), ("images", "file_name", "without folders and URL")),
+        (one({"tags": ["wet"]}), ("images", "tags", "read back as text")),
         (one({"lux": math.inf}), ("images", "lux", "left out: not finite")),
-        (one({"image": "b"}), ("images", "image", "left out: the name of the file is called so")),
+        (one({"image": "b"}), ("images", "image", "left out: the file name uses this field")),
     ],
     ids=lambda value: value[1] if isinstance(value, tuple) else "",
 )
@@ -286,7 +286,7 @@ def test_the_file_that_results_name_becomes_that_of_their_image(tmp_path: Path) 
     dataset = one()
     found = dataset.annotations.drop("annotation_id", "is_crowd").with_columns(score=1.0, file_name=pl.lit("b.jpg"))
     lost = apf.write_results(found, tmp_path / "a.json", "label_studio", dataset=dataset)
-    assert lost.rows() == [("detections", "file_name", 1, "becomes that of the image")]
+    assert lost.rows() == [("detections", "file_name", 1, "replaced by that of the image")]
     assert formats.read_results(tmp_path / "a.json")["file_name"].to_list() == ["a.jpg"]
 
 
@@ -299,9 +299,9 @@ def test_labels_that_nobody_used_are_lost(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("dataset", "message"),
     [
-        (one({"image_width": 0}), "annotations: the size of the image, of which boxes are percent, is unknown or 0 where "),
+        (one({"image_width": 0}), "annotations: the image size is unknown or 0, and boxes are percentages of it where "),
         (one(x=None, y=None, width=None, height=None, keypoints=[1.0, 1, 2]),
-         "annotations: there is neither a box nor a polygon where annotation_id is 1; remove the rows"),
+         "annotations: box and polygon are missing where annotation_id is 1; remove the rows"),
     ],
     ids=["size", "box"],
 )  # fmt: skip
@@ -312,13 +312,13 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path, dataset: a
 
 
 def test_results_need_their_data_set_to_be_written(tmp_path: Path) -> None:
-    with pytest.raises(apf.exceptions.ParameterError, match="boxes as fractions of their images; give the data set"):
+    with pytest.raises(apf.exceptions.ParameterError, match="boxes as fractions of their images; give their data set"):
         apf.write_results({}, tmp_path / "a.json", "label_studio")
 
 
 BAD = {
-    "labels": (region("car", rectanglelabels="car"), "value has no list of texts rectanglelabels; correct it"),
-    "value": (region("car") | {"value": 1}, "value has no list of texts rectanglelabels; correct it"),
+    "labels": (region("car", rectanglelabels="car"), "value.rectanglelabels is not a list of texts; correct it"),
+    "value": (region("car") | {"value": 1}, "value.rectanglelabels is not a list of texts; correct it"),
     "missing": (region("car", x=None), "x is missing; correct it"),
     "text": (region("car", width="3"), "width is not a number; correct it"),
     "negative": (region("car", width=-3), "width is negative; correct it"),
@@ -341,12 +341,12 @@ def test_bad_regions_are_told_by_id_and_task(tmp_path: Path, shape: dict[str, An
         ("", "the file is empty"),
         ('[{"data"', "not JSON, or cut off (Expecting ':' delimiter: line 1 column 9 (char 8))"),
         ('{"data": {}}', "not a list of tasks; export as JSON"),
-        ('[{"image": "a.jpg"}]', "task 1 of the list has no object data; export as JSON, not as JSON-MIN"),
+        ('[{"image": "a.jpg"}]', "task 1 of the list has no object named data; export it as JSON, not as JSON-MIN"),
         (
             '[{"data": {}, "annotations": [{}]}]',
             "annotations of task 1 of the list are not objects with a list result; export again",
         ),
-        ('[{"id": 1, "data": {}}, {"id": "b", "data": {}}]', "the id is no whole number of task 2 of the list; correct it"),
+        ('[{"id": 1, "data": {}}, {"id": "b", "data": {}}]', "the id is not a whole number in task 2 of the list; correct it"),
     ],
 )
 def test_bad_files_are_told(tmp_path: Path, content: str, message: str) -> None:

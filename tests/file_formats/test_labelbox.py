@@ -71,10 +71,10 @@ BAD = {
     "no name": (row("r1", "a.jpg", [drawn(None, bounding_box=SIDES)]), r"object 1 of data row r1 has no label"),
     "no side": (
         row("r1", "a.jpg", [drawn("cat", bounding_box={"left": 1})]),
-        r"the box of .* has no numbers left, top, width, height",
+        r"the box of .* lacks one of the numbers left, top, width, height",
     ),
-    "no points": (row("r1", "a.jpg", [drawn("cat", polygon=[1])]), r"the polygon of .* is no list of points"),
-    "another file": ({"a": 1}, r"not all rows have a data_row or a Label; is it an export of Labelbox\?"),
+    "no points": (row("r1", "a.jpg", [drawn("cat", polygon=[1])]), r"the polygon of .* is not a list of points"),
+    "another file": ({"a": 1}, r"not all rows have a data_row or a Label; is it an export from Labelbox\?"),
 }
 
 

@@ -77,7 +77,7 @@ BAD = {
         image(shape("polygon", [["a", 1]] * 3)),
         r"the points of .*a\.json: shape 1 are not lists of two numbers",
     ),
-    "no shapes": ("{}", r"a\.json: no list of objects named shapes; is it labelme's\?"),
+    "no shapes": ("{}", r"a\.json: no list of objects named shapes; is it from labelme\?"),
     "cut": (image()[:40], r"not JSON, or cut off"),
 }
 

@@ -103,7 +103,7 @@ BAD = {
     "another frequency": (TRUTH | {"categories": [{"id": key, "name": str(key), "frequency": "common"} for key in (1, 2)]},
                           "lvis.json: no frequency r, c or f in the category 1, 2; add it, or read the file as coco"),
     "no annotations": ({"images": [], "categories": []},
-                       "lvis.json: no list named annotations; ground truth needs it, the names here: images, categories"),
+                       "lvis.json: no list named annotations; ground truth needs it; found: images, categories"),
     "results": (RESULTS, "lvis.json: holds a list, not an object with images and annotations; is it a results file?"),
     "a duplicate": (TRUTH | {"images": TRUTH["images"] + TRUTH["images"][:1]},
                     "images: image_id is not unique where image_id is 7; make the ids unique"),
@@ -146,11 +146,11 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("table", "column", "message"),
     [
-        ("images", "neg_category_ids", "images: no column neg_category_ids; LVIS needs these lists on every image: add them"),
+        ("images", "neg_category_ids", "images: no column neg_category_ids; add them: LVIS needs these lists for every image"),
         (
             "categories",
             "frequency",
-            "categories: frequency is not r, c or f where category_id is 1, 2; LVIS needs one: give it",
+            "categories: frequency is not r, c or f where category_id is 1, 2; supply one: LVIS needs it",
         ),
     ],
 )

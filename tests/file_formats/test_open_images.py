@@ -118,7 +118,7 @@ def test_the_boxes_alone_name_their_classes(tmp_path: Path) -> None:
 
 def test_without_sizes_boxes_stay_fractions_with_one_warning(tmp_path: Path) -> None:
     path = written(tmp_path, {"boxes.csv": BOXES}) / "boxes.csv"
-    with pytest.warns(UnitWarning, match=r"boxes\.csv: the sizes of the images are not known.*give image_sizes") as warned:
+    with pytest.warns(UnitWarning, match=r"boxes\.csv: the image sizes are unknown.*give image_sizes") as warned:
         truth = apf.read_dataset(path)
     assert [warning.filename for warning in warned] == [__file__]
     assert truth.annotations.select(*BOX).row(0) == pytest.approx((0.1, 0.1, 0.2, 0.2))
@@ -153,12 +153,12 @@ def test_the_file_of_each_kind_is_chosen_by_split(tmp_path: Path) -> None:
     assert apf.read_dataset(folder, split="train", image_sizes=sizes).images["image_id"].to_list() == ["t"]
     validation = apf.read_dataset(folder, split="validation", image_sizes=sizes)
     assert validation.images["image_id"].to_list() == ["a", "b"]
-    several = r"several files of boxes: train-annotations-bbox\.csv, validation-annotations-bbox\.csv; say split=, a part"
+    several = r"several files of boxes: train-annotations-bbox\.csv, validation-annotations-bbox\.csv; choose one with split="
     with pytest.raises(FormatError, match=several):
         apf.read_dataset(folder)
     with pytest.raises(FormatError, match=r"holds no CSV of ImageID, .*, YMax with 'test' in its name$"):
         apf.read_dataset(folder, split="test")
-    with pytest.raises(ParameterError, match=r'this is one file already; leave out split="train"$'):
+    with pytest.raises(ParameterError, match=r'this is a single file; leave out split="train"$'):
         apf.read_dataset(folder / "train-annotations-bbox.csv", split="train")
 
 
@@ -311,7 +311,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("categories", "supercategory", 2, "left out"),
         ("categories", "category_id", 2, "becomes a text"),
         ("categories", "name", 1, "becomes the category_id"),
-        ("annotations", "area", 1, "becomes that of the box"),
+        ("annotations", "area", 1, "replaced by that of the box"),
         ("annotations", "mask", 1, "left out"),
         ("annotations", "image_width", 1, "left out"),
         ("annotations", "source", 1, "left out: no String"),
@@ -354,7 +354,7 @@ TABLES = {
     ),
     "the same column twice": (
         HEAD.replace("Confidence", " LabelName") + SOUND,
-        "boxes.csv: the column 'LabelName' stands twice; rename or remove one",
+        "boxes.csv: the column 'LabelName' is repeated; rename or remove one",
     ),
     "no image": (
         HEAD + ",/m/cat,1,.1,.3,.1,.3,0\n",
@@ -374,11 +374,11 @@ TABLES = {
     ),
     "pixels": (
         HEAD + SOUND + "a,/m/cat,1,10,30,10,30,0\n",
-        "boxes.csv: these look like pixels in line 3; boxes are fractions of the image: divide by its size",
+        "boxes.csv: these look like pixels in line 3; divide by the image size: boxes must be fractions",
     ),
     "a column twice": (
         f"imageid,{HEAD}b,{SOUND}",
-        "boxes.csv: columns stand twice, but for upper and lower case: imageid, ImageID, LabelName, Confidence, "
+        "boxes.csv: columns differ only in case: imageid, ImageID, LabelName, Confidence, "
         "XMin, XMax, YMin, YMax, IsGroupOf; rename one",
     ),
 }
@@ -407,15 +407,15 @@ OTHERS = {
     ),
     "labels of a machine": (
         {"labels.csv": "ImageID,LabelName,Confidence\na,/m/cat,0.7\n"},
-        "labels.csv: Confidence is not 1 or 0 in line 2; take labels that people have verified, not those of a machine",
+        "labels.csv: Confidence is not 1 or 0 in line 2; use labels verified by people, not machine-generated ones",
     ),
     "a class described twice": (
         {"class-descriptions-boxable.csv": CLASSES + "/m/cat,Kitten\n"},
-        "class-descriptions-boxable.csv: a class is described again in line 5; remove these lines",
+        "class-descriptions-boxable.csv: a class is described twice in line 5; remove these lines",
     ),
     "an image listed twice": (
         {"images.csv": "ImageID\na\na\nb\n"},
-        "images.csv: an image is listed again in line 3; remove these lines",
+        "images.csv: an image is listed twice in line 3; remove these lines",
     ),
     "a hierarchy that is cut off": (
         {"hierarchy.json": HIERARCHY[:-5]},
@@ -423,15 +423,15 @@ OTHERS = {
     ),
     "a class without a name": (
         {"hierarchy.json": '{"LabelName": "x", "Subcategory": [{"Label": "/m/cat"}]}'},
-        "hierarchy.json: each class is to have a LabelName, and maybe a list Subcategory; not {'Label': '/m/cat'}",
+        "hierarchy.json: each class needs a LabelName, and may have a list Subcategory, not {'Label': '/m/cat'}",
     ),
     "a hierarchy that is a list": (
         {"hierarchy.json": "[]"},
-        "hierarchy.json: each class is to have a LabelName, and maybe a list Subcategory; not []",
+        "hierarchy.json: each class needs a LabelName, and may have a list Subcategory, not []",
     ),
     "an image without a size": (
         {"images.csv": "ImageID\nc\n"},
-        "not one size is known of the images 'c'; give image_sizes with their file_name",
+        "no size, or several, for images 'c'; give image_sizes with their file_name",
     ),
 }
 
@@ -452,7 +452,7 @@ def test_files_that_are_no_text_are_named(tmp_path: Path) -> None:
 def test_labels_of_classes_that_are_not_described_are_dropped_with_a_warning(tmp_path: Path) -> None:
     labels = {"validation-annotations-human-imagelabels-boxable.csv": LABELS + "a,machine,/m/cow,1\nc,verification,/m/cow,0\n"}
     sizes = {"image_sizes.csv": SIZES + "c.jpg,10,10\n"}
-    dropped = r"dropped 2 labels of classes that class-descriptions-boxable\.csv does not describe: '/m/cow'$"
+    dropped = r"dropped 2 labels of classes that are not in class-descriptions-boxable\.csv: '/m/cow'$"
     with pytest.warns(UnknownCategoryWarning, match=dropped) as warned:
         truth = apf.read_dataset(written(tmp_path, FOLDER | labels | sizes))
     assert [warning.filename for warning in warned] == [__file__]
@@ -500,7 +500,7 @@ BAD_RESULTS = {
     ),
     "a cut-off string": (
         "ImageId,PredictionString\na,\na,/m/cat .5 0 0 1\n",
-        "found.csv: PredictionString is not made of LabelName Score XMin YMin XMax YMax in line 3; correct these lines",
+        "found.csv: PredictionString is not a sequence of LabelName Score XMin YMin XMax YMax in line 3; correct these lines",
     ),
     "text in a string": (
         "ImageId,PredictionString\na,\na,/m/cat .5 0 0 1 1 /m/cat .5 0 0 1 wide\n",
@@ -532,11 +532,11 @@ def test_results_of_unknown_images_are_refused_or_dropped(tmp_path: Path) -> Non
 def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     images, row = {"image_id": ["a"], "image_width": [10], "image_height": [20]}, {"image_id": ["a"], "category_id": ["c"]}
     box = {"x": [1], "y": [2], "width": [3], "height": [4]}
-    with pytest.raises(RowError, match="image_width and image_height are not there, or not positive, where image_id is 'a'"):
+    with pytest.raises(RowError, match="image_width or image_height is missing or not positive where image_id is 'a'"):
         apf.write_dataset(
             apf.Dataset({"image_id": ["a"]}, {"category_id": ["c"]}, row | box), tmp_path / "truth", "open_images"
         )
-    with pytest.raises(RowError, match="annotations: the object lies farther out of its image than the image is large where"):
+    with pytest.raises(RowError, match="annotations: the object is farther outside its image than the image is large where"):
         apf.write_dataset(
             apf.Dataset(images, {"category_id": ["c"]}, row | box | {"x": [40]}), tmp_path / "truth", "open_images"
         )
@@ -544,7 +544,7 @@ def test_what_cannot_be_written_leaves_nothing_behind(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match="categories: the hierarchy has a cycle: 'c' is above itself; remove one of these"):
         apf.write_dataset(apf.Dataset(images, cycle, row | box), tmp_path / "truth", "open_images")
     (tmp_path / "file").write_text("")
-    with pytest.raises(OutputError, match="file: there is a file already; remove it or name another"):
+    with pytest.raises(OutputError, match="file: a file with this name exists; remove it or choose another name"):
         apf.write_dataset(apf.Dataset(images, {"category_id": ["c"]}, row | box), tmp_path / "file", "open_images")
     assert [path.name for path in tmp_path.iterdir()] == ["file"]
 

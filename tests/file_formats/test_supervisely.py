@@ -70,7 +70,7 @@ BAD = {
     "no class": ({"ann/a.jpg.json": image(drawn("rectangle", CORNERS, title=""))}, r"a\.jpg\.json: object 1 has no label"),
     "no objects": ({"ann/a.json": "{}"}, r"a\.json: no list of objects named objects; is it Supervisely's\?"),
     "meta": ({"ann/a.json": image(), "meta.json": "{}"}, r"meta\.json: no list named classes with a title each"),
-    "nothing": ({"a.txt": ""}, "holds no folder ann, nor do the folders in it"),
+    "nothing": ({"a.txt": ""}, "has no folder ann, and neither do its subfolders"),
 }
 
 

@@ -118,17 +118,17 @@ def test_a_table_that_is_not_there_is_told_with_what_is(tmp_path: Path, format_:
     ending = format_.endings[0]
     apf.write_dataset(apf.Dataset({"image_id": [1]}, {"category_id": [1]}, {}), tmp_path / "all", format_.name)
     (tmp_path / "all" / f"categories{ending}").unlink()
-    message = f"{tmp_path / 'all'}: no categories{ending}; there is 'annotations{ending}', 'images{ending}'"
+    message = f"{tmp_path / 'all'}: no categories{ending}; found: 'annotations{ending}', 'images{ending}'"
     with pytest.raises(FormatError, match=f"^{re.escape(message)}$"):
         formats.read_dataset(tmp_path / "all")
-    with pytest.raises(FormatError, match=f"no detections{re.escape(ending)}; there is 'annotations"):
+    with pytest.raises(FormatError, match=f"no detections{re.escape(ending)}; found: 'annotations"):
         formats.read_results(tmp_path / "all", format_.name)
 
 
 def test_two_files_of_one_table_are_told(tmp_path: Path) -> None:
     for ending in (".arrow", ".ipc"):
         pl.DataFrame({"image_id": [1]}).write_ipc(tmp_path / f"images{ending}")
-    with pytest.raises(FormatError, match=r"images\.arrow and images\.ipc are both there; keep one of them$"):
+    with pytest.raises(FormatError, match=r"images\.arrow and images\.ipc both exist; keep one of them$"):
         formats.read_dataset(tmp_path)
 
 

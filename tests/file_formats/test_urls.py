@@ -81,5 +81,5 @@ def test_what_is_not_there_or_is_of_another_kind_is_told(address: str) -> None:
     for url in (f"{address}/instances.json", "ftp://example.org/a.parquet"):
         with pytest.raises(ParameterError, match=r"only \.parquet and \.csv are read from a URL .*; download the file"):
             apf.read_results(url)
-    with pytest.raises(ParameterError, match=r"^format=: for files and folders alone"):
+    with pytest.raises(ParameterError, match=r"^format=: only for files and folders"):
         apf.read_dataset(f"{address}/no.parquet", "parquet")

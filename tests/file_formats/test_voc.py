@@ -149,10 +149,10 @@ def test_the_current_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> 
 
 
 BAD_SPLITS: dict[str, tuple[str, str | None, str]] = {
-    "several": (".", None, "Main: there are several image sets; say which: split=, one of train, val"),
+    "several": (".", None, "Main: there are several image sets; choose one with split=: train, val"),
     "unknown": (".", "vall", "Main: no image set 'vall'; did you mean val?"),
     "unknown, and none is near": (".", "7", "Main: no image set '7'; there are train, val"),
-    "of an image set": ("ImageSets/Main/val.txt", "val", 'val.txt: this is an image set already; leave out split="val"'),
+    "of an image set": ("ImageSets/Main/val.txt", "val", 'val.txt: this is a single image set; leave out split="val"'),
 }
 
 
@@ -164,7 +164,9 @@ def test_bad_splits(place: str, split: str | None, message: str, tmp_path: Path)
 
 def test_a_file_that_is_no_image_set_is_refused(tmp_path: Path) -> None:
     path = devkit(tmp_path, SETS, **FILES) / "Annotations" / "a.xml"
-    with pytest.raises(FormatError, match=r"a\.xml: an image set ends in \.txt; give one, or a folder of XML files$"):
+    with pytest.raises(
+        FormatError, match=r"a\.xml: the name of an image set ends in \.txt; give one, or a folder of XML files$"
+    ):
         apf.read_dataset(path, "voc")
 
 
@@ -179,7 +181,7 @@ BAD_SETS: dict[str, tuple[str | bytes, str]] = {
         "a\nx\n\ny 1\n",
         "Annotations has no XML file of 'x', 'y', in line 2, 4; add the files, or remove these lines",
     ),
-    "twice": ("a\nb\na\n", "val.txt: an image is named again in line 3; correct these lines"),
+    "twice": ("a\nb\na\n", "val.txt: an image is named twice in line 3; correct these lines"),
     "three fields": ("a\nb 1 1\n", "val.txt: not 1 to 2 fields (image_id label) in line 2; correct these lines"),
     "no label": ("a b\n", "val.txt: label is not a finite number in line 1; correct these lines"),
     "no UTF-8": (b"a\n\xe4\n", "val.txt: line 2 is not UTF-8 text (invalid continuation byte); convert the file"),
@@ -279,7 +281,9 @@ def test_hidden_files_are_passed_over_and_endings_may_be_in_upper_case(tmp_path:
 
 def test_a_blank_in_the_name_of_an_image_is_named(tmp_path: Path) -> None:
     folder = devkit(tmp_path, {"val": "a\nmy image 1\n"}, **{"a": SOUND, "my image 1": SOUND})
-    with pytest.raises(FormatError, match=r"val\.txt: the name of an image has a blank in line 2; a name ends there: rename"):
+    with pytest.raises(
+        FormatError, match=r"val\.txt: the name of an image contains a blank in line 2; rename these files: the name would"
+    ):
         apf.read_dataset(folder)
 
 
@@ -319,7 +323,7 @@ BAD_RESULTS: dict[str, tuple[dict[str, str | bytes], str]] = {
     "no files": ({"dog.csv": ""}, "holds no text file (.txt)"),
     "two runs": (
         {"comp3_det_val_dog": "", "comp4_det_val_dog": "", "comp4_det_val_cat": ""},
-        "holds results of comp3_det_val, comp4_det_val; put each into a folder of its own",
+        "holds results of comp3_det_val, comp4_det_val; put each into its own folder",
     ),
 }
 
@@ -333,7 +337,7 @@ def test_bad_results_are_named(files: dict[str, str | bytes], message: str, tmp_
 
 def test_one_file_of_results_is_named_with_its_folder(tmp_path: Path) -> None:
     found = written(tmp_path / "found", {"comp4_det_test_dog.txt": "a .5 1 2 3 4\n"})
-    message = f"dog.txt: this is one file of results of voc, which are folders; name the folder: {found}"
+    message = f"dog.txt: this is one file of voc results, which are a folder; name the folder: {found}"
     with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
         apf.read_results(found / "comp4_det_test_dog.txt")
 
@@ -517,14 +521,14 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
     assert set(lost.rows()) == {
         ("images", "image_id", 2, "becomes a name"),
         ("images", "weather", 1, "left out"),
-        ("images", "folder", 1, "loses the blanks around it; null where nothing is left"),
+        ("images", "folder", 1, "surrounding blanks are removed; null if nothing is left"),
         ("categories", "category_id", 2, "becomes a name"),
         ("categories", "supercategory", 1, "left out"),
-        ("annotations", "width", 1, "rounded: the files say where the box ends"),
-        ("annotations", "area", 1, "becomes that of the box"),
+        ("annotations", "width", 1, "rounded: the files store where the box ends"),
+        ("annotations", "area", 1, "replaced by that of the box"),
         ("annotations", "is_crowd", 1, "left out: crowds become ordinary objects"),
-        ("annotations", "occluded", 1, "left out, neither true nor false"),
-        ("annotations", "pose", 1, "left out, no text"),
+        ("annotations", "occluded", 1, "left out: neither true nor false"),
+        ("annotations", "pose", 1, "left out: not text"),
         ("categories", None, 1, "without annotations: left out"),
     }
     again = apf.read_dataset(tmp_path / "truth")
@@ -550,11 +554,11 @@ def named(image: str = "a", category: str = "dog") -> Callable[[], apf.Dataset]:
     return lambda: apf.Dataset({"image_id": [image]}, {"category_id": [category], "name": [category]}, row)
 
 
-BLANKS = "lines with blanks between fields cannot hold the name"
+BLANKS = "fields are separated by blanks, so the name"
 NOT_WRITTEN: dict[str, tuple[Callable[[], apf.Dataset], str]] = {
-    "image with blanks": (named(image="a b"), f"images: {BLANKS} 'a b'; rename it"),
+    "image with blanks": (named(image="a b"), f"images: {BLANKS} 'a b' cannot be written; rename it"),
     "image in a folder": (named(image="../a"), "no file can be called '../a'; rename it"),
-    "image without a name": (named(image=""), f"images: {BLANKS} ''; rename it"),
+    "image without a name": (named(image=""), f"images: {BLANKS} '' cannot be written; rename it"),
     "class with blanks around it": (named(category="dog "), "categories: VOC cannot hold the name 'dog '; change it"),
     "class without a name": (named(category=""), "categories: VOC cannot hold the name ''; change it"),
     "control characters": (
@@ -567,8 +571,7 @@ NOT_WRITTEN: dict[str, tuple[Callable[[], apf.Dataset], str]] = {
     ),
     "no box": (
         lambda: truth_of(x=[None], y=[None], width=[None], height=[None], mask=["[]"]),
-        "annotations: there is no box where annotation_id is 1; PASCAL VOC has nothing but boxes; "
-        "give them, or remove these rows",
+        "annotations: there is no box where annotation_id is 1; PASCAL VOC stores only boxes; supply them or remove these rows",
     ),
 }
 
@@ -581,13 +584,12 @@ def test_what_cannot_be_written_leaves_nothing(dataset: Callable[[], apf.Dataset
 
 
 NO_RESULTS: dict[str, tuple[dict[str, Any], str]] = {
-    "image with blanks": ({"image_id": ["a b"]}, f"images: {BLANKS} 'a b'; rename it"),
+    "image with blanks": ({"image_id": ["a b"]}, f"images: {BLANKS} 'a b' cannot be written; rename it"),
     "class with a slash": ({"category_id": ["tv/monitor"]}, "no file can be called 'tv/monitor'; rename it"),
     "class without a name": ({"category_id": [""]}, "no file can be called ''; rename it"),
     "no box": (
         {**{name: [None] for name in BOX}, "mask": ["[]"]},
-        "detections: there is no box where detection_id is 1; PASCAL VOC has nothing but boxes; "
-        "give them, or remove these rows",
+        "detections: there is no box where detection_id is 1; PASCAL VOC stores only boxes; supply them or remove these rows",
     ),
 }
 

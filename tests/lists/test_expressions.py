@@ -167,10 +167,10 @@ def test_measures_of_the_whole_list_do_not_depend_on_ties(ties: str) -> None:
 @pytest.mark.parametrize(
     ("frame", "n_positives", "error", "message"),
     [
-        ({"r": [1, 0], "s": ["10", "9"]}, 1, ColumnError, "the score is a number, not String"),
+        ({"r": [1, 0], "s": ["10", "9"]}, 1, ColumnError, "the score must be a number, not String"),
         ({"r": [1, 0], "s": [2, 1], "n": [1, 2]}, "n", ParameterError, "several values in one group"),
-        ({"r": [1, 0], "s": [2, 1]}, 1.5, ParameterError, "n_positives is a whole number"),
-        ({"r": [1, 0], "s": [2, 1], "n": [float("nan")] * 2}, "n", ParameterError, "n_positives is a whole number"),
+        ({"r": [1, 0], "s": [2, 1]}, 1.5, ParameterError, "n_positives must be whole numbers"),
+        ({"r": [1, 0], "s": [2, 1], "n": [float("nan")] * 2}, "n", ParameterError, "n_positives must be whole numbers"),
     ],
 )
 def test_bad_data(frame: dict[str, list[object]], n_positives: object, error: type[Exception], message: str) -> None:
@@ -248,21 +248,21 @@ def test_a_false_positive_at_the_end_changes_nothing(items: list[tuple[bool, int
 @pytest.mark.parametrize(
     ("make", "message"),
     [
-        (lambda: R.ap.precision("s", k=0), "k is a whole number, 1 or more, got 0"),
-        (lambda: R.ap.precision("s", k=2.5), "k is a whole number"),
+        (lambda: R.ap.precision("s", k=0), "k must be a whole number of at least 1, not 0"),
+        (lambda: R.ap.precision("s", k=2.5), "k must be a whole number"),
         (lambda: R.ap.precision("s", ties="bets"), "not 'bets'; did you mean best?"),
-        (lambda: R.ap.precision("s", ties="group", k=3), "no single ranks"),
-        (lambda: R.ap.reciprocal_rank("s", ties="group"), "no single ranks"),
-        (lambda: R.ap.precision("s", ties="best", then_by="id"), "goes with ties"),
-        (lambda: R.ap.precision("s", then_by=[("id", "down")]), "then_by takes columns"),
+        (lambda: R.ap.precision("s", ties="group", k=3), "no individual ranks"),
+        (lambda: R.ap.reciprocal_rank("s", ties="group"), "no individual ranks"),
+        (lambda: R.ap.precision("s", ties="best", then_by="id"), "needs ties"),
+        (lambda: R.ap.precision("s", then_by=[("id", "down")]), "then_by needs columns"),
         (lambda: R.ap.average_precision("s", n_positives=1, over="min"), '"min" needs k'),
         (lambda: R.ap.average_precision("s", n_positives=1, over="all", k=1), 'over is "n_positives", "min" or "hits"'),
         (lambda: R.ap.average_precision("s", n_positives=1, definition=[]), "name at least one"),
-        (lambda: R.ap.average_precision("s", n_positives=1, definition=["step", "step"]), "each once"),
-        (lambda: R.ap.f_beta("s", n_positives=1, beta=float("inf")), "beta is a number above 0"),
-        (lambda: apf.precision([1, 0], "s"), "a list is neither"),
-        (lambda: R.ap.f_beta("s", n_positives=1, beta=0), "beta is a number above 0"),
-        (lambda: R.ap.precision_at_recall("s", n_positives=1, recall=1.5), "recall lies in"),
+        (lambda: R.ap.average_precision("s", n_positives=1, definition=["step", "step"]), "no duplicates"),
+        (lambda: R.ap.f_beta("s", n_positives=1, beta=float("inf")), "beta must be a number above 0"),
+        (lambda: apf.precision([1, 0], "s"), "not as a list"),
+        (lambda: R.ap.f_beta("s", n_positives=1, beta=0), "beta must be a number above 0"),
+        (lambda: R.ap.precision_at_recall("s", n_positives=1, recall=1.5), "recall must be in"),
     ],
 )
 def test_bad_options(make: Callable[[], object], message: str) -> None:

@@ -167,19 +167,19 @@ def test_any_sequence_of_numbers(make: Any) -> None:
 @pytest.mark.parametrize(
     ("labels", "scores", "options", "error", "message"),
     [
-        ([1, -1], [1.0], {}, ParameterError, "not as many: 2 and 1"),
+        ([1, -1], [1.0], {}, ParameterError, "differ in length: 2 and 1"),
         ([1, -1], [math.nan, 1], {}, ScoreError, "the score is missing or NaN in row 1, counted from 1"),
         ([1, None], [1, 2], {}, ScoreError, "the label is missing or NaN in row 2"),
         ([1, math.nan], [1, 2], {}, ScoreError, "the label is missing or NaN in row 2"),
-        ([True, False], [1, 2], {}, ParameterError, "labels: a sequence of numbers is needed; of flags make 1 and -1"),
-        ([1, -1], ["a", "b"], {}, ParameterError, "scores: a sequence of numbers"),
-        ([1, -1], [1.5, "b"], {}, ParameterError, "scores: a sequence of numbers"),
-        ([1, -1], np.ones((2, 2)), {}, ParameterError, "scores: a sequence of numbers"),
-        (1, 2, {}, ParameterError, "labels: a sequence of numbers"),
-        ([1], [1], {"num_positives": -1}, ParameterError, "num_positives is a whole number, 0 or more, got -1"),
-        ([1], [1], {"num_negatives": 1.5}, ParameterError, "num_negatives is a whole number"),
-        ([1], [1], {"normalize_prior": 0}, ParameterError, "normalize_prior lies between 0 and 1, got 0"),
-        ([1], [1], {"normalize_prior": 1.0}, ParameterError, "normalize_prior lies between"),
+        ([True, False], [1, 2], {}, ParameterError, "labels must be a sequence of numbers; turn flags into 1 and -1"),
+        ([1, -1], ["a", "b"], {}, ParameterError, "scores must be a sequence of numbers"),
+        ([1, -1], [1.5, "b"], {}, ParameterError, "scores must be a sequence of numbers"),
+        ([1, -1], np.ones((2, 2)), {}, ParameterError, "scores must be a sequence of numbers"),
+        (1, 2, {}, ParameterError, "labels must be a sequence of numbers"),
+        ([1], [1], {"num_positives": -1}, ParameterError, "num_positives must be a whole number of at least 0, not -1"),
+        ([1], [1], {"num_negatives": 1.5}, ParameterError, "num_negatives must be a whole number"),
+        ([1], [1], {"normalize_prior": 0}, ParameterError, "normalize_prior must be between 0 and 1, not 0"),
+        ([1], [1], {"normalize_prior": 1.0}, ParameterError, "normalize_prior must be between"),
     ],
 )
 def test_bad_input(labels: Any, scores: Any, options: dict[str, Any], error: type[Exception], message: str) -> None:
@@ -260,5 +260,5 @@ def test_walking_down_the_list_gives_the_same(
 
 
 def test_labels_of_0_and_1_are_told_apart_from_ignored_ones() -> None:
-    with pytest.warns(CountWarning, match="give negatives as -1"):
+    with pytest.warns(CountWarning, match="use -1 for negatives"):
         assert vl_pr([1, 0, 1], [3, 2, 1]).ap == 1

@@ -72,13 +72,13 @@ def test_the_part_of_some_images_is_that_of_their_rows(case: Case, matching: str
 
 def test_parts_of_other_evaluations_are_refused() -> None:
     whole = example()
-    with pytest.raises(ParameterError, match="image 'a' is in two of the verdicts"):
+    with pytest.raises(ParameterError, match="image 'a' is in two of the parts"):
         concat([whole, whole])
     other = Verdicts(**{**vars(whole), "thresholds": (0.7,)})
     with pytest.raises(ParameterError, match="different thresholds"):
         concat([whole, other])
     numbers = Verdicts(**{**vars(whole), "images": pl.DataFrame({"image_id": [1, 2]})})
-    with pytest.raises(ParameterError, match="types of ids"):
+    with pytest.raises(ParameterError, match="id types"):
         concat([whole, numbers])
     with pytest.raises(ParameterError, match="no verdicts"):
         concat([])
@@ -86,7 +86,7 @@ def test_parts_of_other_evaluations_are_refused() -> None:
 
 def test_area_ranges_fit_into_bits() -> None:
     ranges = {f"r{number}": (number, number + 10) for number in range(64)}
-    with pytest.raises(ParameterError, match="area_ranges has at most 64 ranges, not 65"):
+    with pytest.raises(ParameterError, match="area_ranges can have at most 64 ranges, not 65"):
         apf.COCO.with_options(area_ranges=ranges)
 
 

@@ -479,7 +479,7 @@ def test_images_are_not_downloaded_out_of_the_folder(name: str, tmp_path: Path) 
     (tmp_path / "source.txt").write_text("pixels")
     image = {"id": 1, "file_name": name.format(folder=tmp_path), "coco_url": (tmp_path / "source.txt").as_uri()}
     coco = as_coco(OURS[0], {"images": [image], "annotations": [], "categories": []})
-    with pytest.raises(FormatError, match=r"images: file_name leads out of .*images: '.*outside\.txt'; correct it"):
+    with pytest.raises(FormatError, match=r"images: file_name points outside .*images: '.*outside\.txt'; correct it"):
         coco.download(str(tmp_path / "images"))
     assert [path.name for path in tmp_path.iterdir()] == ["source.txt"]
 

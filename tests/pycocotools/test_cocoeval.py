@@ -286,8 +286,8 @@ def test_other_parameters_must_be_evaluated_anew(name: str, value: Any) -> None:
         ({"iouThrs": []}, "iou_thresholds must lie in"),
         ({"recThrs": [1.0, 0.5]}, "recall_levels must lie in .* and increase"),
         ({"areaRng": [[5, 1]]}, "low <= high"),
-        ({"maxDets": [0]}, "max_detections must be 1 or more"),
-        ({"useCats": 0, "catIds": [3, 1, 3]}, "catIds must be different"),
+        ({"maxDets": [0]}, "max_detections must be different numbers"),
+        ({"useCats": 0, "catIds": [3, 1, 3]}, "catIds must not repeat"),
     ],
 )
 def test_parameters_that_cannot_be_honoured_are_refused(changes: dict[str, Any], message: str) -> None:

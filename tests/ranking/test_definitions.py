@@ -130,8 +130,8 @@ def test_interpolated_precision_is_that_at_recall_or_beyond() -> None:
         ("stepp", "did you mean step?"),
         ("xyz", "there are step, interpolated"),
         ("normalized", "needs its number of positives"),
-        ("normalized(0)", "more than 0"),
-        ("waymo(2)", r"gap lies in \(0, 1\]"),
+        ("normalized(0)", "must be above 0"),
+        ("waymo(2)", r"gap must be in \(0, 1\]"),
         (7, "a name or one of apframe's values"),
     ],
 )

@@ -160,7 +160,7 @@ def test_missing_and_no_relevant(missing: str, no_relevant: str, ap: dict[str, f
 
 
 def test_missing_error() -> None:
-    with pytest.raises(InputError, match=r"the run has nothing for 1 of 4 judged queries: 'q4'; add them, or choose missing="):
+    with pytest.raises(InputError, match=r"the run lacks 1 of 4 judged queries: 'q4'; add them, or choose missing="):
         apf.evaluate_run(QRELS, RUN, missing="error")
     complete = apf.evaluate_run(QRELS, RUN | {"q4": {"a": 1}}, "AP", missing="error")
     assert complete.summary["n_queries"].to_list() == [4]
@@ -175,7 +175,7 @@ def test_unjudged_documents_removed() -> None:
 def test_no_document_is_judged() -> None:
     message = (
         "the run: none of its 2 documents for 1 judged query is judged, so no measure is above 0; for query 'q' the run has "
-        "document 'y', the judgements have 'a'; check that both use the same document ids"
+        "document 'y', the judgements have 'a'; do both use the same document ids?"
     )
     with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
         evaluation = apf.evaluate_run({"q": {"a": 1}}, {"q": {"x": 1, "y": 2}}, "AP P SetP nDCG Judged", unjudged="remove")
@@ -189,7 +189,7 @@ def test_next_to_no_document_is_judged() -> None:
     run["q0"]["d7"] = 99
     message = (
         "run 'b': only 1 of its 151 documents for 5 judged queries is judged, of 150 that could be; for query 'q0' the run has "
-        "document 'D29', the judgements have 'd0'; check that both use the same document ids"
+        "document 'D29', the judgements have 'd0'; do both use the same document ids?"
     )
     with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$") as caught:
         apf.evaluate_run(judged, {"a": judged, "b": run}, "AP")
@@ -209,8 +209,8 @@ def test_long_runs_and_short_ones_are_judged_in_part_without_a_warning() -> None
 def test_next_to_no_query_is_judged() -> None:
     judged, run = ({f"{letter}{k}": {"d": 1} for k in range(150)} | {"q": {"d": 1}} for letter in "ab")
     message = (
-        "the run has only 1 of 151 judged queries, among 151 of its own; for example, it has query 'b0', the judgements have "
-        "'a0'; check that both use the same query ids"
+        "the run has only 1 of 151 judged queries, among its 151; for example, it has query 'b0', but the "
+        "judgements have 'a0'; do both use the same query ids?"
     )
     with pytest.warns(NothingMatchesWarning, match=f"^{re.escape(message)}$"):
         assert apf.evaluate_run(judged, run, "AP").coverage["n_evaluated"].item() == 1
@@ -264,13 +264,13 @@ def test_runs_by_their_files(tmp_path: Path) -> None:
 def test_files_of_the_same_name(tmp_path: Path) -> None:
     paths = [written(tmp_path / "one", "run.txt", RUN), written(tmp_path / "two", "run.txt", BETTER)]
     assert [*apf.evaluate_run(QRELS, paths, "AP").runs] == [str(path) for path in paths]
-    with pytest.raises(ParameterError, match="run: a file is given twice"):
+    with pytest.raises(ParameterError, match="run: a file is listed twice"):
         apf.evaluate_run(QRELS, [paths[0], paths[0]], "AP")
 
 
 @pytest.mark.parametrize("runs", [[], [table(RUN)], [{"q1": {"a": 1}}]], ids=["nothing", "frame", "dict"])
 def test_a_list_holds_files(runs: list[Any]) -> None:
-    with pytest.raises(ParameterError, match="run: a run in a list has a path or a name; give a dict from names to runs"):
+    with pytest.raises(ParameterError, match="run: each run in a list needs a path or a name; give a dict from names to runs"):
         apf.evaluate_run(QRELS, runs)
 
 
@@ -297,7 +297,7 @@ def test_compare_and_intervals() -> None:
 def test_one_run_alone() -> None:
     evaluation = apf.evaluate_run(QRELS, RUN, "AP")
     assert evaluation.intervals(n_resamples=50).select("measure", "n_queries").rows() == [("AP", 3)]
-    with pytest.raises(ParameterError, match="compare: one run alone was evaluated; give evaluate_run several"):
+    with pytest.raises(ParameterError, match="compare: only one run was evaluated; give evaluate_run several"):
         evaluation.compare()
 
 
@@ -337,8 +337,8 @@ def test_queries_without_the_attribute() -> None:
         (QUERIES, "kin", "by: the queries have no column 'kin'; did you mean kind?"),
         (QUERIES, "xyz", "by: the queries have no column 'xyz'; there are kind, length"),
         (QUERIES, "query_id", "by: the queries have no column 'query_id'; there are kind, length"),
-        (QUERIES | {"value": [1, 2, 3]}, "value", "by: the summary has a column 'value' of its own"),
-        (QUERIES | {"measure": [1, 2, 3]}, "measure", "by: the summary has a column 'measure' of its own"),
+        (QUERIES | {"value": [1, 2, 3]}, "value", "by: the summary already has a column 'value'"),
+        (QUERIES | {"measure": [1, 2, 3]}, "measure", "by: the summary already has a column 'measure'"),
     ],
 )
 def test_by_wrong_columns(queries: Any, column: str, message: str) -> None:
@@ -351,7 +351,7 @@ def test_by_wrong_columns(queries: Any, column: str, message: str) -> None:
     ("queries", "kind", "message"),
     [
         ({"query_id": ["q1", "q1"]}, DuplicateIdError, "queries: query_id is not unique where query_id is 'q1'"),
-        ({"query_id": [1]}, IdTypeError, "queries: query_id holds integers, that of the judgements strings"),
+        ({"query_id": [1]}, IdTypeError, "queries: query_id holds integers, not strings like the judgements"),
         ({"id": ["q1"]}, ColumnError, "queries: no column query_id"),
         ({"query_id": ["q1", None]}, RowError, "queries: query_id is missing where row is 2"),
     ],
@@ -601,9 +601,9 @@ def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) ->
     assert str(again) == str(evaluation)
     assert str(evaluation).endswith("\nthe first 2 documents of each query")
     for wrong in (0, -1, 2.5, "2"):
-        with pytest.raises(ParameterError, match="max_documents is a whole number, 1 or more"):
+        with pytest.raises(ParameterError, match="max_documents must be a whole number of at least 1"):
             apf.evaluate_run(QRELS, RUN, max_documents=wrong)  # type: ignore[arg-type]
-    with pytest.raises(ParameterError, match="relevance_level is a finite number"):
+    with pytest.raises(ParameterError, match="relevance_level must be a finite number"):
         apf.evaluate_run(QRELS, RUN, relevance_level=nan)
 
 
@@ -666,40 +666,40 @@ BAD_MEASURES = {
     "xyzzy": "no measure 'xyzzy'; there are AP, P, R, F,",
     "": "measures: name at least one, such as AP",
     " , ": "measures: name at least one, such as AP",
-    "P@10;R@10": "'P@10;R@10' is not the name of a measure, such as",
-    "AP(rel=2": "'AP(rel=2' is not the name of a measure, such as",
-    "@10": "'@10' is not the name of a measure, such as",
-    "AP@0": "AP@0: the cut-off is a whole number, 1 or more",
-    "P@-3": "P@-3: the cut-off is a whole number, 1 or more",
-    "nDCG@1.5": "nDCG@1.5: the cut-off is a whole number, 1 or more",
-    "AP@inf": "AP@inf: the cut-off is a whole number, 1 or more",
-    "AP@nan": "AP@nan: the cut-off is a whole number, 1 or more",
-    "AP@ten": "'AP@ten': the cut-off after @ is a number, got 'ten'",
-    "Rprec@5": "Rprec has no cut-off, got @5",
+    "P@10;R@10": "'P@10;R@10' is not a measure, such as",
+    "AP(rel=2": "'AP(rel=2' is not a measure, such as",
+    "@10": "'@10' is not a measure, such as",
+    "AP@0": "AP@0: the cut-off must be a whole number of at least 1",
+    "P@-3": "P@-3: the cut-off must be a whole number of at least 1",
+    "nDCG@1.5": "nDCG@1.5: the cut-off must be a whole number of at least 1",
+    "AP@inf": "AP@inf: the cut-off must be a whole number of at least 1",
+    "AP@nan": "AP@nan: the cut-off must be a whole number of at least 1",
+    "AP@ten": "'AP@ten': the cut-off after @ must be a number, not 'ten'",
+    "Rprec@5": "Rprec takes no cut-off; remove @5",
     "BPM": "BPM needs a cut-off, such as BPM@10",
     "all_trec": "measures: trec_eval's all_trec has measures that apframe does not compute (utility, G,",
-    "AP(judged_only=1)": "AP: judged_only is True or False, got 1",
+    "AP(judged_only=1)": "AP: judged_only must be True or False, not 1",
     "nDCG(gain=log)": 'nDCG: gain is "linear" or "exp", not \'log\'',
-    "ERR(max_grade=0)": "ERR: max_grade is more than 0, got 0",
-    "SetF(x=-1)": "SetF: x is more than 0, got -1",
+    "ERR(max_grade=0)": "ERR: max_grade must be above 0, not 0",
+    "SetF(x=-1)": "SetF: x must be above 0, not -1",
     "NumQ(rel=2)": "NumQ has no parameter",
-    "IPrec": "IPrec is taken at a recall from 0 to 1, as in IPrec@.1; got None",
-    "IPrec@10": "IPrec is taken at a recall from 0 to 1, as in IPrec@.1; got 10.0",
-    "IPrec@nan": "IPrec is taken at a recall from 0 to 1",
+    "IPrec": "IPrec needs a recall from 0 to 1, as in IPrec@.1, not None",
+    "IPrec@10": "IPrec needs a recall from 0 to 1, as in IPrec@.1, not 10.0",
+    "IPrec@nan": "IPrec needs a recall from 0 to 1",
     "nDCG(rel=2)": "nDCG has no parameter 'rel'; it takes gain, judged_only",
     "AP(p=0.5)": "AP has no parameter 'p'; it takes definition, over, rel, judged_only",
-    "AP(rel)": "'AP(rel)': parameters are given as name=value, got 'rel'",
-    "AP(rel=high)": "AP: rel is a finite number, got 'high'",
-    "AP(rel=)": "AP: rel is a finite number, got ''",
-    "AP(rel=nan)": "AP: rel is a finite number, got nan",
-    "AP(rel=2, rel=3)": "AP: a parameter is given twice",
-    "AP(over=all)@5": "AP: over is one of n_positives, min, hits; got 'all'",
+    "AP(rel)": "'AP(rel)': write parameters as name=value, not 'rel'",
+    "AP(rel=high)": "AP: rel must be a finite number, not 'high'",
+    "AP(rel=)": "AP: rel must be a finite number, not ''",
+    "AP(rel=nan)": "AP: rel must be a finite number, not nan",
+    "AP(rel=2, rel=3)": "AP: a parameter is repeated",
+    "AP(over=all)@5": "AP: over must be one of n_positives, min, hits, not 'all'",
     "AP(over=min)": 'AP(over="min") needs a cut-off, such as AP(over=min)@10',
     "AP(definition=stepp)": "no definition 'stepp'; did you mean step?",
-    "RBP(p=1)": "RBP: p lies between 0 and 1, got 1",
-    "RBP(p=0)": "RBP: p lies between 0 and 1, got 0",
-    "F(beta=0)": "F: beta is more than 0, got 0",
-    "SetF(beta=inf)": "SetF: beta is a finite number, got inf",
+    "RBP(p=1)": "RBP: p must be between 0 and 1, not 1",
+    "RBP(p=0)": "RBP: p must be between 0 and 1, not 0",
+    "F(beta=0)": "F: beta must be above 0, not 0",
+    "SetF(beta=inf)": "SetF: beta must be a finite number, not inf",
 }
 
 
@@ -743,12 +743,12 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "integer queries": (
         QRELS, {1: {"a": 1}}, IdTypeError,
-        "the run: query_id holds integers, that of the judgements strings; cast query_id of the run to strings (as those of "
+        "the run: query_id holds integers, not strings like the judgements; cast query_id of the run to strings (as those of "
         'text files are): pl.col("query_id").cast(pl.String)',
     ),
     "integer documents": (
         {"q": {1: 1}}, {"q": {"1": 1}}, IdTypeError,
-        "the run: document_id holds strings, that of the judgements integers; cast document_id of the judgements to strings",
+        "the run: document_id holds strings, not integers like the judgements; cast document_id of the judgements to strings",
     ),
     "NaN score": (
         QRELS, table({"q1": {"a": 1, "b": nan}}), RowError, "runs: score is not a finite number where row is 2;",
@@ -758,10 +758,10 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "document twice": (
         QRELS, pl.concat([table(RUN), table(RUN).head(1)]), DuplicateIdError,
-        "the run: a query has a document more than once ('q1 a') where row is 1, 9;",
+        "the run: a query lists a document more than once ('q1 a') where row is 1, 9;",
     ),
-    "judgements without rows": (NO_ROWS.rename({"score": "relevance"}), RUN, InputError, "judgements: there are none"),
-    "judgements an empty dict": ({}, RUN, InputError, "judgements: there are none"),
+    "judgements without rows": (NO_ROWS.rename({"score": "relevance"}), RUN, InputError, "judgements: the table is empty"),
+    "judgements an empty dict": ({}, RUN, InputError, "judgements: the table is empty"),
     "run without rows": (QRELS, NO_ROWS, InputError, "the run and the judgements have no query in common: the run has none"),
     "run an empty dict": (QRELS, {}, InputError, "the run and the judgements have no query in common: the run has none"),
     "queries without rows": (QRELS, {"q1": {}}, InputError, "the run and the judgements have no query in common"),
@@ -771,7 +771,7 @@ BAD_INPUT: dict[str, tuple[Any, Any, type[ApframeError], str]] = {
     ),
     "judgements with a rank": (
         table(QRELS, "relevance").with_columns(rank=1), RUN, ColumnError,
-        "judgements: matches has columns 'rank' of its own; rename or drop those of the judgements",
+        "judgements: matches already has columns 'rank'; rename or drop those of the judgements",
     ),
 }  # fmt: skip
 

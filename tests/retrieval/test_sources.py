@@ -124,18 +124,18 @@ def test_runs_of_ranx_have_names() -> None:
     runs = [RanxRun(found, "bm25"), RanxRun(found, "dense")]
     assert apf.evaluate_run(RanxRun(NESTED), runs, "P@1").summary["run"].to_list() == ["bm25", "dense"]
     assert apf.evaluate_run(NESTED, {"a": RanxRun(found), "b": [ScoredDoc("q1", "d1", 1)]}, "P@1").summary.height == 2
-    with pytest.raises(ParameterError, match="a run in a list has a path or a name; give a dict from names to runs"):
+    with pytest.raises(ParameterError, match="each run in a list needs a path or a name; give a dict from names to runs"):
         apf.evaluate_run(NESTED, [RanxRun(found), RanxRun(found)])
 
 
 @pytest.mark.parametrize(
     ("source", "message"),
     [
-        ([1, 2], "judgements: a list holds no columns"),
-        ([("q", "d", 1)], "judgements: a list holds no columns"),
-        ([Qrel("q", "d", 1), ScoredDoc("q", "e", 1)], "judgements: a list holds no columns"),
+        ([1, 2], "judgements: a list cannot be read as a table"),
+        ([("q", "d", 1)], "judgements: a list cannot be read as a table"),
+        ([Qrel("q", "d", 1), ScoredDoc("q", "e", 1)], "judgements: a list cannot be read as a table"),
         ([{"qid": "q", "docno": "d"}], "judgements: no column relevance"),
-        (7, "judgements: an int holds no columns"),
+        (7, "judgements: an int cannot be read as a table"),
     ],
 )
 def test_rows_of_other_things(source: Any, message: str) -> None:
@@ -175,7 +175,7 @@ def test_a_run_with_a_header_and_ranks_alone(tmp_path: Path) -> None:
         ("qid,docno,label\nq,d,1\nq,e,high\nq,f,\n", "the label is not a number in line 3, 4; correct these lines"),
         ("qid\tdocno\tlabel\nq\td\t1\t7\n", "cannot be read as a table"),
         ("qid,docno\nq,d\n", "judgements: no column relevance"),
-        ("query,document,relevance\nq,d,1\n", "its first line must name the columns"),
+        ("query,document,relevance\nq,d,1\n", "the first line must name the columns"),
     ],
 )
 def test_tables_that_are_wrong(text: str, message: str, tmp_path: Path) -> None:
@@ -204,7 +204,7 @@ def test_json(pack: Callable[[bytes], bytes], tmp_path: Path) -> None:
     ("text", "message"),
     [
         ("[1, 2]", "neither {query: {document: relevance}} nor a list of objects"),
-        ('{"q": {"d": "high"}}', "judgements: ids must be of one type, and values numbers"),
+        ('{"q": {"d": "high"}}', "judgements: ids must have one type, and values must be numbers"),
         ('{"q": 1}', "neither {query: {document: relevance}} nor a list of objects"),
         ('{"info": {}, "images": [{"id": 1}], "annotations": []}', "neither {query: {document: relevance}} nor"),
         ('{"q": {"d": 1}', "not JSON, or cut off"),

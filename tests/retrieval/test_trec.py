@@ -131,7 +131,7 @@ def test_three_fields_as_ms_marco_has_them(tmp_path: Path) -> None:
 @pytest.mark.parametrize("numbers", [("0.9", "0.8"), ("17", "12"), ("1", "1")], ids=str)
 def test_the_last_of_three_fields_is_not_taken_for_a_rank_if_it_is_none(numbers: tuple[str, str], tmp_path: Path) -> None:
     path = written(tmp_path, f"q d {numbers[0]}\nq e {numbers[1]}\n")
-    with pytest.raises(FormatError, match="the last of three fields is not a rank, of query 'q'; if it is a score,"):
+    with pytest.raises(FormatError, match="the last of three fields is not a rank in query 'q'; if it is a score,"):
         read_run(path)
 
 
@@ -269,7 +269,7 @@ def test_run_and_judgements_mixed_up(tmp_path: Path) -> None:
 PACKED = gzip.compress(RUN.encode() * 50)
 # name and content of a file -> what is said of it
 BAD_FILES: dict[str, tuple[str, bytes, str]] = {
-    "empty": ("run.txt", b"", "the file is empty; a line is query_id Q0 document_id rank score tag"),
+    "empty": ("run.txt", b"", "the file is empty; each line must be query_id Q0 document_id rank score tag"),
     "empty lines": ("run.txt", b"\n \r\n\n", "the file is empty"),
     "empty gzip": ("run.gz", gzip.compress(b""), "the file is empty"),
     "Latin-1": ("run.txt", b"q Q0 d 1 1 t\nq Q0 \xe9 1 1 t\n", "line 2 is not UTF-8 text"),
@@ -300,7 +300,7 @@ def test_missing_files(name: str, tmp_path: Path) -> None:
 
 
 def test_folder(tmp_path: Path) -> None:
-    with pytest.raises(FormatError, match="this is a folder, a file is needed"):
+    with pytest.raises(FormatError, match="this is a folder, but a file is needed"):
         read_run(tmp_path)
 
 
@@ -308,7 +308,7 @@ def test_folder(tmp_path: Path) -> None:
 @blanks
 def test_document_twice_in_text(between: str, blank: str, tmp_path: Path) -> None:
     text = f"q Q0 d 1 2 t\n{between}q Q0 d 2 1 t\n"
-    with pytest.raises(DuplicateIdError, match=r"runs: a query has a document more than once \('q d'\)") as error:
+    with pytest.raises(DuplicateIdError, match=r"runs: a query lists a document more than once \('q d'\)") as error:
         read_run(written(tmp_path, text.replace(" ", blank)))
     assert error.value.rows == [1, between.count("\n") + 2]
 
@@ -378,14 +378,14 @@ BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
     "score NaN": (columns(score=[1.0, nan, nan]), RowError, "runs: score is not a finite number where row is 2, 3;"),
     "score infinite": (columns(score=[1.0, inf, 0.0]), RowError, "runs: score is not a finite number where row is 2;"),
     "score null": (columns(score=[1.0, None, 0.0]), RowError, "runs: score is missing where row is 2;"),
-    "score text": (columns(score=["1", "2", "3"]), ColumnError, "runs.score: Float64 expected, got String"),
+    "score text": (columns(score=["1", "2", "3"]), ColumnError, "runs.score must be Float64, not String"),
     "query null": (columns(query_id=["q", None, None]), RowError, "runs: query_id is missing where row is 2, 3;"),
     "document null": (columns(document_id=[None, "d", "e"]), RowError, "runs: document_id is missing where row is 1;"),
     "ids not whole": (columns(query_id=[1.0, 1.5, 2.0]), RowError, "runs: query_id is not a whole number where row is 2;"),
-    "ids are flags": (columns(query_id=[True, False, True]), ColumnError, "runs.query_id: ids are integers or strings"),
+    "ids are flags": (columns(query_id=[True, False, True]), ColumnError, "runs.query_id: ids must be integers or strings"),
     "document twice": (
         columns(query_id=["q", "r", "q"], document_id=["d", "d", "d"]), DuplicateIdError,
-        "runs: a query has a document more than once ('q d') where row is 1, 3; keep one of each",
+        "runs: a query lists a document more than once ('q d') where row is 1, 3; keep one of each",
     ),
     "no score": (columns(score=None, Score=[1, 2, 3]), ColumnError, "runs: no column score (did you mean to rename 'Score' to"),
     "no ids": (
@@ -393,15 +393,15 @@ BAD_TABLES: dict[str, tuple[Any, type[ApframeError], str]] = {
         "runs: no column query_id, document_id (did you mean to rename 'queryid' to query_id, 'documentid' to ",
     ),
     "nothing near": ({"a": [1]}, ColumnError, "runs: no column query_id, document_id, score; there are a"),
-    "flag is text": (columns(ignore=["no", "no", "yes"]), ColumnError, "runs.ignore: Boolean expected, got String"),
+    "flag is text": (columns(ignore=["no", "no", "yes"]), ColumnError, "runs.ignore must be Boolean, not String"),
     "columns of two lengths": (columns(score=[1.0]), ColumnError, "runs: the columns cannot be read"),
     "dict: NaN": ({"q": {"a": 1, "b": nan}}, RowError, "runs: score is not a finite number where row is 2;"),
     "dict: null": ({"q": {"a": None}}, RowError, "runs: score is missing where row is 1;"),
-    "dict: text": ({"q": {"a": "1"}}, ColumnError, "runs: ids must be of one type, and values numbers"),
-    "dict: ids of two types": ({"q": {"a": 1, 2: 1}}, ColumnError, "runs: ids must be of one type, and values numbers"),
-    "dict: queries of two types": ({"q": {"a": 1}, 2: {"a": 1}}, ColumnError, "runs: ids must be of one type"),
-    "nothing": (None, ColumnError, "runs: None holds no columns; give a Polars"),
-    "a list": ([1, 2], ColumnError, "runs: a list holds no columns"),
+    "dict: text": ({"q": {"a": "1"}}, ColumnError, "runs: ids must have one type, and values must be numbers"),
+    "dict: ids of two types": ({"q": {"a": 1, 2: 1}}, ColumnError, "runs: ids must have one type, and values must be numbers"),
+    "dict: queries of two types": ({"q": {"a": 1}, 2: {"a": 1}}, ColumnError, "runs: ids must have one type"),
+    "nothing": (None, ColumnError, "runs: None cannot be read as a table; give a Polars"),
+    "a list": ([1, 2], ColumnError, "runs: a list cannot be read as a table"),
 }  # fmt: skip
 
 

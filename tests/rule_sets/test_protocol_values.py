@@ -218,14 +218,14 @@ Everingham et al., The PASCAL Visual Object Classes (VOC) Challenge, IJCV 2010; 
 compares    bbox: intersection over union of boxes, one pixel added to widths and heights
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.is_crowd (a group; iscrowd in JSON), annotations.ignore (difficult)
-matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
 thresholds  similarity above 0.5
 precision   AP by the definition voc2007: mean over the levels of max precision at recall >= level, levels np.arange(0, 1.1, .1)
 detections  all of them
-crowds      where the data flags groups of objects, any number of detections may match one, and they are ignored
+crowds      any number of detections can match a group of objects; they are ignored
 ties        equal scores stay in the order of the input
 ignored     annotations flagged ignore, and what is matched to them
-categories  each on its own, then the mean over those with annotations
+categories  evaluated separately, then averaged over those with annotations
 summary     AP""",
     "LVIS": """\
 LVIS
@@ -234,15 +234,15 @@ compares    bbox: intersection over union of boxes (also segm, boundary)
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.area, annotations.ignore (difficult), images.pos_category_ids, images.neg_category_ids, \
 images.not_exhaustive_category_ids, categories.frequency (r, c, f)
-matching    each detection, best score first, takes the most similar annotation that is still free
+matching    each detection, best score first, takes the most similar free annotation
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
 precision   AP by the definition coco101: mean over the levels linspace(0, 1, 101) of the envelope at the first \
 recall >= level, else 0; 2.2e-16 is added to the divisor of every precision
-detections  at most 300 per image, by score; objects without area are left out
+detections  at most 300 per image, best scores first; objects without area are left out
 crowds      crowds are annotations like any other
-ties        of equal scores, those of the first image come first
+ties        equal scores are ordered by image
 ignored     annotations outside the area range or flagged ignore, and what is matched to them
-categories  each on its own, then the mean over those with annotations; judged only on images \
+categories  evaluated separately, then averaged over those with annotations; judged only on images \
 where they are annotated or verified
 areas       all 0 to 1e+10, small 0 to 1024, medium 1024 to 9216, large 9216 to 1e+10 square pixels
 parts       r: categories with frequency r; c: categories with frequency c; f: categories with frequency f
@@ -254,14 +254,14 @@ compares    bbox: intersection over union of boxes
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.is_crowd (a group; iscrowd in JSON), images.pos_category_ids, images.neg_category_ids, \
 images.not_exhaustive_category_ids, categories.parent_ids
-matching    a detection looks at its most similar annotation only; if a better one has that, it is a false positive
+matching    a detection can match only its most similar annotation; if a better detection has it, it is a false positive
 thresholds  similarity of at least 0.5
 precision   AP by the definition interpolated: sum over k of P_k (r_k - r_(k-1))
 detections  all of them
-crowds      a group of objects counts once, for the best of the detections inside it; the others are ignored
+crowds      a group of objects counts once, for its best detection; the others are ignored
 ties        equal scores stay in the order of the input
-categories  each on its own, then the mean over those with annotations; annotations count for the parents of their category \
-too; judged only on images where they are annotated or verified
+categories  evaluated separately, then averaged over those with annotations; annotations also count for the parents of their \
+category; judged only on images where they are annotated or verified
 summary     AP""",
     "PROPOSALS": """\
 PROPOSALS
@@ -269,9 +269,9 @@ Hosang et al., What makes for effective detection proposals?, PAMI 2016; Detectr
 compares    bbox: intersection over union of boxes
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.area, annotations.is_crowd (a group; iscrowd in JSON)
-matching    the most similar pair of all is taken first, whatever the scores, then the next
+matching    the most similar pair is matched first, then the next, whatever the scores
 thresholds  similarity of at least 0.5 to 0.95 in 10 steps
-detections  at most 100, 1000 per image, by score
+detections  at most 100, 1000 per image, best scores first
 crowds      left out
 ties        equal scores stay in the order of the input
 ignored     nothing: annotations outside the area range are left out
@@ -407,7 +407,7 @@ def test_other_words_for_iou_types() -> None:
         assert apf.COCO.variant(word).iou_type == "segm"
     for word in ("box", "BOXES"):
         assert apf.COCO.variant(word) is apf.COCO
-    with pytest.raises(ParameterError, match=r"^iou_type is a name such as bbox or segm, not 3$"):
+    with pytest.raises(ParameterError, match=r"^iou_type must be a name such as bbox or segm, not 3$"):
         apf.COCO.variant(3)  # type: ignore[arg-type]
 
 
@@ -424,9 +424,9 @@ def test_names_in_any_case() -> None:
             assert apf.evaluate(VERIFIED, ONE_HIT, spelled).protocol == protocol if protocol.iou_type == "bbox" else True
     with pytest.raises(ParameterError, match=r"^no protocol 'lviss'; did you mean lvis\?$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "lviss")
-    with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*a similarity is named by iou_type=$"):
+    with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*choose a similarity with iou_type=$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "segm")
-    with pytest.raises(ParameterError, match=r"^protocol is a value such as apframe.COCO or its name, not 3$"):
+    with pytest.raises(ParameterError, match=r"^protocol must be a value such as apframe.COCO or its name, not 3$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, 3)  # type: ignore[arg-type]
 
 
@@ -462,15 +462,15 @@ def test_departures(options: Json, names: list[str]) -> None:
 
 
 def test_options_that_a_protocol_cannot_take() -> None:
-    with pytest.raises(ParameterError, match=r"^LVIS limits the detections of an image: max_detections is one number, got \("):
+    with pytest.raises(ParameterError, match=r"^LVIS limits detections per image: max_detections must be one number, not \("):
         apf.LVIS.with_options(max_detections=[100, 300])
-    with pytest.raises(ParameterError, match=r"^recall_levels: the definition interpolated has none$"):
+    with pytest.raises(ParameterError, match=r"^recall_levels: the definition interpolated does not use recall levels$"):
         apf.VOC2012.with_options(recall_levels=[0, 1])
     with pytest.raises(
         ParameterError, match=r'^matching is "score", "best_overlap", "similarity" or "optimal", not .hungarian.$'
     ):
         apf.COCO.with_options(matching="hungarian")
-    with pytest.raises(ParameterError, match=r"^similarity: 'box_iou' is none; take one such as apframe.BoxIoU\(\) or "):
+    with pytest.raises(ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "):
         apf.COCO.with_options(similarity="box_iou")
 
 
@@ -478,14 +478,14 @@ def test_no_limit_by_option() -> None:
     assert apf.COCO.with_options(max_detections=[None]).max_detections == (None,)
     assert apf.COCO.with_options(max_detections=[None, 100, 1]).max_detections == (1, 100, None)
     assert apf.COCO.with_options(max_detections=None) == apf.COCO
-    with pytest.raises(ParameterError, match=r"^max_detections must be 1 or more, each once, got \(None, None\)$"):
+    with pytest.raises(ParameterError, match=r"^max_detections must be different numbers, at least 1, not \(None, None\)$"):
         apf.COCO.with_options(max_detections=[None, None])
     many = [found(1, 1, 0.9 - rank / 1000, bbox=ELSEWHERE) for rank in range(100)]
     results = [*many, found(1, 1, 0.1, bbox=SQUARE)]  # the 101st
     values = dict(apf.evaluate(ONE_OF_TWO, results, max_detections=[100, None]).summary.rows())
     assert (values["AR100"], values["AR"]) == (0.0, 0.5)
     assert values["AP"] == pytest.approx(0.5 / 101)
-    assert "detections  at most 100, all per image and category, by score" in str(
+    assert "detections  at most 100, all per image and category, best scores first" in str(
         apf.COCO.with_options(max_detections=[100, None])
     )
 
@@ -495,29 +495,29 @@ WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
     "crowds": ({"crowds": "removed"}, r'^crowds is "ignored", "counted" or "ordinary", not .removed.$'),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints$"),
-    "similarity": ({"similarity": "iou"}, r"^similarity: 'iou' is none; take one such as apframe.BoxIoU\(\) or "),
+    "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),
     "thresholds fall": ({"iou_thresholds": (0.6, 0.5)}, r"^iou_thresholds must .* increase, got \(0.6, 0.5\)$"),
-    "no limits": ({"max_detections": ()}, r"^max_detections must be 1 or more, each once, got \(\)$"),
-    "limit 0": ({"max_detections": (0,)}, r"^max_detections must be 1 or more"),
-    "a limit twice": ({"max_detections": (10, 10)}, r"^max_detections must be 1 or more, each once, got \(10, 10\)$"),
+    "no limits": ({"max_detections": ()}, r"^max_detections must be different numbers, at least 1, not \(\)$"),
+    "limit 0": ({"max_detections": (0,)}, r"^max_detections must be different numbers"),
+    "a limit twice": ({"max_detections": (10, 10)}, r"^max_detections must be different numbers, at least 1, not \(10, 10\)$"),
     "limits of text": ({"max_detections": "many"}, r"^max_detections has the wrong type \(.*\): max_detections='many'$"),
     "an area of one number": ({"area_ranges": {"tiny": 5}}, r"^area_ranges has the wrong type "),
     "name": ({"name": 3}, r"^name has the wrong type \(text is needed\): name=3$"),
     "citation": ({"citation": None}, r"^citation has the wrong type \(text is needed\): citation=None$"),
     "report": ({"report": (3,)}, r"^report has the wrong type \(text is needed\): report=\(3,\)$"),
-    "parts": ({"parts": "fog"}, r"^parts has the wrong type \(each is an apframe.Part\): parts='fog'$"),
+    "parts": ({"parts": "fog"}, r"^parts has the wrong type \(each must be an apframe.Part\): parts='fog'$"),
     "masks by boxes": (
-        {"iou_type": "segm"}, r"^iou_type='segm' with BoxIoU\(\); give similarity=apframe.MaskIoU\(\), or iou_type='bbox'$",
+        {"iou_type": "segm"}, r"^iou_type='segm' does not match BoxIoU\(\); give similarity=apframe.MaskIoU\(\), or iou_type=",
     ),
     "boxes by masks": (
         {"similarity": apf.MaskIoU()},
-        r"^iou_type='bbox' with MaskIoU\(\); give similarity=apframe.BoxIoU\(\), or iou_type='segm'$",
+        r"^iou_type='bbox' does not match MaskIoU\(\); give similarity=apframe.BoxIoU\(\), or iou_type='segm'$",
     ),
-    "an unknown iou_type": ({"iou_type": "segmn"}, r"^no iou_type 'segmn'; did you mean segm\?; others need a similarity "),
+    "an unknown iou_type": ({"iou_type": "segmn"}, r"^no iou_type 'segmn'; did you mean segm\?; for other names give a"),
     "no areas": ({"area_ranges": ()}, r"^area_ranges must have at least one name"),
-    "area twice": ({"area_ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*different ones, got \["),
+    "area twice": ({"area_ranges": (("all", 0.0, 1.0), ("all", 0.0, 2.0))}, r"^area_ranges must have .*no duplicates, not \["),
     "area backwards": ({"area_ranges": (("all", 9.0, 1.0),)}, r"^area range 'all' must have 0 <= low <= high, got 9.0, 1.0$"),
 }  # fmt: skip
 
@@ -599,7 +599,7 @@ def test_notebooks_show_what_is_compared_and_how() -> None:
 
 
 def test_a_report_that_cannot_be_read() -> None:
-    message = r"^report: 'mAP' is no AP or AR, with a threshold or one of \{area\} \{limit\} \{"
+    message = r"^report: 'mAP' is not AP or AR, optionally with a threshold, \{area\}, \{limit\} or \{"
     with pytest.raises(ParameterError, match=message):
         apf.Protocol("MINE", "", report=("AP", "mAP"))
 

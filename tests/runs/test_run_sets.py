@@ -448,7 +448,7 @@ def test_runs_that_are_replaced_after_the_scan_are_not_mixed(tmp_path: Path) -> 
     write(tmp_path / "b", 6)
     for ask in (lambda: runs.summary, lambda: runs.evaluation("b"), lambda: runs.sql("FROM detections"), plan.collect):
         with pytest.raises(
-            FormatError, match=r"b: another evaluation was written there while this one was being read; read it"
+            FormatError, match=r"b: another evaluation was written to this folder while it was being read; read it"
         ):
             ask()
     assert runs.evaluation("a").detections["width"].to_list() == [8]

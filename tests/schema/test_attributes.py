@@ -74,8 +74,8 @@ def test_what_does_not_match_is_counted() -> None:
     with pytest.warns(UnmatchedAttributesWarning) as caught:
         assert TRUTH.with_images({"file_name": ["a", "x", "y"], "n": [1, 2, 3]}).images["n"].to_list() == [1, None, None]
     assert str(caught[0].message) == (
-        "image attributes: 2 of 3 rows match no image and are left out ('x', 'y'); "
-        "2 of 3 images have no row, so their attributes are null"
+        "image attributes: 2 of 3 rows match no image and were left out ('x', 'y'); "
+        "2 of 3 images have no row: their attributes are null"
     )
 
 
@@ -83,7 +83,7 @@ def test_columns_that_are_there_are_filled_and_not_replaced() -> None:
     assert joined({"image_id": [1, 2], "camera": ["front", "back"]}, "camera") == ["front", "back", None]
     assert joined({"image_id": [2], "image_width": [640]}, "image_width") == [None, 640, None]
     for other in ("back", 7):
-        with pytest.raises(RowError, match=r"^images: there is a column camera already, with other values where"):
+        with pytest.raises(RowError, match=r"^images: column camera already exists with other values where"):
             TRUTH.with_images({"image_id": [1], "camera": [other]})
 
 
@@ -104,13 +104,13 @@ WRONG: dict[str, tuple[dict[str, list[Any]], type[ApframeError], str]] = {
     "an id twice": ({"image_id": [1, 1], "n": [1, 2]}, DuplicateIdError, "image_id is not unique where image_id is 1; "),
     "a file twice": (
         {"file_name": ["a.jpg", "val/a.jpg", "b.jpg"], "n": [1, 2, 3]}, DuplicateIdError,
-        "several rows are about the same image where file_name is 'a.jpg', 'val/a.jpg'; keep one row of each"),
+        "several rows are for the same image where file_name is 'a.jpg', 'val/a.jpg'; keep one of these rows"),
     "names as ids": (
-        {"image_id": ["a.jpg"], "n": [1]}, UnknownIdError, "unknown: 'a.jpg'; .* names of files belong in a column file_name"),
+        {"image_id": ["a.jpg"], "n": [1]}, UnknownIdError, "unknown: 'a.jpg'; .* put file names in a column file_name"),
     "names of other files": ({"file_name": ["x"], "n": [1]}, UnknownIdError, "unknown: 'x'; the file_name must be those of"),
     "no key": ({"filename": ["a"], "n": [1]}, ColumnError, "no column image_id or file_name .*did you mean filename"),
     "nothing like a key": ({"n": [1]}, ColumnError, "no column image_id or file_name to join by; there are n$"),
-    "no attribute": ({"image_id": [1]}, ColumnError, "no column beside image_id; give the attributes as further columns"),
+    "no attribute": ({"image_id": [1]}, ColumnError, "no column beside image_id; add the attributes as further columns"),
     "no name": ({"file_name": ["a", None], "n": [1, 2]}, RowError, "file_name is missing where row is 2"),
 }  # fmt: skip
 
@@ -158,7 +158,7 @@ def test_attributes_of_annotations(tmp_path: Path) -> None:
     assert truth.json_columns == {("annotations", "note")}
     with pytest.raises(ColumnError, match="annotation attributes: no column annotation_id to join by"):
         truth.with_annotations({"id": [5], "occlusion": [0.6]})
-    with pytest.raises(RowError, match="annotations: there is a column area already, with other values"):
+    with pytest.raises(RowError, match="annotations: column area already exists with other values"):
         truth.with_annotations({"annotation_id": [5], "area": [7]})
 
 

@@ -87,7 +87,7 @@ def test_names_of_corners_need_no_option(names: str) -> None:
     given |= {name: written("xyxy")[:, k] for k, name in enumerate(names.split())}
     assert found_of(apf.evaluate(TRUTH, given)) == pytest.approx(BOXES)
     assert found_of(apf.evaluate(TRUTH, given, box_format="xyxy")) == pytest.approx(BOXES)
-    with pytest.raises(ColumnError, match="hold boxes as xyxy, not cxcywh; leave out box_format"):
+    with pytest.raises(ColumnError, match="hold boxes as xyxy, not as cxcywh; leave out box_format"):
         apf.evaluate(TRUTH, given, box_format="cxcywh")
 
 
@@ -126,7 +126,7 @@ def test_ground_truth_that_says_it_itself_is_left_alone(tmp_path: Path) -> None:
     given = rows("xyxy")
     for truth in (path, json.loads(path.read_text()), TRUTH):
         assert found_of(apf.evaluate(truth, given, box_format="xyxy")) == pytest.approx(BOXES)
-    with pytest.raises(ParameterError, match="box_format: a Dataset says how its boxes are written"):
+    with pytest.raises(ParameterError, match="box_format: a Dataset defines how its boxes are written"):
         apf.read_dataset(TRUTH, box_format="xyxy")
 
 
@@ -144,21 +144,21 @@ def test_ground_truth_with_corners_is_read_alone(where: str, tmp_path: Path) -> 
 def test_formats_that_say_it_take_no_option(tmp_path: Path) -> None:
     apf.write_dataset(TRUTH.part(IMAGES.with_columns(file_name=pl.format("{}.jpg", "image_id")), TRUTH.annotations),
                       tmp_path / "voc", "voc")  # fmt: skip
-    with pytest.raises(ParameterError, match="relative: PASCAL VOC says how its boxes are written; leave it out"):
+    with pytest.raises(ParameterError, match="relative: PASCAL VOC defines how its boxes are written; leave it out"):
         apf.read_dataset(tmp_path / "voc", relative=True)
     apf.write_results(rows("xywh"), tmp_path / "found", "voc", dataset=TRUTH)
-    with pytest.raises(ParameterError, match="box_format: PASCAL VOC says how its boxes are written"):
+    with pytest.raises(ParameterError, match="box_format: PASCAL VOC defines how its boxes are written"):
         apf.evaluate(TRUTH, tmp_path / "found", box_format="xyxy")
 
 
 ERRORS: dict[str, tuple[dict[str, Any], dict[str, Any], type[Exception], str]] = {
     "typo": (rows("xyxy"), {"box_format": "xyyx"}, ParameterError, r'box_format is "xyxy".*did you mean xyxy\?'),
     "no boxes": ({"image_id": [1], "category_id": [1], "score": [1.0], "mask": ["[]"]}, {"relative": True}, ParameterError,
-                 "relative is about boxes, and the detections have none"),
+                 "relative applies to boxes, but the detections have no box columns"),
     "no numbers": (rows("xyxy") | {"bbox": None, "x1": ["a"] * 3, "y1": 1, "x2": 2, "y2": 3} , {"box_format": "xyxy"},
                    ColumnError, "detections"),
     "three numbers": (rows("xyxy") | {"bbox": [[1, 2, 3]] * 3}, {"box_format": "xyxy"}, RowError,
-                      "bbox is missing or not four numbers.*boxes are four numbers, xyxy"),
+                      "bbox is missing or not four numbers.*boxes need four numbers, xyxy"),
 }  # fmt: skip
 
 
@@ -171,7 +171,7 @@ def test_errors(found: dict[str, Any], options: dict[str, Any], error: type[Exce
 def test_fractions_need_sizes() -> None:
     truth = apf.Dataset(IMAGES.select("image_id"), TRUTH.categories, TRUTH.annotations)
     with pytest.raises(
-        RowError, match="images: the size is missing, which relative boxes need, where image_id is 1, 2; give both"
+        RowError, match="images: the image size is missing, which relative boxes need, where image_id is 1, 2; give both"
     ):
         apf.evaluate(truth, rows("xywh", relative=True), relative=True)
     with pytest.raises(ParameterError, match="relative needs the data set"):

@@ -60,9 +60,9 @@ WRONG: dict[str, tuple[Any, type[ApframeError], str]] = {
     "twice": (pl.DataFrame({"from": ["a", "a"], "to": ["b", "c"]}), ParameterError, "several rows for 'a'; keep one"),
     "no file": ("nothing.json", FormatError, "cannot read nothing.json as JSON: no such file"),
     "no table": ("nothing.csv", FormatError, "cannot read nothing.csv as CSV: no such file"),
-    "a number": (3, ColumnError, "an int holds no columns"),
-    "other names": ({"boat": "ship"}, ParameterError, "^category_map: names no category: 'boat'; there are car, truck, cat"),
-    "a typing error": ({"trucks": "vehicle"}, ParameterError, "^category_map: names no category: 'trucks'; did you mean truck"),
+    "a number": (3, ColumnError, "an int cannot be read as a table"),
+    "other names": ({"boat": "ship"}, ParameterError, "^category_map: matches no category: 'boat'; there are car, truck, cat"),
+    "a typing error": ({"trucks": "vehicle"}, ParameterError, "^category_map: matches no category: 'trucks'; did you mean"),
 }  # fmt: skip
 
 
@@ -82,12 +82,12 @@ def test_unmapped() -> None:
     dropped = TRUTH.map_categories(VEHICLES, "drop")
     assert dropped.categories["name"].to_list() == ["vehicle"]
     assert dropped.annotations["category_id"].to_list() == [1, 1]
-    with pytest.raises(ParameterError, match=r"^category_map has no name for 'cat'; map them too"):
+    with pytest.raises(ParameterError, match=r"^category_map does not map 'cat'; map them too"):
         TRUTH.map_categories(VEHICLES, "error")
     assert TRUTH.map_categories(VEHICLES | {"cat": "cat"}, "error").categories.height == 2
     with pytest.raises(ParameterError, match='unmapped is "keep", "drop" or "error", not \'drops\'; did you mean drop'):
         TRUTH.map_categories(VEHICLES, "drops")
-    with pytest.raises(ParameterError, match="mapped already"):
+    with pytest.raises(ParameterError, match="already been mapped"):
         dropped.map_categories(VEHICLES)
 
 

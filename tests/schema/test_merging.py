@@ -47,7 +47,7 @@ def test_ids_that_clash_are_numbered_and_categories_are_one_by_name() -> None:
     assert whole.annotations.select("annotation_id", "image_id", "category_id").rows() == [(1, 1, 2), (2, 2, 2)]
     assert changes.rows() == [
         ("images", "image_id", 2, "several data sets have the same ids: numbered from 1"),
-        ("categories", "category_id", 2, "other ids: categories of the same name are one"),
+        ("categories", "category_id", 2, "new ids: categories with the same name become one"),
         ("annotations", "annotation_id", 2, "several data sets have the same ids: numbered from 1"),
     ]
 
@@ -57,7 +57,7 @@ def test_ids_that_do_not_clash_stay() -> None:
     whole, changes = apf.merge([a, b])
     assert whole.images["image_id"].to_list() == [7, 5]
     assert whole.categories["category_id"].to_list() == [3, 9]
-    assert ("images", "file_name", 1, "several data sets have the same name: different images here") in changes.rows()
+    assert ("images", "file_name", 1, "the name occurs in several data sets: kept as different images") in changes.rows()
 
 
 def test_text_and_numbers() -> None:
@@ -94,13 +94,13 @@ def test_numbers_of_the_whole_are_those_of_its_parts(tmp_path: Path) -> None:
 
 def test_what_cannot_be_merged() -> None:
     for none in ([], ["a.json"], STREET):
-        with pytest.raises(ParameterError, match="merge takes a list of data sets; read those of files first"):
+        with pytest.raises(ParameterError, match="merge needs a list of data sets; read files first"):
             apf.merge(none)  # type: ignore[arg-type]
     fog = dataset(1, "a", {1: "cat"}, 1, weather=["fog"])
-    with pytest.raises(ColumnError, match=r"^images: columns of the data sets do not fit"):
+    with pytest.raises(ColumnError, match=r"^images: columns of the data sets have different types"):
         apf.merge([fog, dataset(2, "b", {1: "cat"}, 1, weather=[["fog"]])])
     as_json = fog.with_rest([("images", "weather")], {})
-    with pytest.raises(ColumnError, match=r"^images\.weather holds JSON in one data set, and not in another"):
+    with pytest.raises(ColumnError, match=r"^images\.weather holds JSON in one data set but not in another"):
         apf.merge([as_json, dataset(2, "b", {1: "cat"}, 1, weather=["fog"])])
     assert apf.merge([as_json, dataset(2, "b", {1: "cat"}, 1)])[0].json_columns == {("images", "weather")}
 

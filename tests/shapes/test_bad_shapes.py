@@ -93,11 +93,11 @@ SHAPES: dict[str, tuple[Json, Json]] = {
 }
 
 # (what is compared, name) -> fields of one row, and what the message says before and after it names the row
-AGAIN = r"encode these masks again \(pycocotools.mask.encode makes"
+AGAIN = r"encode these masks again \(pycocotools.mask.encode converts"
 BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "RLE of another size"): (
         {"segmentation": {"size": [100, 90], "counts": [0, 40, 8960]}},
-        "size of the mask is not that of the image's other masks", "masks are compared pixel by pixel: encode",
+        "size of the mask differs from the image's other masks", "encode all masks of an image in one size",
     ),
     ("segm", "counts that fall short"): (
         {"segmentation": {"size": [100, 100], "counts": [0, 40, 60]}}, "the run lengths do not add up to height × width", AGAIN,
@@ -109,18 +109,18 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         {"segmentation": {"size": [100, 100], "counts": "0X1"}}, "the run lengths do not add up to height × width", AGAIN,
     ),
     ("segm", "counts in no alphabet of COCO's"): (
-        {"segmentation": {"size": [100, 100], "counts": "~~~"}}, "the run lengths are not COCO's text", AGAIN,
+        {"segmentation": {"size": [100, 100], "counts": "~~~"}}, "the run lengths are not valid COCO text", AGAIN,
     ),
     ("segm", "negative counts"): (
         {"segmentation": {"size": [100, 100], "counts": [-1, 10_001]}}, "run lengths are negative", AGAIN,
     ),
     ("segm", "no size"): (
-        {"segmentation": {"counts": [0, 10_000]}}, "run lengths have no size or no counts", r"give both: size is \[height, wid",
+        {"segmentation": {"counts": [0, 10_000]}}, "run lengths lack size or counts", r"give both: size is \[height, wid",
     ),
     ("segm", "size of one number"): (
-        {"segmentation": {"size": [100], "counts": [0, 10_000]}}, "run lengths have no size or no counts", "give both: ",
+        {"segmentation": {"size": [100], "counts": [0, 10_000]}}, "run lengths lack size or counts", "give both: ",
     ),
-    ("segm", "no counts"): ({"segmentation": {"size": [100, 100]}}, "run lengths have no size or no counts", "give both: "),
+    ("segm", "no counts"): ({"segmentation": {"size": [100, 100]}}, "run lengths lack size or counts", "give both: "),
     **{
         ("segm", name): (
             {"segmentation": {"size": size, "counts": counts}},
@@ -150,7 +150,7 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
     ("segm", "second polygon of none"): (
         {"segmentation": [*OUTLINE, []]}, "a polygon has an odd number of coordinates, or fewer than 6", "polygons are ",
     ),
-    ("segm", "no polygon"): ({"segmentation": []}, "mask has no polygon", "give one, or remove the rows"),
+    ("segm", "no polygon"): ({"segmentation": []}, "mask has no polygon", "supply one or remove these rows"),
     ("segm", "polygon with NaN"): (
         {"segmentation": [[0, 0, nan, 0, 40, 40]]}, "a polygon has a coordinate that is not a finite number", "correct these",
     ),
@@ -167,8 +167,8 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         {"segmentation": [[0] * 100] * 60 + [[1] * 100] * 40}, "mask is a bitmap, not polygons,", "encode them as run lengths",
     ),
     ("segm", "a word"): ({"segmentation": "all"}, "mask is neither polygons nor run lengths", r"write \[\[x, y, ...\], ...\]"),
-    ("segm", "null"): ({"segmentation": None}, "mask is missing", "give it, or remove the rows"),
-    ("segm", "not there"): ({"segmentation": GONE}, "mask is missing", "give it, or remove the rows"),
+    ("segm", "null"): ({"segmentation": None}, "mask is missing", "supply it or remove these rows"),
+    ("segm", "not there"): ({"segmentation": GONE}, "mask is missing", "supply it or remove these rows"),
     ("boundary", "counts that fall short"): (
         {"segmentation": {"size": [100, 100], "counts": [5]}}, "the run lengths do not add up to height × width", AGAIN,
     ),
@@ -177,9 +177,9 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         r"correct these rows, or give other sigmas to OKS\(sigmas=...\)",
     ),
     ("keypoints", "one number too many"): ({"keypoints": [*POINTS, 1]}, "keypoints is not a list of 51 numbers", "correct"),
-    ("keypoints", "none"): ({"keypoints": []}, "keypoints is missing", "give it, or remove the rows"),
-    ("keypoints", "null"): ({"keypoints": None}, "keypoints is missing", "give it, or remove the rows"),
-    ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is missing", "give it, or remove the rows"),
+    ("keypoints", "none"): ({"keypoints": []}, "keypoints is missing", "supply it or remove these rows"),
+    ("keypoints", "null"): ({"keypoints": None}, "keypoints is missing", "supply it or remove these rows"),
+    ("keypoints", "not there"): ({"keypoints": GONE}, "keypoints is missing", "supply it or remove these rows"),
     ("keypoints", "a missing number"): (
         {"keypoints": [None, *POINTS[1:]]}, "keypoints holds a number that is missing or not finite", "keypoints without a",
     ),
@@ -196,11 +196,11 @@ BAD: dict[tuple[str, str], tuple[Json, str, str]] = {
         {"corners": CORNERS[:6]}, "corners is not a list of 8 numbers", "give x1, y1, x2, y2, x3, y3, x4, y4, around the shape",
     ),
     ("dota", "NaN"): ({"corners": [*CORNERS[:7], nan]}, "corners holds a number that is missing or not finite", "correct or"),
-    ("dota", "null"): ({"corners": None}, "corners is missing", "give it, or a column angle"),
+    ("dota", "null"): ({"corners": None}, "corners is missing", "supply it, or a column angle"),
     ("angle", "null"): ({"angle": None}, "angle is missing or not a finite number", "give it in radians; upright boxes have 0"),
     ("angle", "infinite"): ({"angle": inf}, "angle is not a finite number", "correct or remove them"),
     ("activitynet", "ends before it starts"): (
-        {"start_time": 9, "end_time": 3}, "end_time is before start_time", "exchange the two, or remove these rows",
+        {"start_time": 9, "end_time": 3}, "end_time is before start_time", "swap the two or remove these rows",
     ),
     ("activitynet", "NaN"): ({"start_time": nan}, "start_time is not a finite number", "correct or remove them"),
     ("activitynet", "no end"): (
@@ -298,7 +298,7 @@ def test_nothing_to_compare(shape: str, columns: str, side: str, kind: str, tmp_
     truth = truth if side == "detections" else TRUTH
     results = results if side == "annotations" else RESULTS
     first = "annotations" if side == "annotations" else "detections"
-    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, needed for: .+; give it") as caught:
+    with pytest.raises(ColumnError, match=rf"^{first}: no column {columns}, which .+ needs; supply it") as caught:
         summary(truth, results, kind, tmp_path, **options)
     one_line(caught.value)
     assert ("COCO's JSON has it as segmentation" in str(caught.value)) == (columns == "mask")
@@ -335,7 +335,7 @@ def test_no_interval_has_an_end(kind: str, with_boxes: bool, table: str, tmp_pat
 def test_no_rotated_boxes(side: str, kind: str, tmp_path: Path) -> None:
     truth, results = with_shape(SHAPES["dota"][1])
     data = (TRUTH, results) if side == "annotations" else (truth, RESULTS)
-    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners, needed for: .* rotated boxes; give it"):
+    with pytest.raises(ColumnError, match=f"^{side}: no column angle or corners, which .* rotated boxes needs; supply it"):
         summary(*data, kind, tmp_path, protocol="dota")
 
 
@@ -347,25 +347,25 @@ def frame_of(**shape: Any) -> Json:
 
 # columns of a frame of another type -> what the message begins with
 OF_FRAMES: dict[str, tuple[str, Json, str]] = {
-    "keypoints in threes": ("keypoints", {"keypoints": [[[1.0, 1.0, 2.0]] * 17] * 2}, "detections.keypoints: .*give x, y, vis"),
-    "keypoints of numbers": ("keypoints", {"keypoints": [1.0, 2.0]}, "detections.keypoints: "),
-    "keypoints as text": ("keypoints", {"keypoints": ["[1, 1, 2]"] * 2}, "detections.keypoints: "),
+    "keypoints in threes": ("keypoints", {"keypoints": [[[1.0, 1.0, 2.0]] * 17] * 2}, "detections.keypoints .*give x, y, vis"),
+    "keypoints of numbers": ("keypoints", {"keypoints": [1.0, 2.0]}, "detections.keypoints "),
+    "keypoints as text": ("keypoints", {"keypoints": ["[1, 1, 2]"] * 2}, "detections.keypoints "),
     "corners in pairs": (
         "dota", {"corners": [[[0.0, 0.0], [4.0, 0.0], [4.0, 4.0], [0.0, 4.0]]] * 2},
-        "detections.corners: .*; give x1, y1, x2, y2, x3, y3, x4, y4, ",
+        "detections.corners .*; give x1, y1, x2, y2, x3, y3, x4, y4, ",
     ),
     "one flat polygon": (
         "segm", {"mask": [OUTLINE[0]] * 2}, r"detections.mask: a flat list of numbers; write a list of polygons: \[\[x1, y1, ",
     ),
-    "angle in a list": ("angle", {"angle": [[0.5], [0.5]]}, "detections.angle: Float64 expected, got List"),
-    "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle: Float64 expected, got String"),
-    "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 is no kind of mask; give COCO's JSON text, "),
+    "angle in a list": ("angle", {"angle": [[0.5], [0.5]]}, "detections.angle must be Float64, not List"),
+    "angle as text": ("angle", {"angle": ["0.5", "0.5"]}, "detections.angle must be Float64, not String"),
+    "masks of numbers": ("segm", {"mask": [1, 2]}, "detections.mask: Int64 cannot be a mask; give COCO's JSON text, "),
     "masks of structs": ("segm", {"mask": [{"w": 1}] * 2}, "detections.mask: structs of size and counts expected, got Struct"),
     "keypoints as lists of text": (
         "keypoints", {"keypoints": [[str(n) for n in POINTS]] * 2},
-        r"detections.keypoints: List\(Float64\) expected, got List\(String\); give x, y, visibility",
+        r"detections.keypoints must be List\(Float64\), not List\(String\); give x, y, visibility",
     ),
-    "corners as text": ("dota", {"corners": [[str(n) for n in CORNERS]] * 2}, r"detections.corners: List\(Float64\) expected"),
+    "corners as text": ("dota", {"corners": [[str(n) for n in CORNERS]] * 2}, r"detections.corners must be List\(Float64\)"),
     "counts of texts": (
         "segm", {"mask": [{"size": [100, 100], "counts": ["0", "40", "9960"]}] * 2},
         r"detections.mask: counts of run lengths is List\(String\); size is \[height, width\], counts are whole numbers or",
@@ -378,7 +378,7 @@ OF_FRAMES: dict[str, tuple[str, Json, str]] = {
         "segm", {"mask": [{"size": [True, True], "counts": [0, 1]}] * 2}, r"detections.mask: size of run lengths is List\(Bool",
     ),
     "masks too deep": (
-        "segm", {"mask": [[[[0.0]]]] * 2}, "detections.mask: List.* is no kind of mask; give COCO's JSON text, ",
+        "segm", {"mask": [[[[0.0]]]] * 2}, "detections.mask: List.* cannot be a mask; give COCO's JSON text, ",
     ),
 }  # fmt: skip
 
@@ -408,11 +408,11 @@ def test_rows_of_another_type_are_named() -> None:
 
 
 BITMAPS: dict[str, tuple[Any, str]] = {
-    "rows of different lengths": ([[0, 1], [1]], "bitmap has rows of different lengths, or without pixels"),
+    "rows of different lengths": ([[0, 1], [1]], "bitmap has rows of different lengths, or empty rows"),
     "no rows": ([], "bitmap has no rows"),
-    "of another size": ([[0, 1], [1, 0]], "bitmap has another size than the image"),
-    "polygons of whole numbers": (OUTLINE, "bitmap has another size than the image"),
-    "without a value": ([[1] * 100] * 99 + [[None] * 100], "bitmap has pixels without a value"),
+    "of another size": ([[0, 1], [1, 0]], "bitmap and image differ in size"),
+    "polygons of whole numbers": (OUTLINE, "bitmap and image differ in size"),
+    "without a value": ([[1] * 100] * 99 + [[None] * 100], "bitmap has missing pixels"),
     "null": (None, "mask is missing"),
 }
 
@@ -434,7 +434,7 @@ def test_polygons_without_the_size_of_the_image(kind: str, tmp_path: Path) -> No
     del truth["images"][1]["width"]
     with pytest.raises(
         RowError,
-        match=r"polygons are given, but not the size of the image where (detection_id is 2|annotation_id is 12); give th",
+        match=r"polygons need the size of the image where (detection_id is 2|annotation_id is 12); give th",
     ):
         summary(truth, results, kind, tmp_path, iou_type="segm")
 
@@ -450,7 +450,7 @@ def test_run_lengths_of_another_size_than_the_image_are_compared_with_a_warning(
         assert summary(truth, results, kind, tmp_path, iou_type=iou_type)["AP"] == pytest.approx(1.0)
     named = ("detections", "detection_id is 2"), ("annotations", "annotation_id is 12")
     assert [str(warning.message) for warning in caught] == [
-        f"{table}: size of the run lengths is not that of the image where {row}; masks are compared as they are; were "
+        f"{table}: size of the run lengths differs from the image size where {row}; masks are compared without resizing; were "
         "images resized?"
         for table, row in named
     ]
@@ -469,9 +469,7 @@ def test_run_lengths_of_different_sizes_without_the_size_of_the_image() -> None:
     truth["images"] = [{"id": 1}, {"id": 2}]
     assert summary(truth, results, iou_type="segm")["AP"] == pytest.approx(1.0)
     results[1]["segmentation"] = {"size": [10, 10], "counts": [0, 100]}
-    message = (
-        r"^detections: size of the mask is not that of the image's other masks where detection_id is 2; masks are compared "
-    )
+    message = r"^detections: size of the mask differs from the image's other masks where detection_id is 2; encode all masks "
     with pytest.raises(RowError, match=message):
         summary(truth, results, iou_type="segm")
 
@@ -620,7 +618,7 @@ def test_angles_in_degrees(kind: str, tmp_path: Path) -> None:
 
 def test_fourteen_keypoints() -> None:
     truth, results = with_shape({"keypoints": POINTS[:42], "num_keypoints": 14})
-    message = "14 keypoints, but there are 17 sigmas; .* for each keypoint, or choose the protocol crowdpose$"
+    message = "14 keypoints, but there are 17 sigmas; .* for each keypoint: .*, or choose the protocol crowdpose$"
     with pytest.raises(ParameterError, match=message):
         summary(truth, results, iou_type="keypoints")
 
@@ -695,7 +693,7 @@ BAD_LISTS: dict[str, tuple[Any, type[ApframeError], str]] = {
     "names": (
         ["cat"],
         IdTypeError,
-        "{1}.{0} holds strings, categories.category_id integers; cast .* same; give ids in the lists, not names$",
+        "{1}.{0} holds strings, not integers like categories.category_id; cast .* same type; lists must hold ids, not names$",
     ),
     "ids and names": ([1, "cat"], RowError, "{1}: {0} is not a list of ids where {2} is 2; correct these rows$"),
     "a fraction": ([1.5], RowError, "{1}: {0} is not a whole number where {2} is 2; correct these rows$"),
@@ -731,7 +729,7 @@ def test_lists_of_a_frame_that_are_none(column: str) -> None:
     protocol, table, _ = LISTS[column]
     frames = {name: getattr(apf.read_coco(TRUTH), name) for name in ("images", "categories", "annotations")}
     frames[table] = frames[table].with_columns(pl.lit(1).alias(column))
-    with pytest.raises(ColumnError, match=rf"^{table}.{column}: lists of ids expected, got Int32$"):
+    with pytest.raises(ColumnError, match=rf"^{table}.{column} must hold lists of ids, not Int32$"):
         apf.evaluate(apf.Dataset(**frames), RESULTS, protocol)
 
 
@@ -770,7 +768,7 @@ def test_variants_that_a_protocol_has_not(name: str, iou_type: str, there_are: s
 
 
 def test_lvis_with_two_limits() -> None:
-    message = r"^LVIS limits the detections of an image: max_detections is one number, got \(100, 300\)$"
+    message = r"^LVIS limits detections per image: max_detections must be one number, not \(100, 300\)$"
     with pytest.raises(ParameterError, match=message):
         summary(TRUTH, RESULTS, protocol="lvis", max_detections=[300, 100])
 
@@ -778,17 +776,17 @@ def test_lvis_with_two_limits() -> None:
 SIGMAS: dict[str, tuple[Any, str]] = {
     "too few": (
         (0.1,) * 5,
-        r"^all objects have 17 keypoints, but there are 5 sigmas; give similarity=apf.OKS\(sigmas=...\) 17 of them, one for",
+        r"^all objects have 17 keypoints, but there are 5 sigmas; give 17 sigmas, one for",
     ),
     "too many": (
         (0.1,) * 18,
-        r"^all objects have 17 keypoints, but there are 18 sigmas; give similarity=apf.OKS\(sigmas=...\) 17 ",
+        r"^all objects have 17 keypoints, but there are 18 sigmas; give 17 sigmas",
     ),
     "none": ((), r"^sigmas must be positive numbers, one for each keypoint, got \(\)$"),
     "negative": ((0.1, -1), r"^sigmas must be positive numbers, one for each keypoint, got \(0.1, -1.0\)$"),
     "NaN": ((nan,), r"^sigmas must be positive numbers"),
-    "words": (("x",), r"^sigmas are numbers, one for each keypoint, "),
-    "a number": (0.1, r"^sigmas are numbers, one for each keypoint, "),
+    "words": (("x",), r"^sigmas must be numbers, one for each keypoint, "),
+    "a number": (0.1, r"^sigmas must be numbers, one for each keypoint, "),
 }
 
 
@@ -801,19 +799,19 @@ def test_sigmas(sigmas: Any, message: str) -> None:
 
 # functions of a user -> error and message; there are three pairs, of the detections 1, 2, 3
 FUNCTIONS: dict[str, tuple[Callable[[pl.DataFrame], Any], type[ApframeError], str]] = {
-    "one value": (lambda _: [0.5], ParameterError, "one value per row is needed, 3 in all; it gives 1; give a column, "),
-    "a literal": (lambda _: pl.lit(1.0), ParameterError, "one value per row is needed, 3 in all; it gives 1; give a column, "),
-    "one too many": (lambda pairs: [0.5] * (pairs.height + 1), ParameterError, "one value per row is .*; it gives 4$"),
-    "a number": (lambda _: 0.5, ParameterError, "one value per row is needed; it gives the number 0.5; give a column, "),
-    "nothing": (lambda _: None, ParameterError, "one number per row is needed; it gives a NoneType "),
-    "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "numbers in .* are needed; it gives String$"),
-    "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression fails: unable to find column "nope"'),
-    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(.*\), \(.*\), \(.*\); give null"),
+    "one value": (lambda _: [0.5], ParameterError, "must return one value per row: 3, not 1; return a column, "),
+    "a literal": (lambda _: pl.lit(1.0), ParameterError, "must return one value per row: 3, not 1; return a column, "),
+    "one too many": (lambda pairs: [0.5] * (pairs.height + 1), ParameterError, "must return one value per row: 3, not 4$"),
+    "a number": (lambda _: 0.5, ParameterError, "must return one value per row, not the number 0.5; return a column, "),
+    "nothing": (lambda _: None, ParameterError, "must return one number per row, not None"),
+    "words": (lambda pairs: ["a"] * pairs.height, ParameterError, "must return numbers in .*, not String$"),
+    "an unknown column": (lambda _: pl.col("nope"), ParameterError, 'the expression failed: unable to find column "nope"'),
+    "NaN": (lambda pairs: [nan] * pairs.height, RowError, r"is not in \[0, 1\] where .* is \(.*\), \(.*\), \(.*\); return"),
     "above 1": (
         lambda _: pl.when(pl.col("detection_id") == 2).then(1.5).otherwise(0.5), RowError,
-        r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); give null where two cannot be a pair",
+        r"is not in \[0, 1\] where \(detection_id, annotation_id\) is \(2, 12\); return null where the two cannot be a pair",
     ),
-    "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] where .* is \(3, 11\); give null where two"),
+    "below 0": (lambda pairs: pairs["score"] - 0.5, RowError, r"is not in \[0, 1\] where .* is \(3, 11\); return null"),
 }  # fmt: skip
 
 
@@ -835,5 +833,5 @@ def test_pairs_are_named_in_the_order_of_their_ids() -> None:
 
 @pytest.mark.parametrize("similarity", [3, "box_iou", apf.BoxIoU, [0.5], {"name": "nothing"}])
 def test_what_is_no_similarity(similarity: Any) -> None:
-    with pytest.raises(ParameterError, match=r"^similarity: .* is none; take one such as apframe.BoxIoU\(\) or "):
+    with pytest.raises(ParameterError, match=r"^.* is not a similarity; use one such as apframe.BoxIoU\(\) or "):
         summary(TRUTH, RESULTS, similarity=similarity)

@@ -323,15 +323,15 @@ TRIANGLE = "[[0, 0, 4, 0, 2, 3]]"
         ("[[0, 0, 4, 0, 2, NaN]]", "not a finite number"),
         ("[[0, 0, 4, 0, 2, null]]", "not a finite number"),
         ("[[0, 0, 4, 0, 2, 1e999]]", "not a finite number"),
-        ('{"counts": "d0"}', "no size or no counts"),
-        ('{"size": [4], "counts": "d0"}', "no size or no counts"),
-        ('{"size": [4, 5], "counts": null}', "no size or no counts"),
+        ('{"counts": "d0"}', "run lengths lack size or counts"),
+        ('{"size": [4], "counts": "d0"}', "run lengths lack size or counts"),
+        ('{"size": [4, 5], "counts": null}', "run lengths lack size or counts"),
         ('{"size": [0, 5], "counts": ""}', "is not positive"),
         ('{"size": [4, 5], "counts": ""}', "do not add up"),
         ('{"size": [4, 5], "counts": "c0"}', "do not add up"),
         ('{"size": [4, 5], "counts": "d"}', "cut off"),
-        ('{"size": [4, 5], "counts": "d0!"}', "not COCO's text"),
-        ('{"size": [4, 5], "counts": "dddddddd0"}', "not COCO's text"),
+        ('{"size": [4, 5], "counts": "d0!"}', "not valid COCO text"),
+        ('{"size": [4, 5], "counts": "dddddddd0"}', "not valid COCO text"),
         ('{"size": [4, 5], "counts": "O5e0"}', "are negative"),
         ('{"size": [4, 5], "counts": [5, -1, 16]}', "are negative"),
         ('{"size": [4, 5], "counts": [5, 14]}', "do not add up"),
@@ -356,12 +356,12 @@ TOO_LARGE: dict[str, tuple[str, int, int, str]] = {
     "rows": (FULL % (2**20 + 1, 1, 2**20 + 1), 2**20 + 1, 1, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
     "pixels of the image": (TRIANGLE, 40_000, 40_000, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
     "columns of the image": (TRIANGLE, 1, 2**40, r"more than 2\*\*30 pixels, or 2\*\*20 a side"),
-    "zigzags": (ZIGZAG, 5000, 1000, r"the outline passes more than 2\*\*22 columns of pixels, there and back,"),
+    "zigzags": (ZIGZAG, 5000, 1000, r"the outline crosses more than 2\*\*22 columns of pixels, counted both ways,"),
     "many polygons": (
         f"[{', '.join([ZIGZAG[1:-1]] * 4)}]",
         5000,
         500,
-        r"the outline passes more than 2\*\*22 columns of pixels",
+        r"the outline crosses more than 2\*\*22 columns of pixels",
     ),
     "counts of 31 bits": ('{"size": [4, 5], "counts": [0, 2147483648]}', 4, 5, "do not add up to height × width"),
     "counts of 64 bits": ('{"size": [4, 5], "counts": [0, 9223372036854775808]}', 4, 5, "do not add up to height × width"),
@@ -394,7 +394,7 @@ def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch
     monkeypatch.setattr(runs, "RUNS_PER_NUMBER", 1 / 4)
     monkeypatch.setattr(run_lengths, "in_blocks", partial(in_blocks, most=1))
     assert len(read_masks("annotations", frame(masks[:5], 4, 5))) == 5
-    with pytest.raises(RowError, match=r"^annotations: the masks together have too many runs of pixels .* is .*19; take fewer"):
+    with pytest.raises(RowError, match=r"^annotations: all masks together have too many runs of pixels .* is .*19; take fewer"):
         read_masks("annotations", frame(masks, 4, 5))
 
 
@@ -402,7 +402,7 @@ def test_stripes_of_too_many_runs_along_rows_are_refused(monkeypatch: pytest.Mon
     stripes = read_masks("annotations", frame([as_text(np.indices((9, 9))[1] % 2 == 1)]))
     assert runs.transpose(stripes).area.tolist() == [36]
     monkeypatch.setattr(runs, "MOST_RUNS", 35)
-    with pytest.raises(InputError, match=r"^a mask has 36 runs of pixels along its rows, too many for boundaries; compare by"):
+    with pytest.raises(InputError, match=r"^a mask has 36 runs of pixels along its rows, too many to compute a boundary; use"):
         runs.transpose(stripes)
 
 
@@ -415,12 +415,12 @@ def test_polygons_need_the_size_of_the_image(height: int | None, width: int | No
 @pytest.mark.parametrize(
     ("bitmap", "problem"),
     [
-        ([[0, 1], [1, 0], [1, 1]], "another size than the image"),
-        ([[0, 1, 1], [1, 0, 1]], "another size than the image"),
+        ([[0, 1], [1, 0], [1, 1]], "bitmap and image differ in size"),
+        ([[0, 1, 1], [1, 0, 1]], "bitmap and image differ in size"),
         ([[0, 1], [1]], "rows of different lengths"),
-        ([[], []], "rows of different lengths, or without pixels"),
+        ([[], []], "rows of different lengths, or empty rows"),
         ([], "bitmap has no rows"),
-        ([[0, 1], [None, 1]], "pixels without a value"),
+        ([[0, 1], [None, 1]], "bitmap has missing pixels"),
     ],
 )
 def test_wrong_bitmaps_are_named(bitmap: list[list[int]], problem: str) -> None:
@@ -463,8 +463,8 @@ def test_masks_may_be_of_another_size_than_their_image_where_all_of_them_are() -
     with pytest.warns(MaskSizeWarning) as caught:
         assert MaskIoU().pair(found, expected, 0.5).rows() == [(0, 0, 1.0)]
     assert [str(warning.message) for warning in caught] == [
-        f"{table}: size of the run lengths is not that of the image where {table[:-1]}_id is {row}; "
-        "masks are compared as they are; were images resized?"
+        f"{table}: size of the run lengths differs from the image size where {table[:-1]}_id is {row}; "
+        "masks are compared without resizing; were images resized?"
         for table, row in (("detections", 51), ("annotations", 11))
     ]
 

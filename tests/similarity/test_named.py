@@ -85,7 +85,7 @@ def test_functions_stand_for_similarities(function: Any, label: str) -> None:
 @pytest.mark.parametrize("value", [None, 3, 0.5, "box_iou", apf.BoxIoU, apf.OKS, float, [apf.BoxIoU()]])
 def test_what_is_none(value: Any) -> None:
     with pytest.raises(
-        ParameterError, match=r"^similarity: .* is none; take one such as apframe.BoxIoU\(\) or apframe.OKS\(sigmas="
+        ParameterError, match=r"^.* is not a similarity; use one such as apframe.BoxIoU\(\) or apframe.OKS\(sigmas="
     ):
         as_similarity(value)
 
@@ -97,11 +97,11 @@ def test_sigmas_that_came_as_an_array() -> None:
 
 
 def test_parameters_that_were_stored_wrongly() -> None:
-    with pytest.raises(ParameterError, match="dilation=-1"):
+    with pytest.raises(ParameterError, match=r"dilation must be .*-1"):
         as_similarity({"name": "boundary_iou", "dilation": -1})
-    with pytest.raises(ParameterError, match=r"^similarity: \{'name': 'nothing'\} is none; "):
+    with pytest.raises(ParameterError, match=r"^\{'name': 'nothing'\} is not a similarity; "):
         as_similarity({"name": "nothing"})
-    with pytest.raises(ParameterError, match=r"^similarity: .* has other parameters than BoxIoU: .*'dilation'"):
+    with pytest.raises(ParameterError, match=r"^similarity: .* does not have the parameters of BoxIoU: .*'dilation'"):
         as_similarity({"name": "box_iou", "dilation": 1})
 
 

@@ -198,9 +198,11 @@ def test_angles_that_cannot_be_right(angle: float | None) -> None:
 
 
 def test_neither_corners_nor_angle() -> None:
-    with pytest.raises(RowError, match=r"^detections: corners is missing where detection_id is 11; give it, or a column angle"):
+    with pytest.raises(
+        RowError, match=r"^detections: corners is missing where detection_id is 11; supply it, or a column angle"
+    ):
         pairs(by_corners([SQUARE, None]), by_corners([SQUARE]))  # type: ignore[list-item]
-    with pytest.raises(ColumnError, match=r"^annotations: no column angle or corners, needed for: .* rotated boxes; give it"):
+    with pytest.raises(ColumnError, match=r"^annotations: no column angle or corners, which .* rotated boxes needs; supply it"):
         pairs(by_corners([SQUARE]), by_angle([(0.0, 0.0, 2.0, 2.0, 0.0)]).drop("angle"))
 
 

@@ -97,21 +97,21 @@ def test_without_pairs_the_function_is_not_asked() -> None:
 @pytest.mark.parametrize(
     ("function", "message"),
     [
-        (lambda _: 0.5, r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as pl.repeat\("),
-        (lambda _: np.float32(0.5), r"^mine: one value per row is needed; it gives the number 0.5; give a column, such as "),
-        (lambda _: pl.lit(1.0), r"^mine: one value per row is needed, 4 in all; it gives 1; give a column, such as "),
-        (lambda _: None, r"^mine: one number per row is needed; it gives a NoneType \(None\); is a `return` missing\?$"),
-        (lambda _: "x", r"^mine: one number per row is needed; it gives a str of shape \(\)"),
-        (lambda frame: frame, r"^mine: one number per row is needed; it gives a DataFrame of shape \(4, 13\)"),
-        (lambda _: np.zeros((4, 1)), r"^mine: one number per row is needed; it gives a ndarray of shape \(4, 1\)"),
-        (lambda _: np.zeros(3), r"^mine: one value per row is needed, 4 in all; it gives 3$"),
-        (lambda _: [0.5] * 5, r"^mine: one value per row is needed, 4 in all; it gives 5"),
-        (lambda _: pl.col("x").mean(), r"^mine: one value per row is needed, 4 in all; it gives 1"),
-        (lambda _: pl.lit("x").repeat_by(1).first(), r"^mine: one value per row is needed"),
-        (lambda frame: ["a"] * frame.height, r"^mine: numbers in \[0, 1\] are needed; it gives String"),
-        (lambda frame: [[0.5]] * frame.height, r"^mine: numbers in \[0, 1\] are needed; it gives List\(Float64\)"),
-        (lambda frame: [0.5, "a"] * (frame.height // 2), r"^mine: a list is no column of numbers: "),
-        (lambda _: pl.col("z"), r'^mine: the expression fails: unable to find column "z"; the columns are detection_id, scor'),
+        (lambda _: 0.5, r"^mine must return one value per row, not the number 0.5; return a column, such as pl.repeat\("),
+        (lambda _: np.float32(0.5), r"^mine must return one value per row, not the number 0.5; return a column, such as "),
+        (lambda _: pl.lit(1.0), r"^mine must return one value per row: 4, not 1; return a column, such as "),
+        (lambda _: None, r"^mine must return one number per row, not None; is a `return` missing\?$"),
+        (lambda _: "x", r"^mine must return one number per row, not a str of shape \(\)"),
+        (lambda frame: frame, r"^mine must return one number per row, not a DataFrame of shape \(4, 13\)"),
+        (lambda _: np.zeros((4, 1)), r"^mine must return one number per row, not a ndarray of shape \(4, 1\)"),
+        (lambda _: np.zeros(3), r"^mine must return one value per row: 4, not 3$"),
+        (lambda _: [0.5] * 5, r"^mine must return one value per row: 4, not 5"),
+        (lambda _: pl.col("x").mean(), r"^mine must return one value per row: 4, not 1"),
+        (lambda _: pl.lit("x").repeat_by(1).first(), r"^mine must return one value per row"),
+        (lambda frame: ["a"] * frame.height, r"^mine must return numbers in \[0, 1\], not String"),
+        (lambda frame: [[0.5]] * frame.height, r"^mine must return numbers in \[0, 1\], not List\(Float64\)"),
+        (lambda frame: [0.5, "a"] * (frame.height // 2), r"^mine: a list is not a column of numbers: "),
+        (lambda _: pl.col("z"), r'^mine: the expression failed: unable to find column "z"; the columns are detection_id, scor'),
     ],
 )  # fmt: skip
 def test_what_is_no_column_of_numbers(function: Any, message: str) -> None:
@@ -125,7 +125,9 @@ def test_one_value_everywhere_as_the_message_says() -> None:
 
 @pytest.mark.parametrize("value", [float("nan"), -0.1, 1.0000001, float("inf")])
 def test_values_outside_are_named_by_their_ids(value: float) -> None:
-    message = r"^pairs: mine is not in \[0, 1\] where \(detection_id, annotation_id\) is \(3, 7\); give null where two cannot"
+    message = (
+        r"^pairs: mine is not in \[0, 1\] where \(detection_id, annotation_id\) is \(3, 7\); return null where the two cannot"
+    )
     message += " be a pair, not NaN$" if value != value else " be a pair$"
     with pytest.raises(RowError, match=message) as error:
         pairs(lambda frame: [value if number == 0.37 else 0.5 for number in by_ids(frame)], label="mine")
@@ -138,7 +140,7 @@ def test_errors_of_the_function_are_its_own() -> None:
 
 
 def test_a_column_that_stands_in_the_way() -> None:
-    with pytest.raises(ColumnError, match=r"^detections: a column x_right stands for the annotation's; rename it"):
+    with pytest.raises(ColumnError, match=r"^detections: the name x_right is reserved for the annotation's column; rename it"):
         UserSimilarity(by_ids).pair(DETECTIONS.with_columns(x_right=0.0), ANNOTATIONS, 0.5)
 
 
@@ -177,7 +179,7 @@ def test_any_callable_can_be_held() -> None:
 
 @pytest.mark.parametrize(
     ("options", "message"),
-    [({"function": 3}, "^function: 3 cannot be called; "), ({"function": by_ids, "label": 3}, "^label: 3 is no text")],
+    [({"function": 3}, "^function: 3 cannot be called; "), ({"function": by_ids, "label": 3}, "^label must be text, not 3")],
 )
 def test_parameters_that_cannot_be_taken(options: dict[str, Any], message: str) -> None:
     with pytest.raises(ParameterError, match=message):

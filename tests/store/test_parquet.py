@@ -302,7 +302,7 @@ def test_a_file_that_cannot_be_read_is_told_when_it_is_scanned(contents: bytes |
         assert str(caught.value).startswith(str(path)) and "\n" not in str(caught.value)
 
 
-REPLACED = r"run: another evaluation was written there while this one was being read; read it again$"
+REPLACED = r"run: another evaluation was written to this folder while it was being read; read it again$"
 
 # what is asked of an evaluation after another one took its place
 ASKED: dict[str, Callable[[apf.Evaluation], object]] = {
@@ -377,7 +377,7 @@ def test_a_table_of_another_set_is_refused(tmp_path: Path) -> None:
     small(0.8).write_parquet(tmp_path / "other")
     shutil.copy(tmp_path / "other" / "detections.parquet", tmp_path / "run")
     with pytest.raises(
-        FormatError, match=r"detections\.parquet: belongs to another evaluation than manifest\.json; evaluate again$"
+        FormatError, match=r"detections\.parquet: does not belong to the evaluation in manifest\.json; evaluate again$"
     ):
         apf.read_evaluation(tmp_path / "run")
 

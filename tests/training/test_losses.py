@@ -296,13 +296,17 @@ def test_scores_that_are_not_finite(objective: Objective, low: float, high: floa
         (lambda: smooth_ap([[1.0], [1.0, 2.0]], [[1, 0]]), InputError, "similarity must be numbers in rows of the same length"),
         (lambda: smooth_ap(ONE, [1, 0]), ParameterError, r"relevant has shape \(2,\), the scores \(1, 2\)"),
         (lambda: smooth_ap(ONE, [[1, 0]], valid=[[1]]), ParameterError, r"valid has shape \(1, 1\), the scores \(1, 2\)"),
-        (lambda: smooth_ap(np.float64(1), 1), ParameterError, r"similarity has shape \(\); give it as \(queries, items\)"),
-        (lambda: quantized_ap(ONE, [[1, 0]], n_bins=1), ParameterError, "n_bins must be a whole number of 2 or more, got 1"),
-        (lambda: fast_ap(ONE, [[1, 0]], n_bins=2.5), ParameterError, "n_bins must be a whole number of 2 or more, got 2.5"),
+        (
+            lambda: smooth_ap(np.float64(1), 1),
+            ParameterError,
+            r"similarity has shape \(\); its shape must be \(queries, items\)",
+        ),
+        (lambda: quantized_ap(ONE, [[1, 0]], n_bins=1), ParameterError, "n_bins must be a whole number of at least 2, not 1"),
+        (lambda: fast_ap(ONE, [[1, 0]], n_bins=2.5), ParameterError, "n_bins must be a whole number of at least 2, not 2.5"),
         (lambda: quantized_ap(ONE, [[1, 0]], low=1, high=1), ParameterError, "low must lie below high, got low=1, high=1"),
         (lambda: fast_ap(ONE, [[1, 0]], high=np.nan), ParameterError, "low must lie below high, got low=0.0, high=nan"),
-        (lambda: smooth_ap(ONE, [[1, 0]], temperature=0), ParameterError, "temperature must be a number above 0, got 0"),
-        (lambda: smooth_ap(ONE, [[1, 0]], temperature=np.nan), ParameterError, "temperature must be a number above 0, got nan"),
+        (lambda: smooth_ap(ONE, [[1, 0]], temperature=0), ParameterError, "temperature must be a number above 0, not 0"),
+        (lambda: smooth_ap(ONE, [[1, 0]], temperature=np.nan), ParameterError, "temperature must be a number above 0, not nan"),
     ],
 )
 def test_messages(call: Callable[[], Any], error: type[Exception], message: str) -> None:

@@ -203,7 +203,7 @@ def test_updates_add_up_and_compute_changes_nothing() -> None:
 def test_a_failed_update_adds_nothing() -> None:
     metric = MeanAveragePrecision()
     metric.update([ONE], [ONE])
-    with pytest.raises(RowError, match="target: boxes has not as many rows as labels where index is 0"):
+    with pytest.raises(RowError, match="target: boxes and labels differ in length where index is 0"):
         metric.update([ONE], [ONE | {"labels": [3, 4]}])
     assert metric.compute()["map"] == pytest.approx(1)
     assert metric.evaluation().detections.height == 1
@@ -213,10 +213,10 @@ def test_a_failed_update_adds_nothing() -> None:
     ("options", "message"),
     [
         ({"box_format": "yolo"}, 'box_format is "xyxy", "xywh" or "cxcywh", not \'yolo\''),
-        ({"iou_type": "keypoints"}, 'iou_type is "bbox", "segm" or a tuple of them, not \'keypoints\''),
-        ({"iou_type": ()}, 'iou_type is "bbox", "segm" or a tuple of them, not ()'),
+        ({"iou_type": "keypoints"}, 'iou_type must be "bbox", "segm" or a tuple of them, not \'keypoints\''),
+        ({"iou_type": ()}, 'iou_type must be "bbox", "segm" or a tuple of them, not ()'),
         ({"average": "none"}, 'average is "macro" or "micro", not \'none\''),
-        ({"max_detection_thresholds": [1, 10]}, "max_detection_thresholds are three numbers, not [1, 10]"),
+        ({"max_detection_thresholds": [1, 10]}, "max_detection_thresholds must be three numbers, not [1, 10]"),
         ({"iou_thresholds": [1.5]}, "iou_thresholds must lie in (0, 1] and increase, got (1.5,)"),
     ],
 )
@@ -227,7 +227,7 @@ def test_bad_options_are_errors_at_once(options: dict[str, Any], message: str) -
 
 def test_bad_updates_are_errors() -> None:
     metric = MeanAveragePrecision()
-    with pytest.raises(ParameterError, match="update: 2 preds, but 1 of target; give one of each for an image"):
+    with pytest.raises(ParameterError, match="update: 2 preds, but 1 of target; give one of each per image"):
         metric.update([ONE, ONE], [ONE])
     with pytest.raises(RowError, match="preds: scores is missing where index is 0; give scores for each image"):
         metric.update([{"boxes": ONE["boxes"], "labels": [3]}], [ONE])

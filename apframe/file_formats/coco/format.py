@@ -25,7 +25,7 @@ from apframe.schema.dataset import Later
 from apframe.shapes.boxes import BOX
 
 SCORE = b'"score"'
-"""What a data set has somewhere in its text if its annotations are results."""
+"""Text found in a data set whose annotations are results."""
 _HEAD = 1 << 16  # bytes in which the first line is looked for
 
 
@@ -87,12 +87,12 @@ def read_coco(source: str | Path | dict[str, Any], *, masks: bool = False) -> Da
 
 
 def coco_in_memory(source: Any) -> CocoTruth:
-    """What `read_coco` reads of a dict, or of a COCO object of pycocotools, which has a dict in it, before it is checked."""
+    """Read a dict, or pycocotools' COCO object, as `read_coco` does, without checking it."""
     return _of_json(getattr(source, "dataset", source), "ground truth")
 
 
 def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> CocoTruth:
-    """What `read_coco` reads of a file, before it is checked; or of its unpacked bytes, if somebody has kept these."""
+    """Read a file, or its unpacked bytes, as `read_coco` does, without checking it."""
     text = read_unpacked(path) if kept is None else kept
     if kind_at(path) != "file":  # a pipe is empty by now
         kept = text
@@ -106,7 +106,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         if kept is not None:
             return kept
         if stamp(path) != read_at:
-            raise FormatError("the file has changed or gone since it was read", "read it again", path=path)
+            raise FormatError("the file has been changed or removed since it was read", "read it again", path=path)
         return read_unpacked(path)
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
@@ -152,30 +152,30 @@ class Coco(Format):
         return head.lstrip()[:1] == b"[" and (b'"image_id"' in head or head.strip() == b"[]")
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; with masks, but not the other attributes of the annotations."""
+        """Read the tables of a data set: see `Format.read_tables`. Of attributes of annotations, only masks are read."""
         return read_unchecked(path, masks=True).tables
 
     def read(
         self, path: Path, *, masks: bool = False, box_format: str | None = None, relative: bool = False, **options: Any
     ) -> Dataset:
-        """See `read_coco`."""
+        """Read a data set: see `read_coco`."""
         return read_unchecked(path, masks=masks).checked(box_format, relative=relative)
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `read_result_columns`."""
+        """Read detections: see `read_result_columns`."""
         return read_result_columns(path)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
-        what = "left out: COCO has a field of this name"
+        """List further losses: see `Format.further_losses`."""
+        what = "left out: COCO has a field with this name"
         return [(name, frame[name].is_not_null(), what) for name in frame.columns if name in taken_names(table)]
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `write_coco`."""
+        """Write a data set: see `write_coco`."""
         write_text(path, _text_of(dataset))
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `write_coco_results`."""
+        """Write detections: see `write_coco_results`."""
         write_text(path, _text_of_results(detections))
 
 
@@ -268,14 +268,14 @@ def tables_of_json(
         raise FormatError("holds a list, not an object with images and annotations", "is it a results file?", path=source)
     if not isinstance(data, dict):
         raise FormatError(
-            f"{kind_of(data)} is no ground truth",
+            f"{kind_of(data)} is not ground truth",
             "give a path, a dict as json.load returns it, or an apframe.Dataset of three frames",
             path=source,
         )
     missing = [table for table in GROUND_TRUTH if not isinstance(data.get(table), list)]
     if missing:
         found = ", ".join(data) or "none"
-        raise FormatError(f"no list named {', '.join(missing)}", f"ground truth needs it, the names here: {found}", path=source)
+        raise FormatError(f"no list named {', '.join(missing)}", f"ground truth needs it; found: {found}", path=source)
     frames, json_columns = {}, set()
     for table in GROUND_TRUTH:
         if table == "annotations" and annotations is not None:

@@ -67,7 +67,7 @@ def frame_of_rows(table: str, rows: list[Any], *, attributes_only: bool = False)
         frame = pl.DataFrame(columns)
     except UnicodeEncodeError:
         halves = [not is_utf8(json.dumps(row, ensure_ascii=False, default=str)) for row in rows]
-        refuse(halves, "half of a character, a lone surrogate, is in a name or a text")
+        refuse(halves, "a name or a text has half of a character (a lone surrogate)")
         raise
     return frame.drop([name for name in OPTIONAL if name in frame.columns and not frame[name].count()]), as_json
 
@@ -114,12 +114,12 @@ def refuse_long_names(table: str, names: Iterable[str]) -> None:
 
     >>> refuse_long_names("images", ["id", "x" * 20_000])
     Traceback (most recent call last):
-    apframe.exceptions.ColumnError: images: the name of a field has 20,000 characters, at most 10,000 are read; shorten it
+    apframe.exceptions.ColumnError: images: the name of a field has 20,000 characters; at most 10,000 are read; shorten it
     """
     longest = max(map(len, map(str, names)), default=0)
     if longest > _LONGEST_NAME:
         most = f"at most {_LONGEST_NAME:,} are read"
-        raise ColumnError(f"the name of a field has {longest:,} characters, {most}", "shorten it", table=table)
+        raise ColumnError(f"the name of a field has {longest:,} characters; {most}", "shorten it", table=table)
 
 
 def lacks_box(first: dict[str, Any]) -> bool:
@@ -128,7 +128,7 @@ def lacks_box(first: dict[str, Any]) -> bool:
 
 
 def _plain(value: Any) -> Any:
-    """What JSON does not hold, but results in memory may: the bytes of pycocotools' run-lengths, arrays."""
+    """Convert values that JSON cannot hold, such as bytes of pycocotools' run lengths, and arrays."""
     if isinstance(value, bytes):
         return value.decode("ascii")
     if hasattr(value, "tolist"):
@@ -217,7 +217,7 @@ def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_a
 
 
 def taken_names(table: str) -> set[str]:
-    """What no attribute can be called in COCO's JSON: its fields that are called otherwise here.
+    """Return the names that attributes cannot have in COCO's JSON: its own fields that have another name here.
 
     >>> sorted(taken_names("images"))
     ['height', 'id', 'width']
@@ -230,8 +230,8 @@ def _refuse_bitmaps(table: str, frame: pl.DataFrame) -> None:
     pixel = getattr(getattr(dtype, "inner", None), "inner", None)
     if pixel is not None and (pixel.is_integer() or pixel == pl.Boolean):
         raise ColumnError(
-            f"bitmaps, {dtype}, cannot be written: COCO's JSON holds run lengths and polygons",
-            "pycocotools.mask.encode makes run lengths of a bitmap (polygons are lists of floats)",
+            f"bitmaps ({dtype}) cannot be written: COCO's JSON holds run lengths and polygons",
+            "convert a bitmap with pycocotools.mask.encode (polygons are lists of floats)",
             table=table,
             column="mask",
         )
@@ -245,7 +245,7 @@ def refuse_outputs(source: Any) -> None:
         source = first
     if isinstance(source, Mapping) and {"labels", "scores"} <= source.keys() and not {"category_id", "score"} & source.keys():
         raise ColumnError(
-            "labels and scores are what torchvision's detectors return",
+            "labels and scores look like the output of torchvision's detectors",
             "convert these outputs with apf.from_torchvision(outputs, image_ids), or give image_ids to Evaluator.update",
             table="detections",
         )

@@ -218,7 +218,7 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
         if head.startswith("{"):
             raise FormatError("holds an object, not a list of results", "is it ground truth?", path=path)
         if not head.startswith("["):
-            raise FormatError(f"not a JSON list of results, it begins with {head[:20]!r}", path=path)
+            raise FormatError(f"not a JSON list of results; it begins with {head[:20]!r}", path=path)
         body = head[1:].lstrip()
         if body.startswith("]"):
             return {}

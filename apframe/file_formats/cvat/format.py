@@ -50,7 +50,7 @@ class Cvat(Format):
 
     Images have their number as id, the path that CVAT shows as `file_name`. Where a project's export begins anew with each
     subset or task, or a folder has several files or folders with an `annotations.xml`, images are numbered from 0 in the order
-    of the files, and results are to be joined by file name. Categories are the labels that the task lists, also those that
+    of the files, and results are joined by file name. Categories are the labels that the task lists, also those that
     nobody used, and where it lists none those of the shapes. The box of a polygon or mask is the one around it, its `area` its
     own. `rotation`, in degrees clockwise about the centre, becomes
     `angle`, from -π to π. A mask of CVAT is run lengths along the rows of a crop; it becomes COCO's, down the columns of the
@@ -59,7 +59,7 @@ class Cvat(Format):
     What a shape says beside its outline (occluded, z_order, source, group_id) and its attributes become columns: true and
     false, numbers where all are, else text. An attribute goes before a field of the same name; one that is called like a
     canonical column gets `_attribute` appended, but for `is_crowd`, `ignore` (or `difficult`) and, in results, the score.
-    Results have the images' `file_name` too, to be joined by.
+    Results have the images' `file_name` too, to join by.
 
     Tags, points, polylines, cuboids, ellipses and skeletons are no objects here: left out, with a `ShapesLeftOutWarning`.
 
@@ -89,11 +89,11 @@ class Cvat(Format):
         return bool(files) and _ROOT.match(read_head(files[0])) is not None
 
     def is_results(self, path: Path) -> bool:
-        """The same: whether there are scores is seen when all is read."""
+        """Return `is_dataset`: scores are found only when the whole file is read."""
         return self.is_dataset(path)
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         root = _root(path)
         images, annotations = _read(path, root, "annotations")
         labels = [label.findtext("name") or "" for label in root.iterfind("meta//label") if label.find("parent") is None]
@@ -101,13 +101,15 @@ class Cvat(Format):
         return {"images": images, "categories": pl.DataFrame({"category_id": names, "name": names}), "annotations": annotations}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         _, found = _read(path, _root(path), "detections")
         if "score" not in found.columns and "confidence" in found.columns:
             found = found.rename({"confidence": "score"})
         if "score" not in found.columns:
             if found.height:
-                raise FormatError("no shape has an attribute score or confidence", "results need one in each", path=path)
+                raise FormatError(
+                    "no shape has an attribute score or confidence", "every shape of results needs one", path=path
+                )
             return found.with_columns(score=pl.lit(None, pl.Float64))
         if not found["score"].dtype.is_numeric():
             is_number = found["score"].cast(pl.String).cast(pl.Float64, strict=False).is_finite().fill_null(False)
@@ -116,11 +118,11 @@ class Cvat(Format):
         return found
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         _write(path, dataset.images, dataset.categories["category_id"], "annotations", dataset.annotations)
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         if dataset is not None:
             _write(path, dataset.images, dataset.categories["category_id"], "detections", detections)
             return
@@ -131,7 +133,7 @@ class Cvat(Format):
         _write(path, images, detections["category_id"].unique(maintain_order=True), "detections", detections)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         if table == "categories":
             return []
         if table == "images":
@@ -139,7 +141,7 @@ class Cvat(Format):
         else:
             lost = shape_losses(table, frame) + attribute_losses(frame, attribute_names(table, frame))
             if "file_name" in frame.columns:
-                what = "becomes that of the image" if table == "detections" else "left out"
+                what = "replaced by that of the image" if table == "detections" else "left out"
                 lost.append(("file_name", frame["file_name"].is_not_null(), what))
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
 
@@ -156,7 +158,7 @@ def _root(path: Path) -> ElementTree.Element:
     """The root of the file, or of the first of a folder, with what the others hold behind it and images numbered anew."""
     files = _files(path)
     if not files:
-        raise FormatError("holds no XML file, nor folders with an annotations.xml", path=path)
+        raise FormatError("holds neither an XML file nor folders with an annotations.xml", path=path)
     first, *others = map(_root_of, files)
     for other in others:
         first.extend(other)
@@ -169,7 +171,7 @@ def _root(path: Path) -> ElementTree.Element:
 def _root_of(path: Path) -> ElementTree.Element:
     root = read_xml(path)
     if root.tag != "annotations":
-        raise FormatError(f"the root is {root.tag}, not annotations", "is it of CVAT?", path=path)
+        raise FormatError(f"the root is {root.tag}, not annotations", "is it from CVAT?", path=path)
     if root.find("track") is not None:
         raise FormatError("holds tracks, which is CVAT for video", "export it as CVAT for images 1.1", path=path)
     return root
@@ -205,7 +207,7 @@ def _images(path: Path, elements: list[ElementTree.Element]) -> pl.DataFrame:
         broken = numbers[name].is_null() & (texts[name].is_not_null() | (name == "id"))
         if broken.any():
             which = listed(texts["name"].filter(broken).to_list())
-            raise FormatError(f"{name} is missing or no whole number in image {which}", "correct it", path=path)
+            raise FormatError(f"{name} is missing or not a whole number in image {which}", "correct it", path=path)
     further = [typed(texts[name]) for name in _OF_IMAGE if texts[name].count()]
     if numbers["id"].is_duplicated().any() and texts.select("id", *_OF_IMAGE).is_unique().all():
         numbers = numbers.with_columns(id=pl.int_range(pl.len(), dtype=pl.Int64))
@@ -258,12 +260,17 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
     sides = rows.select(pl.col("image_width", "image_height").cast(pl.Float64))
     pixels = sides["image_width"] * sides["image_height"]
     is_large = (pixels > MOST_PIXELS) | (sides["image_width"] > MOST_SIDE) | (sides["image_height"] > MOST_SIDE)
-    _refuse(path, rows, is_large, f"a mask is on an image of more than {MOST_PIXELS:,} pixels, or {MOST_SIDE:,} a side")
+    _refuse(
+        path,
+        rows,
+        is_large,
+        f"a mask is on an image of more than {MOST_PIXELS:,} pixels, or more than {MOST_SIDE:,} a side",
+    )
     number = pl.element().str.strip_chars().cast(pl.Int64, strict=False)
     counts = rows["rle"].fill_null("").str.split(",").list.eval(number)
     are_counts = counts.list.eval(pl.element().is_between(0, MOST_PIXELS).fill_null(False)).list.all()
     are_counts &= counts.list.sum() == width * height
-    _refuse(path, rows, ~are_counts, "rle of a mask is not run lengths that add up to width × height")
+    _refuse(path, rows, ~are_counts, "the run lengths in rle of a mask do not add up to width × height")
     sizes = rows.select("image_height", "image_width").rows()
     masks = []
     for row, (runs, crop, size) in enumerate(zip(counts.to_list(), place.rows(), sizes, strict=True)):
@@ -280,7 +287,7 @@ def _masks(path: Path, rows: pl.DataFrame) -> pl.DataFrame:
 def _attributes(
     path: Path, owners: pl.DataFrame, shapes: list[ElementTree.Element], fields: pl.DataFrame, table: str
 ) -> pl.DataFrame:
-    """What shapes say beside their outlines, in fields and in elements of their own."""
+    """Return the attributes of shapes, from fields and from elements."""
     values: dict[str, list[str | None]] = {}
     for row, shape in enumerate(shapes):
         for attribute in shape:  # nothing else stands in a shape

@@ -29,7 +29,7 @@ def to_columns(crop: Crop, image_height: int, image_width: int) -> list[int]:
     Raises
     ------
     ValueError
-        there would be more run lengths than a mask may have
+        there would be more run lengths than a mask can have
 
     >>> to_columns(Crop([0, 3, 1], left=1, top=0, width=2, height=2), image_height=3, image_width=4)
     [3, 2, 1, 1, 5]
@@ -58,7 +58,7 @@ def to_crop(mask: Any) -> Crop | None:
             is_within = 0 < height <= MOST_SIDE and 0 < width <= MOST_SIDE and height * width <= MOST_PIXELS
             counts = counts if isinstance(counts, str) else _as_counts(counts)
         except (LookupError, TypeError, OverflowError) as error:
-            raise ValueError("no size and counts") from error
+            raise ValueError("size or counts are missing") from error
         if not is_within:
             raise ValueError("the size is not positive, or beyond the limits")
     else:
@@ -115,7 +115,7 @@ def _turns(line: np.ndarray, begin: np.ndarray, end: np.ndarray) -> tuple[np.nda
     ends = np.sort(np.concatenate([at * step + side for at in (line, line + 1) for side in (begin, end)]))
     start, n = ends[::2], ends[1::2] - ends[::2]
     if n.sum() > MOST_RUNS:
-        raise ValueError("more run lengths than a mask may have")
+        raise ValueError("more run lengths than a mask can have")
     at = np.arange(n.sum()) + np.repeat(start - (np.cumsum(n) - n), n)
     return at % step, at // step
 

@@ -27,27 +27,27 @@ def shape_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, 
     """What drawing changes: see `Format.further_losses`."""
     drawn = _drawn(table, frame)
     is_box = drawn["shape"] == "box"
-    lost = [(name, frame[name] != drawn[name], "rounded, or becomes that of the shape") for name in BOX]
+    lost = [(name, frame[name] != drawn[name], "rounded, or replaced by that of the shape") for name in BOX]
     is_that_of_box = is_box & (frame["area"] == frame["width"] * frame["height"])
-    lost.append(("area", (frame["area"] != drawn["area"]) & ~is_that_of_box, "becomes that of the shape"))
+    lost.append(("area", (frame["area"] != drawn["area"]) & ~is_that_of_box, "replaced by that of the shape"))
     if "mask" in frame.columns:
         lost.append(("mask", frame["mask"].is_not_null() & is_box, "left out: neither one polygon nor pixels"))
     if "angle" in frame.columns:
         turned = frame.select(angle_of(rotation_of(pl.col("angle")))).to_series()
         is_other = (~is_box & (frame["angle"] != 0)) | ((frame["angle"] - turned).abs() > 1e-12)
-        lost.append(("angle", is_other, "left out where the shape is no box, or less whole turns"))
+        lost.append(("angle", is_other, "left out unless the shape is a box; whole turns are removed"))
     return lost
 
 
 def attribute_losses(frame: pl.DataFrame, names: Iterable[str]) -> list[tuple[str, pl.Series, str]]:
-    """What becomes of attributes without a name, of no text, numbers, or true and false, or that look like another of these."""
+    """List attributes that change: nameless ones, values of other types, and text that looks like another type."""
     lost = []
     for name in names:
         values = frame[name].alias("value")
         if not name or not is_plain(values.dtype):
             lost.append((name, values.is_not_null(), "left out"))
         elif _kind(typed(values.cast(pl.String)).dtype) != _kind(values.dtype):
-            lost.append((name, values.is_not_null(), "comes back as another type"))
+            lost.append((name, values.is_not_null(), "read back as another type"))
     return lost
 
 
@@ -67,9 +67,9 @@ def shape_texts(table: str, frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.Seri
         rows without a box or polygon, masks that cannot be right, or on an image of unknown size
     """
     drawn = _drawn(table, frame)
-    refuse_rows(table, frame, drawn["x"].is_null(), "there is neither a box nor a polygon or mask", "remove the rows")
+    refuse_rows(table, frame, drawn["x"].is_null(), "box, polygon and mask are missing", "remove the rows")
     unknown = (drawn["shape"] == "mask") & sizes.select(pl.any_horizontal(pl.all().is_null())).to_series()
-    remedy = "give image_width and image_height of the images (for results, the data set that they are of)"
+    remedy = "give image_width and image_height of the images (for results, give their data set)"
     refuse_rows(table, frame, unknown, "mask is on an image of unknown size", remedy)
     rows = pl.concat([frame, drawn.select(pl.all().name.prefix(_DRAWN))], how="horizontal")
     fields, attributes = [], []
@@ -111,7 +111,7 @@ def attribute_names(table: str, frame: pl.DataFrame) -> list[str]:
 
 
 def clashes(table: str) -> dict[str, str]:
-    """What attributes are called instead whose names are those of canonical columns."""
+    """Return new names for attributes whose names are those of canonical columns."""
     taken = {column.name for column in TABLES[table]} - {*FLAGS, "score"} | {"file_name"}
     return {name: f"{name}_attribute" for name in taken}
 
@@ -188,7 +188,9 @@ def _crops(table: str, frame: pl.DataFrame) -> list[Crop | None]:
             crops[row] = to_crop(json.loads(mask) if isinstance(mask, str) else mask)
         except ValueError:
             is_broken[row] = True
-    refuse_rows(table, frame, pl.Series(is_broken, dtype=pl.Boolean), "mask is no run lengths that fill its size", "correct it")
+    refuse_rows(
+        table, frame, pl.Series(is_broken, dtype=pl.Boolean), "the run lengths of mask do not add up to its size", "correct it"
+    )
     return crops
 
 

@@ -28,7 +28,7 @@ class LabelStudio(Format):
     """Label Studio's export "JSON": tasks with `data`, `annotations` and `predictions`. Data sets are made of the annotations.
 
     An image has the task's id and the name of the file that `data` calls `image` (else its first text), without folders and
-    address; results have `file_name` too, to be joined by. Tasks that never were in a project have no id: images are numbered
+    address; results have `file_name` too, to join by. Tasks that never were in a project have no id: images are numbered
     from 1 then, and called by the file in results. Further fields of `data` become columns of images, with `_attribute`
     appended where that is the name of a canonical one. The size is that which the regions say, else `image_width` and
     `image_height` in `data`. Categories are the labels that are used.
@@ -64,11 +64,11 @@ class LabelStudio(Format):
         return _is_list_with(path, b'"annotations"')
 
     def is_results(self, path: Path) -> bool:
-        """The same with predictions."""
+        """Return whether it is a JSON list with predictions of tasks near its beginning."""
         return _is_list_with(path, b'"predictions"')
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         tasks = _tasks(path)
         chosen = [_latest([each for each in _listed(task, "annotations") if not each.get("was_cancelled")]) for task in tasks]
         regions = read_regions(path, tasks, chosen, Counter())
@@ -82,7 +82,7 @@ class LabelStudio(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`; sizes that the file does not say are those of the data set's images of these ids."""
+        """Read detections: see `Format.read_results`. Sizes missing in the file come from the data set."""
         tasks = _tasks(path)
         chosen = [_latest(_listed(task, "predictions")) for task in tasks]
         n_earlier = sum(max(0, len(_listed(task, "predictions")) - 1) for task in tasks)
@@ -97,12 +97,12 @@ class LabelStudio(Format):
         return in_pixels(path, regions, images)
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`."""
+        """Write a data set: see `Format.write`."""
         regions = region_texts("annotations", dataset.annotations, dataset.images)
         _write(path, dataset.images, regions.with_columns(opening=pl.lit('{"result":[')), "annotations")
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         assert dataset is not None  # boxes are fractions
         regions = region_texts("detections", detections, dataset.images)
         version = (encoded("model_version") + ",").fill_null("") if "model_version" in detections.columns else pl.lit("")
@@ -110,29 +110,31 @@ class LabelStudio(Format):
         _write(path, dataset.images, regions.with_columns(opening), "predictions")
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         lost: list[tuple[str, pl.Series, str]] = []
         if table == "images":
             names = frame["file_name"]
             bare = pl.Series([None if name is None else _file_name(name) for name in names], dtype=pl.String)
-            lost.append(("file_name", names != bare, "without folders and address"))
+            lost.append(("file_name", names != bare, "without folders and URL"))
             for name in _image_attributes(frame):
                 values = frame[name].alias("value")
                 if name == "image":
-                    lost.append((name, values.is_not_null(), "left out: the name of the file is called so"))
+                    lost.append((name, values.is_not_null(), "left out: the file name uses this field"))
                 elif values.dtype.is_float():
                     lost.append((name, ~values.is_finite(), "left out: not finite"))
                 elif not (values.dtype.is_integer() or values.dtype in (pl.Boolean, pl.String)):
-                    lost.append((name, values.is_not_null(), "comes back as text"))
+                    lost.append((name, values.is_not_null(), "read back as text"))
         if table in ("annotations", "detections"):
             lost += region_losses(table, frame)
             if "region_id" in frame.columns and frame["region_id"].dtype != pl.String:
-                lost.append(("region_id", frame["region_id"].is_not_null(), "comes back as text"))
+                lost.append(("region_id", frame["region_id"].is_not_null(), "read back as text"))
             if "file_name" in self.holds[table] and "file_name" in frame.columns:
-                lost.append(("file_name", frame["file_name"].is_not_null(), "becomes that of the image"))
+                lost.append(("file_name", frame["file_name"].is_not_null(), "replaced by that of the image"))
             if "model_version" in self.holds[table] and "model_version" in frame.columns:
                 first = frame.select(pl.col("model_version").first().over("image_id")).to_series()
-                lost.append(("model_version", frame["model_version"].ne_missing(first), "becomes that of the image's first"))
+                lost.append(
+                    ("model_version", frame["model_version"].ne_missing(first), "replaced by that of the image's first")
+                )
         return [(name, flags.fill_null(False), what) for name, flags, what in lost]
 
 
@@ -147,7 +149,9 @@ def _tasks(path: Path) -> list[dict[str, Any]]:
         raise FormatError("not a list of tasks", "export as JSON", path=path)
     for number, task in enumerate(tasks, start=1):
         if not isinstance(task, dict) or not isinstance(task.get("data"), dict):
-            raise FormatError(f"task {number} of the list has no object data", "export as JSON, not as JSON-MIN", path=path)
+            raise FormatError(
+                f"task {number} of the list has no object named data", "export it as JSON, not as JSON-MIN", path=path
+            )
         for key in ("annotations", "predictions"):
             sources = task.get(key) or []
             if not isinstance(sources, list) or not all(_is_source(source) for source in sources):
@@ -181,7 +185,7 @@ def _images(path: Path, tasks: list[dict[str, Any]]) -> pl.DataFrame:
     ids = [task.get("id") for task in tasks]
     wrong = [number for number, value in enumerate(ids, start=1) if type(value) is not int or abs(value) >= 2**63]
     if wrong and any(value is not None for value in ids):
-        raise FormatError(f"the id is no whole number of task {listed(wrong)} of the list", "correct it", path=path)
+        raise FormatError(f"the id is not a whole number in task {listed(wrong)} of the list", "correct it", path=path)
     data = [dict(task["data"]) for task in tasks]
     names = [_file_name(address) if isinstance(address := _take_address(row), str) else None for row in data]
     columns = {name: [row.get(name) for row in data] for name in dict.fromkeys(key for row in data for key in row)}

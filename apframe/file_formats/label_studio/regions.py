@@ -48,7 +48,7 @@ def read_regions(
                 continue
             own = value.get(kind, []) if isinstance(value, dict) else None
             if not isinstance(own, list) or not all(isinstance(label, str) for label in own):
-                raise FormatError(f"{_place(path, tasks, number, region)}: value has no list of texts {kind}", "correct it")
+                raise FormatError(f"{_place(path, tasks, number, region)}: value.{kind} is not a list of texts", "correct it")
             if kind == "labels" and not {"points", "width"} & value.keys():
                 left_out["labels of other shapes"] += 1
             elif not own or region.get("image_rotation"):
@@ -73,7 +73,7 @@ def read_regions(
             refuse([value is None and need for value, need in zip(given, needed, strict=True)], f"{name} is missing")
         numbers = pl.Series(name, given, dtype=pl.Float64)
         if name.startswith("original") and (numbers.abs() >= _TOO_LARGE).any():
-            refuse((numbers.abs() >= _TOO_LARGE).fill_null(False).to_list(), f"{name} is no number of pixels")
+            refuse((numbers.abs() >= _TOO_LARGE).fill_null(False).to_list(), f"{name} is not a number of pixels")
         if name in ("width", "height") and (numbers < 0).any():
             refuse((numbers < 0).fill_null(False).to_list(), f"{name} is negative")
         return numbers
@@ -155,13 +155,13 @@ def region_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series,
     lost = []
     for name in (*BOX, "area"):
         is_far = (frame[name] - drawn[name]).abs() > _NEAR * frame[name].abs()
-        lost.append((name, is_far, "becomes that of the rectangle or polygon"))
+        lost.append((name, is_far, "replaced by that of the rectangle or polygon"))
     is_polygon = drawn["points"].is_not_null()
     if "mask" in frame.columns:
-        lost.append(("mask", frame["mask"].is_not_null() & ~is_polygon, "left out: not one polygon"))
+        lost.append(("mask", frame["mask"].is_not_null() & ~is_polygon, "left out: not a single polygon"))
     if "angle" in frame.columns:
         is_more = frame["angle"].abs() > math.pi * (1 + _NEAR)
-        lost.append(("angle", (is_polygon & (frame["angle"] != 0)) | is_more, "left out of polygons, or less whole turns"))
+        lost.append(("angle", (is_polygon & (frame["angle"] != 0)) | is_more, "left out for polygons; whole turns are removed"))
     return lost
 
 
@@ -169,10 +169,10 @@ def region_texts(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> pl.Da
     """`image_id` and the JSON text of each row as a region."""
     sizes = frame.select("image_id").join(images.select("image_id", *SIZE), on="image_id", how="left", maintain_order="left")
     unknown = ~((sizes[SIZE[0]] > 0) & (sizes[SIZE[1]] > 0)).fill_null(False)
-    problem = "the size of the image, of which boxes are percent, is unknown or 0"
+    problem = "the image size is unknown or 0, and boxes are percentages of it"
     refuse_rows(table, frame, unknown, problem, "give image_width and image_height of the images")
     drawn = _drawn(table, frame)
-    refuse_rows(table, frame, drawn["x"].is_null(), "there is neither a box nor a polygon", "remove the rows")
+    refuse_rows(table, frame, drawn["x"].is_null(), "box and polygon are missing", "remove the rows")
     wide, high = (sizes[name].cast(pl.Float64) for name in SIZE)
     hundred = frame.select(pl.repeat(100.0, pl.len())).to_series()
     points = _scaled(drawn["points"], [hundred, hundred], [wide, high])

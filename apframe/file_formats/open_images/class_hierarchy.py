@@ -35,9 +35,7 @@ def read_hierarchy(path: Path, known: Collection[str] | None) -> pl.DataFrame:
         node, above = waiting.pop()
         below = node.get("Subcategory", []) if isinstance(node, dict) and isinstance(node.get("LabelName"), str) else None
         if not isinstance(below, list):
-            raise FormatError(
-                f"each class is to have a LabelName, and maybe a list Subcategory; not {str(node)[:40]}", path=path
-            )
+            raise FormatError(f"each class needs a LabelName, and may have a list Subcategory, not {str(node)[:40]}", path=path)
         label = above
         if node is not root and (known is None or node["LabelName"] in known):
             label = node["LabelName"]

@@ -95,9 +95,9 @@ class OpenImages(Format):
     def read_tables(
         self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any
     ) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`."""
+        """Read the tables of a data set: see `Format.read_tables`."""
         if split is not None and not is_folder(path):
-            raise ParameterError("this is one file already", f"leave out {spelled('split', split)}", path=path)
+            raise ParameterError("this is a single file", f"leave out {spelled('split', split)}", path=path)
         files = find_files(path, split) if is_folder(path) else {"boxes": path}
         boxes, without_objects = read_boxes(files["boxes"])
         classes = read_classes(files["classes"]) if "classes" in files else None
@@ -108,11 +108,11 @@ class OpenImages(Format):
         return {"images": images, "categories": _categories(files, classes, boxes, labels), "annotations": _in_pixels(boxes)}
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         return _in_pixels(with_sizes_of(read_scored_boxes(path), dataset, path))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`: a folder, without a hierarchy or labels where there are none."""
+        """Write a data set: see `Format.write`. It writes a folder; hierarchy and labels only if there are any."""
         images, categories = dataset.images, dataset.categories
         boxes = _with_fractions("annotations", dataset.annotations, dataset)
         held = [name for name in BOXES.values() if name not in _DTYPES or boxes.schema.get(name) == _DTYPES[name]]
@@ -131,7 +131,7 @@ class OpenImages(Format):
             write_text(path / _WRITTEN["labels"], pl.concat(labels).write_csv())
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`."""
+        """Write detections: see `Format.write_results`."""
         assert dataset is not None  # as boxes are fractions
         found = _with_fractions("detections", detections, dataset)
         columns = {"ImageID": "image_id", "LabelName": "category_id", "Score": "score", **{edge: edge for edge in EDGES}}
@@ -139,7 +139,7 @@ class OpenImages(Format):
         write_text(path, rows.write_csv())
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         if table == "images":
             return []
         found = []
@@ -180,7 +180,7 @@ def _of_classes(files: dict[str, Path], labels: pl.DataFrame, classes: pl.DataFr
         which = listed(labels["category_id"].filter(~is_described).unique(maintain_order=True).to_list())
         dropped = counted(int((~is_described).sum()), "label")
         warn(
-            f"{files['labels']}: dropped {dropped} of classes that {files['classes'].name} does not describe: {which}",
+            f"{files['labels']}: dropped {dropped} of classes that are not in {files['classes'].name}: {which}",
             UnknownCategoryWarning,
         )
     return labels.with_columns(pl.when(is_described).then("category_id"))  # the image is labelled all the same

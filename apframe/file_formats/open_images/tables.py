@@ -8,7 +8,7 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError, listed, spelled
 from apframe.file_formats.documents import read_csv
 from apframe.file_formats.edges import refuse_reversed
 from apframe.file_formats.files import read_head, read_text
@@ -38,7 +38,7 @@ _WORDS = {
 
 
 def kind_of(path: Path) -> str | None:
-    """What a file holds, by its name or its first line: boxes, labels, images, classes, hierarchy, results, or none of these.
+    """Return the kind of a file by its name or first line: boxes, labels, images, classes, hierarchy, results or none.
 
     >>> kind_of(Path("nowhere.csv"))
     """
@@ -84,7 +84,7 @@ def find_files(folder: Path, split: str | None) -> dict[str, Path]:
         likely = [file for file in found if "boxable" in file.name] or found
         if len(likely) > 1:
             names = ", ".join(file.name for file in likely)
-            remedy = "say split=, a part of the name of one, or remove others"
+            remedy = f"choose one with {spelled('split', '')} (part of its name), or remove the others"
             raise FormatError(f"several files of {_WORDS[kind]}: {names}", remedy, path=folder)
         files[kind] = likely[0]
     if "boxes" not in files:
@@ -111,7 +111,7 @@ def read_boxes(path: Path) -> tuple[pl.DataFrame, pl.Series]:
 
 
 def read_scored_boxes(path: Path) -> pl.DataFrame:
-    """The same of results, with `score`: a row for each box in a prediction string; lines without a box are left out."""
+    """Read results: one row with a `score` per box in a prediction string. Lines without a box are left out."""
     table, lines = _read_table(path)
     called = {name.lower(): name for name in table.columns}
     if _PREDICTIONS.lower() in called:
@@ -139,7 +139,7 @@ def read_labels(path: Path) -> pl.DataFrame:
     layout = {name: BOXES[name] for name in ("ImageID", "LabelName", "Confidence")}
     labels = _checked(path, *_read_table(path), layout, needed=layout)
     unsure = ~labels["confidence"].is_in([0.0, 1.0]).fill_null(False)
-    remedy = "take labels that people have verified, not those of a machine"
+    remedy = "use labels verified by people, not machine-generated ones"
     refuse_lines([path], labels, unsure, "Confidence is not 1 or 0", remedy)
     return labels
 
@@ -147,7 +147,7 @@ def read_labels(path: Path) -> pl.DataFrame:
 def read_images(path: Path) -> pl.DataFrame:
     """Images: `file`, `line`, `image_id` and attributes."""
     images = _checked(path, *_read_table(path), {"ImageID": "image_id"}, needed=["ImageID"])
-    refuse_lines([path], images, ~images["image_id"].is_first_distinct(), "an image is listed again", "remove these lines")
+    refuse_lines([path], images, ~images["image_id"].is_first_distinct(), "an image is listed twice", "remove these lines")
     return images
 
 
@@ -158,7 +158,7 @@ def read_classes(path: Path) -> pl.DataFrame:
         raise FormatError(f"not two columns, LabelName and DisplayName, but {table.width}", path=path)
     classes = table.select(category_id=table.columns[0], name=table.columns[1])
     refuse_lines([path], lines, classes["category_id"].is_null(), "LabelName is missing")
-    refuse_lines([path], lines, ~classes["category_id"].is_first_distinct(), "a class is described again", "remove these lines")
+    refuse_lines([path], lines, ~classes["category_id"].is_first_distinct(), "a class is described twice", "remove these lines")
     is_header = classes[:1].rows() == [("LabelName", "DisplayName")]
     return classes[is_header:].with_columns(pl.coalesce("name", "category_id").alias("name"))
 
@@ -169,7 +169,7 @@ def _read_table(path: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     names = pl.Series([(name or "").strip() for name in rows.row(0)])
     doubled = names.filter(names.is_duplicated()).unique().to_list()
     if doubled:
-        raise FormatError(f"the column {listed(doubled)} stands twice", "rename or remove one", path=path)
+        raise FormatError(f"the column {listed(doubled)} is repeated", "rename or remove one", path=path)
     return rows[1:].rename(dict(zip(rows.columns, names, strict=True))), lines[1:]
 
 
@@ -203,7 +203,7 @@ def _split_predictions(path: Path, table: pl.DataFrame, lines: pl.DataFrame, nam
     """A row for each box of the prediction strings, and the line that it is in."""
     fields = table[name].fill_null("").str.extract_all(r"\S+")
     wrong = fields.list.len() % len(_PREDICTION) != 0
-    refuse_lines([path], lines, wrong, f"{name} is not made of {' '.join(_PREDICTION)}")
+    refuse_lines([path], lines, wrong, f"{name} is not a sequence of {' '.join(_PREDICTION)}")
     parts = (fields.list.gather_every(len(_PREDICTION), k).alias(field) for k, field in enumerate(_PREDICTION))
     rows = table.drop(name).hstack(lines.rename({"file": "\0file", "line": "\0line"})).with_columns(parts)
     rows = rows.explode(_PREDICTION, empty_as_null=False, keep_nulls=False)
@@ -231,13 +231,11 @@ def _checked(
         columns.append(values.alias(layout[column]))
     names = pl.Series([column.name for column in columns])
     if names.is_duplicated().any():
-        raise FormatError(
-            f"columns stand twice, but for upper and lower case: {', '.join(table.columns)}", "rename one", path=path
-        )
+        raise FormatError(f"columns differ only in case: {', '.join(table.columns)}", "rename one", path=path)
     checked = pl.DataFrame(columns)
     if set(EDGES) <= set(checked.columns):
         far = checked.select(~pl.all_horizontal(pl.col(*EDGES).is_between(NEAREST, FARTHEST))).to_series()
-        refuse_lines([path], lines, far, "these look like pixels", "boxes are fractions of the image: divide by its size")
+        refuse_lines([path], lines, far, "these look like pixels", "divide by the image size: boxes must be fractions")
         refuse_reversed([path], checked, ("XMin", "YMin", "XMax", "YMax"))
     return checked
 

@@ -78,9 +78,10 @@ class Voc(Format):
         return any(_RESULT_FILE.fullmatch(file.stem) for file in text_files(path))
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `split` names the image set, and has to where there are several of all classes.
+        """Read the tables of a data set: see `Format.read_tables`.
 
-        Images are in the order of the image set, else of their names.
+        `split` names the image set; it is required if several cover all classes.
+        Images are in the order of the image set, otherwise of their names.
         """
         folder, image_set = _parts(path, split)
         there = text_files(folder, ".xml")
@@ -97,12 +98,12 @@ class Voc(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         files = some_text_files(path)
         named = {file: match for file in files if (match := _RESULT_FILE.fullmatch(file.stem))}
         runs = sorted({match["run"] for match in named.values()})
         if len(runs) > 1:
-            raise FormatError(f"holds results of {', '.join(runs)}", "put each into a folder of its own", path=path)
+            raise FormatError(f"holds results of {', '.join(runs)}", "put each into its own folder", path=path)
         classes = {file: match["category"] for file, match in named.items()} or {file: file.stem for file in files}
         paths = list(classes)
         lines = take_fields(paths, read_lines(paths), _LINE, _LINE[1:])
@@ -111,7 +112,7 @@ class Voc(Format):
         return lines.select("image_id", category_id, "score", **from_edges(EDGES))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`; all images are in one image set, called all."""
+        """Write a data set: see `Format.write`. All images are in one image set named all."""
         images = dataset.images
         refuse_blanks("images", images["image_id"])
         refuse_as_file_names(images["image_id"])
@@ -123,7 +124,10 @@ class Voc(Format):
         write_lines(path / "ImageSets" / "Main", members, pl.Series([_WRITTEN_SET]))
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`; a file for each class of the data set, or of the detections where there is none."""
+        """Write detections: see `Format.write_results`.
+
+        There is one file per class of the data set, or of the detections if there is no data set.
+        """
         categories = ids_to_write("category_id", detections, None if dataset is None else dataset.categories)
         refuse_blanks("images", detections["image_id"].unique(maintain_order=True))
         refuse_as_file_names(categories)
@@ -132,7 +136,7 @@ class Voc(Format):
         write_lines(path, lines, _WRITTEN_RUN + categories)
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         held = frame.select(name for name in frame.columns if name in self.holds[table])
         return (rounded_sizes(frame) if table in ("annotations", "detections") else []) + changed_values(held)
 
@@ -150,9 +154,9 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
     """The folder of XML files, and the image set that says which of them; None: all."""
     if not is_folder(path):
         if path.suffix.lower() != ".txt":
-            raise FormatError("an image set ends in .txt", "give one, or a folder of XML files", path=path)
+            raise FormatError("the name of an image set ends in .txt", "give one, or a folder of XML files", path=path)
         if split is not None:
-            raise ParameterError("this is an image set already", f"leave out {spelled('split', split)}", path=path)
+            raise ParameterError("this is a single image set", f"leave out {spelled('split', split)}", path=path)
         return _annotations_of(path), path
     folder = _annotations_in(path)
     main = folder.absolute().parent / "ImageSets" / "Main"
@@ -162,7 +166,7 @@ def _parts(path: Path, split: str | None) -> tuple[Path, Path | None]:
         raise ParameterError(f"no image set {split!r}", did_you_mean(split, whole) if whole else "", path=main)
     if split is None and folder != path and len(whole) > 1:
         raise ParameterError(
-            "there are several image sets", f"say which: {spelled('split', '')}, one of {', '.join(whole)}", path=main
+            "there are several image sets", f"choose one with {spelled('split', '')}: {', '.join(whole)}", path=main
         )
     if split is None:
         split = whole[0] if whole and folder != path else None
@@ -180,10 +184,16 @@ def _members(image_set: Path, folder: Path, there: dict[str, Path]) -> list[Path
     if lines.is_empty():
         raise FormatError("the image set is empty", path=image_set)
     with_blank = (lines["fields"].list.len() > 1) & lines["fields"].list.join(" ").is_in(list(there))
-    refuse_lines([image_set], lines, with_blank, "the name of an image has a blank", "a name ends there: rename these files")
+    refuse_lines(
+        [image_set],
+        lines,
+        with_blank,
+        "the name of an image contains a blank",
+        "rename these files: the name would end at the blank",
+    )
     lines = take_fields([image_set], lines, ("image_id", "label"), ("label",), optional=1)
     names = lines["image_id"]
-    refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named again")
+    refuse_lines([image_set], lines, ~names.is_first_distinct(), "an image is named twice")
     known = names.is_in(list(there))
     missing = f"{folder} has no XML file of {listed(names.filter(~known).to_list())},"
     refuse_lines([image_set], lines, ~known, missing, "add the files, or remove these lines")

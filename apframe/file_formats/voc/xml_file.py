@@ -140,12 +140,12 @@ def changed_values(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
     for name in (name for name in frame.columns if name in (*_TEXTS, *_FLAGS)):
         values = frame[name]
         if name in _FLAGS:
-            found.append((name, values.is_not_null() & _text(values).is_null(), "left out, neither true nor false"))
+            found.append((name, values.is_not_null() & _text(values).is_null(), "left out: neither true nor false"))
         elif not _is_text(values):
-            found.append((name, values.is_not_null(), "left out, no text"))
+            found.append((name, values.is_not_null(), "left out: not text"))
         else:
             changed = values.cast(pl.String).ne_missing(_text(values))
-            found.append((name, changed, "loses the blanks around it; null where nothing is left"))
+            found.append((name, changed, "surrounding blanks are removed; null if nothing is left"))
     return found
 
 
@@ -158,7 +158,7 @@ def _element(frame: pl.DataFrame, tag: str, column: str, indent: str) -> pl.Expr
 
 
 def _text(values: pl.Series) -> pl.Series:
-    """What an element says of the values of a column: null where it has no words for one."""
+    """Return each value of a column as text for XML; null if the value cannot be written."""
     if values.name in _FLAGS and (values.dtype.is_numeric() or values.dtype == pl.Boolean):
         return values.cast(pl.Float64).replace_strict({0: "0", 1: "1"}, default=None, return_dtype=pl.String)
     if values.name in SIZE or (values.name in _TEXTS and _is_text(values)):

@@ -27,7 +27,7 @@ _KEYS = re.compile(rb"^(names|nc)[ \t]*:|^[ \t]*(names|classes)[ \t]*=", re.MULT
 
 @dataclass(frozen=True)
 class Config:
-    """What a data.yaml says.
+    """The content of a data.yaml.
 
     Attributes
     ----------
@@ -133,20 +133,20 @@ def find_files(config: Config, split: str | None) -> dict[Path, Path | None]:
     if not config.splits:
         raise FormatError("names no images (val, train or test)", path=config.path)
     if chosen not in config.splits or (split is None and chosen != "val" and len(config.splits) > 1):
-        problem = f"no split {split!r}" if split else "several splits, and no val"
-        raise ParameterError(problem, f"say {spelled('split', '')}, one of {', '.join(config.splits)}", path=config.path)
+        problem = f"no split {split!r}" if split else "several splits, but no val"
+        raise ParameterError(problem, f"choose one with {spelled('split', '')}: {', '.join(config.splits)}", path=config.path)
     found: dict[Path, Path | None] = {}
     for entry in config.splits[chosen]:
         place = _place(config, chosen, entry)
         found |= _listed_files(place, config.roots) if place.suffix == ".txt" else _files_in(place)
     if not found:
-        raise FormatError(f"{chosen}: neither images nor labels in {', '.join(config.splits[chosen])}", path=config.path)
+        raise FormatError(f"{chosen}: no images or labels in {', '.join(config.splits[chosen])}", path=config.path)
     by_name: dict[str, Path] = {}
     for label, image in sorted(found.items()):
         other = by_name.setdefault(label.stem, image or label)
         if other != (image or label):
             raise FormatError(
-                f"two images of {chosen} have one name: {other} and {image or label}", "rename one", path=config.path
+                f"two images of {chosen} have the same name: {other} and {image or label}", "rename one", path=config.path
             )
     return dict(sorted(found.items()))
 
@@ -214,9 +214,9 @@ def _listed_files(path: Path, roots: Iterable[Path]) -> dict[Path, Path | None]:
             missing.append(name)
     if outside:
         remedy = "correct the list, or set path in data.yaml to the folder that holds them"
-        raise FormatError(f"names images outside the data set: {listed(outside)}", remedy, path=path)
+        raise FormatError(f"lists images outside the data set: {listed(outside)}", remedy, path=path)
     if missing:
-        raise FormatError(f"names images that are not there: {listed(missing)}", "correct the list, or add them", path=path)
+        raise FormatError(f"lists images that do not exist: {listed(missing)}", "correct the list, or add them", path=path)
     return found
 
 
@@ -240,7 +240,7 @@ def _names(path: Path, fields: dict[str, Any]) -> dict[int, str]:
     if isinstance(names, list):
         names = dict(enumerate(names))
     if not isinstance(names, dict) or any(isinstance(name, (dict, list)) for name in names.values()):
-        raise FormatError("names is to be a list of the names of classes, or a mapping of numbers to them", path=path)
+        raise FormatError("names must be a list of class names, or a mapping from numbers to names", path=path)
     numbered = {_whole(path, "a class of names", number, _MOST_CLASSES): name for number, name in names.items()}
     if n_classes is not None and n_classes != len(numbered):
         raise FormatError(
@@ -254,7 +254,7 @@ def _keypoints(path: Path, fields: dict[str, Any]) -> tuple[int, int] | None:
     if not shape:
         return None
     if len(shape) != 2 or shape[0] < 1 or shape[1] not in (2, 3):
-        raise FormatError(f"kpt_shape is to be the number of keypoints, and 2 or 3 numbers for each, not {shape}", path=path)
+        raise FormatError(f"kpt_shape must be [number of keypoints, 2 or 3], not {shape}", path=path)
     return shape[0], shape[1]
 
 
@@ -262,14 +262,14 @@ def _whole(path: Path, what: str, text: str | int, most: int) -> int:
     if re.fullmatch("[0-9]+", str(text)) is None:
         raise FormatError(f"{what} is {shown(text)}, not a whole number from 0", path=path)
     if len(str(text)) > len(str(most)) or int(text) > most:
-        raise FormatError(f"{what} is {shown(text)}, and {most:,} is the most that is read", path=path)
+        raise FormatError(f"{what} is {shown(text)}; the limit is {most:,}", path=path)
     return int(text)
 
 
 def _text(path: Path, fields: dict[str, Any], key: str) -> str:
     text = fields.get(key, "")
     if not isinstance(text, str):
-        raise FormatError(f"{key} is to be one value", path=path)
+        raise FormatError(f"{key} must be one value", path=path)
     return text
 
 
@@ -277,7 +277,7 @@ def _texts(path: Path, fields: dict[str, Any], key: str) -> list[str]:
     texts = fields.get(key) or []
     texts = texts if isinstance(texts, list) else [texts]
     if not all(isinstance(text, str) for text in texts):
-        raise FormatError(f"{key} is to be one value, or a list of them", path=path)
+        raise FormatError(f"{key} must be one value or a list of values", path=path)
     return texts
 
 
@@ -303,7 +303,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
         for key, value in node.value:
             name = plain(key) if isinstance(key, yaml.ScalarNode) else None
             if name is None or name in fields:
-                problem = "a key that is no text" if name is None else f"{name!r} stands twice"
+                problem = "a key that is not text" if name is None else f"{name!r} stands twice"
                 raise FormatError(f"{problem}, in line {key.start_mark.line + 1}", "correct it", path=path)
             fields[name] = plain(value)
         return fields
@@ -322,7 +322,7 @@ def _read_yaml(path: Path) -> dict[str, Any]:
     fields = None if root is None else plain(root)
     if not isinstance(fields, dict):
         raise FormatError(
-            f"{'is empty' if fields is None else 'holds no keys'}", "names, and val, train or test are needed", path=path
+            f"{'is empty' if fields is None else 'has no keys'}", "it needs names, and val, train or test", path=path
         )
     return fields
 

@@ -88,12 +88,14 @@ class Yolo(Format):
     def read_tables(
         self, path: Path, *, split: str | None = None, image_sizes: Any = None, **options: Any
     ) -> dict[str, pl.DataFrame]:
-        """See `Format.read_tables`; `split` is val where there is one, else the only one. Images are in the order of paths.
+        """Read the tables of a data set: see `Format.read_tables`.
+
+        `split` defaults to val, otherwise to the only one. Images are ordered by path.
 
         Raises
         ------
         ParameterError
-            no such split, several of which none is said; PyYAML, or Pillow where it is needed, is not installed
+            an unknown split, or several and none chosen; PyYAML, or Pillow if needed, is not installed
         FormatError
             what cannot be read or is not there, naming file and line
         """
@@ -121,17 +123,17 @@ class Yolo(Format):
         }
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
-        """See `Format.read_results`."""
+        """Read detections: see `Format.read_results`."""
         paths = _result_files(path)
         if not paths:
-            raise FormatError("holds no text file (.txt), nor does a folder labels in it", path=path)
+            raise FormatError("holds no text file (.txt), and neither does its folder labels", path=path)
         known = None if dataset is None else count_keypoints(dataset.core("annotations"))
         keypoints = keypoints_of_results(len(first_fields(paths)), known)
         lines = with_sizes_of(read_numbers(paths, keypoints, has_score=True), dataset, path)
         return lines.select("image_id", "category_id", "score", *shapes(lines, keypoints))
 
     def write(self, dataset: Dataset, path: Path) -> None:
-        """See `Format.write`; class numbers need not be without gaps, though trainers ask for that."""
+        """Write a data set: see `Format.write`. Class numbers may have gaps, which trainers do not accept."""
         lines = lines_of("annotations", dataset.annotations, dataset)
         write_lines(path / "labels" / "val", lines, dataset.images["image_id"])
         names = dataset.categories.select("category_id", pl.coalesce("name", pl.col("category_id").cast(pl.String)))
@@ -139,19 +141,19 @@ class Yolo(Format):
         write_image_sizes(dataset.images, path)
 
     def write_results(self, detections: pl.DataFrame, path: Path, dataset: Dataset | None) -> None:
-        """See `Format.write_results`; an empty file for an image without detections."""
+        """Write detections: see `Format.write_results`. An image without detections gets an empty file."""
         assert dataset is not None  # as boxes are fractions
         known, own = count_keypoints(dataset.annotations), count_keypoints(detections)
         if own not in (None, known):
             raise FormatError(
-                f"detections have {own} keypoints, the annotations of their data set {known or 'none'}: lines of results do "
-                "not say how many they hold",
-                "give detections as many, or leave the column keypoints out",
+                f"detections have {own} keypoints, but the annotations of their data set have {known or 'none'}; results "
+                "do not say how many they hold",
+                "give detections the same number, or leave out the column keypoints",
             )
         write_lines(path, lines_of("detections", detections, dataset), dataset.images["image_id"])
 
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-        """See `Format.further_losses`."""
+        """List further losses: see `Format.further_losses`."""
         found = []
         if table == "categories":
             found.append(("name", frame["name"].is_null(), "becomes the number"))
@@ -160,15 +162,17 @@ class Yolo(Format):
         n_keypoints = count_keypoints(frame)
         if n_keypoints is not None:
             filled = frame["keypoints"].list.len().fill_null(0) != 3 * n_keypoints
-            found.append(("keypoints", filled, "filled up with keypoints at 0 that are not labelled"))
+            found.append(("keypoints", filled, "padded with unlabelled keypoints at 0"))
         if "mask" in frame.columns:
             polygons = polygons_of(table, frame)
-            why = "not one polygon" if n_keypoints is None else "lines with keypoints hold none"
+            why = "not a single polygon" if n_keypoints is None else "lines with keypoints cannot hold polygons"
             found.append(("mask", frame["mask"].is_not_null() & polygons.is_null(), f"left out: {why}"))
             extents = polygons.to_frame().select(extent_of(pl.col("polygon")))
-            found += [(name, (extents[name] - frame[name]).abs() > _SAME, "becomes that of the polygon") for name in BOX]
+            found += [(name, (extents[name] - frame[name]).abs() > _SAME, "replaced by that of the polygon") for name in BOX]
             own, drawn = frame["width"] * frame["height"], extents["width"] * extents["height"]
-            found.append(("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "becomes that of the polygon's box"))
+            found.append(
+                ("area", (frame["area"] == own) & ((drawn - own).abs() > _SAME), "replaced by that of the polygon's box")
+            )
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
 
 

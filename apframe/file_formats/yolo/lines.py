@@ -63,7 +63,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     if keypoints is None:
         wrong = (n_fields != _N_BOX) & ((n_fields < _N_POLYGON) | (n_fields % 2 == 0))
         box = f"{_N_BOX + has_score} fields (class x y width height{score})"
-        refuse_lines(paths, lines, wrong, f"not {box}, nor those of a polygon (class x1 y1 x2 y2 ...{score}),")
+        refuse_lines(paths, lines, wrong, f"neither {box} nor a polygon (class x1 y1 x2 y2 ...{score}),")
     else:
         n_wanted = _N_BOX + keypoints[0] * keypoints[1]
         layout = f"class x y width height, {keypoints[0]} keypoints{score}"
@@ -83,7 +83,7 @@ def read_numbers(paths: Sequence[Path], keypoints: tuple[int, int] | None, *, ha
     negative = (sides.list.min() < 0) & ((n_fields == _N_BOX) | (keypoints is not None))
     refuse_numbers(paths, lines, negative, "width or height is negative")
     far = (coordinates.list.min() < NEAREST) | (coordinates.list.max() > FARTHEST)
-    refuse_lines(paths, lines, far, "these look like pixels", "YOLO has fractions of the image: divide by its size")
+    refuse_lines(paths, lines, far, "these look like pixels", "divide by the image size: YOLO's boxes are fractions")
     return split.with_columns(pl.col("category_id").cast(pl.Int64))
 
 
@@ -115,7 +115,7 @@ def shapes(lines: pl.DataFrame, keypoints: tuple[int, int] | None) -> list[pl.Se
 
 
 def lines_of(table: str, frame: pl.DataFrame, dataset: Dataset) -> pl.DataFrame:
-    """What is written of annotations or detections: `name` of the file, and `text` of the line.
+    """Return the lines to write for annotations or detections: `name` of the file, and `text` of the line.
 
     Raises
     ------

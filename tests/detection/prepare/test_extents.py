@@ -149,9 +149,7 @@ def test_starts_without_a_column_of_ends() -> None:
 def test_polygons_without_sizes() -> None:
     frame = table("detections", **SHAPES["polygons"][0])
     unknown = Dataset({"image_id": [1]}, {"category_id": [1]}, {}).images
-    with pytest.raises(
-        RowError, match=r"^detections: polygons are given, but not the size of the image where detection_id is 1, 2; "
-    ):
+    with pytest.raises(RowError, match=r"^detections: polygons need the size of the image where detection_id is 1, 2; "):
         with_boxes("detections", frame, unknown)
     encoded = table("detections", mask=[lengths(PICTURE)])
     assert with_boxes("detections", encoded, unknown).select(BOX).rows() == [(20, 10, 30, 5, 110)]
