@@ -1,0 +1,133 @@
+"""What people read is plain: short sentences, short lines, first lines that make sense on their own."""
+
+from __future__ import annotations
+
+import inspect
+import json
+import re
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from typer.main import get_command
+
+import apframe as apf
+from apframe.cli.command import app
+
+ROOT = Path(__file__).parents[2]
+PAGES = [ROOT / name for name in ("README.md", "CHANGELOG.md", "CONTRIBUTING.md")] + sorted((ROOT / "docs").rglob("*.md"))
+LONGEST_SENTENCE, LONGEST_LINE = 40, 128
+
+# phrases of an earlier private dialect: nobody says these aloud
+RIDDLES = re.compile(
+    "|".join(
+        [
+            r"nothing, if it shows",
+            r"where (?:its|the) path does not tell",
+            r"have not the ids",
+            r"; give it, or remove",
+            r"\btells? of columns",
+            r"taken at its word",
+            r"is not what it seems",
+            r"\bheld by\b",
+            r"\bwhat is of it\b",
+            r"\bover so many\b",
+            r"\bat most so many\b",
+            r"\bby exactly\b",
+            r"\bas the file has them\b",
+            r"\bwhere these do not tell\b",
+            r"\bis heard within\b",
+            r"\bwhat became of\b",
+            r"\bgoes by\b",
+            r"\bin the place of\b",
+        ]
+    )
+)
+
+
+def without_code(text: str) -> str:
+    """Markdown without code, comments and addresses; each code span counts as one word."""
+    text = re.sub(r"```.*?```|<!--.*?-->|\$\$.*?\$\$", "\n\n", text, flags=re.DOTALL)
+    text = re.sub(r"^---\n.*?\n---\n", "", text, flags=re.DOTALL)
+    text = re.sub(r"`[^`\n]*`", "code", text)
+    return re.sub(r"!?\[([^\]]*)\]\([^)]*\)", r"\1", text)
+
+
+def sentences(text: str) -> Iterator[str]:
+    """The sentences of Markdown; a paragraph, an item of a list, a heading and a cell of a table end one too."""
+    for paragraph in re.split(r"\n\s*\n|\n(?=\s*(?:[-*#>|!]|\d+\.)\s?)", without_code(text)):
+        for cell in paragraph.split("|"):
+            yield from (sentence.strip() for sentence in re.split(r"(?<=[.!?:])\s+", " ".join(cell.split())))
+
+
+def too_long(text: str) -> list[str]:
+    return [sentence for sentence in sentences(text) if len(sentence.split()) > LONGEST_SENTENCE]
+
+
+def public_docstrings() -> Iterator[tuple[str, str]]:
+    """The docstrings of all public names, and of the methods and properties of public classes."""
+    for name in apf.__all__:
+        value = getattr(apf, name)
+        if inspect.isclass(value) or inspect.isfunction(value):
+            yield name, inspect.getdoc(value) or ""
+        if inspect.isclass(value):
+            for member, _ in inspect.getmembers(value):
+                own = vars(value).get(member)
+                if not member.startswith("_") and (inspect.isfunction(own) or isinstance(own, (property, classmethod))):
+                    yield f"{name}.{member}", inspect.getdoc(getattr(value, member)) or ""
+
+
+def leading_prose(docstring: str) -> str:
+    """What stands above the sections and examples of a docstring; a row of names of measures counts as one word."""
+    prose = re.split(r"\n\w+\n-{3,}|>>>", docstring)[0]
+    return re.sub(r"(?:\b[A-Z]\w*(?:@\S+)?,?\s+){3,}", "names ", prose)
+
+
+def help_texts() -> Iterator[tuple[str, str]]:
+    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+        yield f"apframe {name}", command.help or ""
+        for parameter in command.params:
+            yield f"apframe {name}: {parameter.name}", getattr(parameter, "help", None) or ""
+
+
+def notebook_texts() -> Iterator[tuple[str, str]]:
+    for path in sorted((ROOT / "notebooks").glob("*.ipynb")):
+        for number, cell in enumerate(json.loads(path.read_text())["cells"]):
+            if cell["cell_type"] == "markdown":
+                yield f"{path.name} cell {number}", "".join(cell["source"])
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_have_short_sentences_and_lines(page: Path) -> None:
+    text = page.read_text()
+    assert too_long(text) == []
+    prose = re.sub(r"```.*?```", "", text, flags=re.DOTALL)
+    lines = [
+        line for line in prose.splitlines() if len(line) > LONGEST_LINE and not line.startswith(("|", "[")) and "](" not in line
+    ]
+    assert lines == []
+
+
+@pytest.mark.parametrize("page", PAGES, ids=lambda page: str(page.relative_to(ROOT)))
+def test_pages_speak_plainly(page: Path) -> None:
+    assert RIDDLES.findall(without_code(page.read_text())) == []
+
+
+def test_notebooks_have_short_sentences() -> None:
+    assert {place: found for place, text in notebook_texts() if (found := too_long(text) + RIDDLES.findall(text))} == {}
+
+
+def test_first_lines_of_docstrings_make_sense_on_their_own() -> None:
+    first_lines = {name: text.split("\n")[0] for name, text in public_docstrings()}
+    assert {name: line for name, line in first_lines.items() if not line or re.match(r"(What|See|The same)\b", line)} == {}
+
+
+def test_docstrings_and_help_speak_plainly() -> None:
+    texts = [*public_docstrings(), *help_texts()]
+    assert {name: found for name, text in texts if (found := RIDDLES.findall(text))} == {}
+    assert {name: found for name, text in texts if (found := too_long(leading_prose(text)))} == {}
+
+
+def test_the_checks_find_what_they_look_for() -> None:
+    assert too_long("word " * 41 + ".") != [] == too_long("word " * 39 + "word.\n\n" + "`a b` " * 40)
+    assert RIDDLES.findall("the ids are taken at its word") != []
