@@ -1,4 +1,4 @@
-"""What a path is that is of no format: packed files, pictures, search runs, tables without a header, label files of YOLO."""
+"""Recognise paths of no known format: packed files, pictures, search runs, tables without a header, label files of YOLO."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ _SEARCH = "evaluate search runs with apf.evaluate_run or `apframe rank`"
 
 
 def recognized(path: Path, kind: str, role: str) -> tuple[str, str] | None:
-    """What is wrong with a file or folder in a role, "dataset" or "results", and what to do; None where it is not known.
+    """Return problem and remedy of a file or folder in a role, "dataset" or "results"; None if unknown.
 
     >>> recognized(Path("README.md"), "file", "dataset")
     """

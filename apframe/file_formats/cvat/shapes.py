@@ -24,7 +24,7 @@ _WHOLE, _NUMBER = r"^-?(0|[1-9]\d*)$", r"^-?(0|[1-9]\d*)(\.\d+)?([eE][+-]?\d+)?$
 
 
 def shape_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """What drawing changes: see `Format.further_losses`."""
+    """List what drawing changes: see `Format.further_losses`."""
     drawn = _drawn(table, frame)
     is_box = drawn["shape"] == "box"
     lost = [(name, frame[name] != drawn[name], "rounded, or replaced by that of the shape") for name in BOX]

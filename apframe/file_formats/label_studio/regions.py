@@ -150,7 +150,7 @@ def in_pixels(path: Path, regions: pl.DataFrame, images: pl.DataFrame) -> pl.Dat
 
 
 def region_losses(table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """What drawing changes: see `Format.further_losses`."""
+    """List what drawing changes: see `Format.further_losses`."""
     drawn = _drawn(table, frame)
     lost = []
     for name in (*BOX, "area"):

@@ -135,7 +135,7 @@ def written_annotations(images: pl.DataFrame, annotations: pl.DataFrame) -> pl.D
 
 
 def changed_values(frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
-    """What elements cannot say of the columns that they hold: see `Format.further_losses`."""
+    """List what elements cannot hold of their columns: see `Format.further_losses`."""
     found = []
     for name in (name for name in frame.columns if name in (*_TEXTS, *_FLAGS)):
         values = frame[name]
