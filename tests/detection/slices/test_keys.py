@@ -188,8 +188,8 @@ def test_named_slice_without_images_is_named() -> None:
 
 @pytest.mark.parametrize("mask", [[True, False, True], pl.Series([True, False, True])], ids=["list", "Series"])
 def test_mask_is_not_taken_for_image_ids(mask: Any) -> None:
-    refused(lambda: evaluated().where(mask), "true and false", "pl.col")
-    refused(lambda: evaluated().by({"mask": mask}), "true and false", "pl.col")
+    refused(lambda: evaluated().where(mask), "not Booleans", "pl.col")
+    refused(lambda: evaluated().by({"mask": mask}), "not Booleans", "pl.col")
 
 
 @pytest.mark.parametrize("score", ["0.5", float("nan")])
