@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import copy
 import json
+import warnings
 from collections.abc import Callable
 from math import inf, nan
 from pathlib import Path
@@ -15,6 +16,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import (
     ApframeError,
+    BoxFormatWarning,
     ColumnError,
     IdTypeError,
     InputError,
@@ -545,6 +547,18 @@ def test_intervals_are_no_boxes(kind: str, side: str, tmp_path: Path) -> None:
         summary(truth, results, kind, tmp_path)
     same = summary(*intervals, kind, tmp_path, similarity=lambda pairs: pairs["start_time"] == pairs["start_time_right"])
     assert same["AP"] == pytest.approx(1.0)
+
+
+@in_memory_and_as_files
+def test_keypoints_alone_are_not_compared_as_boxes_in_silence(kind: str, tmp_path: Path) -> None:
+    person = {"keypoints": [5, 5, 2] * 17, "num_keypoints": 17}
+    truth, results = with_shape(person)
+    alone = [{name: value for name, value in row.items() if name != "bbox"} for row in results]
+    with pytest.warns(BoxFormatWarning, match=r"^the detections have keypoints and no boxes, .* use iou_type=\"keypoints\"$"):
+        summary(truth, alone, kind, tmp_path)
+    with warnings.catch_warnings(action="error"):
+        summary(truth, results, kind, tmp_path)
+        summary(truth, alone, kind, tmp_path, iou_type="keypoints")
 
 
 # a field of the second annotation, which nothing finds -> AP of the protocol, where 1 says that it does not count

@@ -32,10 +32,11 @@ from apframe.schema import (
     to_polars,
     unknown_ids,
 )
-from apframe.shapes.boxes import BOX
+from apframe.shapes.boxes import BOX, BOXES
 from apframe.shapes.catalogue import shape_of
 from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVALS
+from apframe.shapes.keypoints import KEYPOINTS
 
 
 @dataclass(frozen=True)
@@ -132,6 +133,7 @@ def make_inputs(
     tables = {"annotations": dataset.core("annotations"), "detections": found}
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
+    _warn_of_keypoints(found, protocol)
     found = _of_known_images(found, dataset, drop=drop_unknown_images)
     return _by_rules(dataset, found, category_ids, protocol, RULES)
 
@@ -232,6 +234,17 @@ def _warn_of_fractions(tables: Mapping[str, pl.DataFrame], protocol: Protocol) -
         warn(
             f"all boxes of the {' and '.join(which)} are in [0, 1.05], but {protocol.name} adds a pixel to their sides, so "
             f"that distant boxes overlap; supply pixels, or {spelled('relative', 'True')} and the sizes of the images",
+            BoxFormatWarning,
+        )
+
+
+def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
+    """A warning where detections have keypoints and no boxes, and boxes are compared."""
+    is_box_compared = protocol.similarity.shape is BOXES and "keypoints" in protocol.iou_types
+    if is_box_compared and shape_of(found) is KEYPOINTS and found.height and found["x"].null_count() == found.height:
+        warn(
+            "the detections have keypoints and no boxes, so the boxes around their keypoints are compared; "
+            f"to compare keypoints, use {spelled('iou_type', 'keypoints')}",
             BoxFormatWarning,
         )
 
