@@ -2,7 +2,7 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
-EXAMPLES ?= 12
+EXAMPLES ?= 8
 MORE_EXAMPLES ?= 60
 CASES ?= 200
 

@@ -90,10 +90,10 @@ def of_refused(refused: Refused) -> Finding:
     """Turn an error of evaluation into a finding.
 
     >>> from apframe.file_formats.refused import of_error
-    >>> error = RowError("detections", "score is missing", "row", [3], "give it, or remove the rows")
+    >>> error = RowError("detections", "score is missing", "row", [3], "supply it or remove these rows")
     >>> of_refused(of_error(error))  # doctest: +NORMALIZE_WHITESPACE
     Finding(severity='error', check='invalid_value', table='detections', n_rows=1, rows=('row 3',),
-        problem='score is missing', remedy='Give it, or remove the rows.', wording='clause')
+        problem='score is missing', remedy='Supply it or remove these rows.', wording='clause')
     """
     error, is_of_rows = refused.error, isinstance(refused.error, RowError)
     remedy = (error.remedy or "correct the column").rstrip(".")
