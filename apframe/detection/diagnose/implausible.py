@@ -19,11 +19,8 @@ if TYPE_CHECKING:
 
 _LOW, _AT = 0.01, 0.5  # AP below this, at this threshold, is hardly that of a trained model
 _STRICT = 0.75  # above this threshold it may be
-_FEW, _ENOUGH, _RARE = (
-    5,
-    10,
-    0.01,
-)  # annotations, and a share of all, from which on finding nothing of a category says something
+_ENOUGH = 10  # annotations from which on finding nothing of a category says something
+_FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
 
 
 def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *, nothing_matches: bool) -> None:
