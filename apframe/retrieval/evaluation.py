@@ -222,7 +222,8 @@ class RunEvaluation(WritableResult):
         keys = [*map(exact, columns), *(["run"] if "run" in table.columns else []), "measure"]
         logs = pl.col("value").clip(1e-5).log()
         means = {"mean": pl.col("value").mean(), "geometric mean": logs.mean().exp(), "sum": pl.col("value").sum()}
-        average = pl.col("measure").first().replace_strict({str(each): each.kind.average for each in self.measures})
+        averages = {str(each): each.kind.average for each in self.measures}
+        average = pl.col("measure").first().replace_strict(averages, default="mean")  # a stored table may have other names
         return table.group_by(keys, maintain_order=True).agg(
             pl.coalesce(pl.when(average == name).then(mean) for name, mean in means.items()).alias("value"),
             n_queries=pl.col("value").count(),

@@ -78,7 +78,7 @@ def test_a_killed_writer_leaves_the_old_or_the_new_and_the_next_one_nothing_else
                 WRITES[kind](500, target)
                 assert READS[kind](target) == 500
             else:  # killed when all but its hidden folder was done
-                with pytest.raises(OutputError, match="name a"):
+                with pytest.raises(OutputError, match="choose another name"):
                     WRITES[kind](500, target)
         n_left += len(left)
         assert hidden(folder) == []

@@ -76,14 +76,20 @@ def test_halves_of_characters(name: str, tmp_path: Path) -> None:
 
 def test_halves_of_characters_in_memory() -> None:
     truth: dict[str, Any] = {"images": [{"id": 7}, {"id": 8, "scene": "\ud800"}], "categories": [], "annotations": []}
-    with pytest.raises(RowError, match=r"images: half of a character, .* where image_id is 8; correct these rows"):
+    with pytest.raises(
+        RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+    ):
         apf.read_coco(truth)
     truth["images"][1] = {"id": 8, "\udfff": 1}
-    with pytest.raises(RowError, match=r"images: half of a character, .* where image_id is 8; correct these rows"):
+    with pytest.raises(
+        RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+    ):
         apf.read_coco(truth)
     for row in ({"file_name": "\ud800"}, {"neg_category_ids": ["\ud800"]}):
         truth["images"][1] = {"id": 8} | row
-        with pytest.raises(RowError, match=r"images: half of a character, .* where image_id is 8; correct these rows"):
+        with pytest.raises(
+            RowError, match=r"images: a name or a text has half of a character .* where image_id is 8; correct these rows"
+        ):
             apf.read_coco(truth)
 
 
