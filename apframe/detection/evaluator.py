@@ -162,7 +162,7 @@ class Evaluator:
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
 
-        The options of the other one play no part.
+        The options of the other one are not used.
 
         Raises
         ------

@@ -1,4 +1,4 @@
-"""Boxes by their edges: files that say where a box ends, in the place of how wide it is."""
+"""Boxes by their edges: files that say where a box ends instead of how wide it is."""
 
 from __future__ import annotations
 

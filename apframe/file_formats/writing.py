@@ -1,4 +1,4 @@
-"""Data sets and results written in any format: whole or not at all, in the place of nothing, and with what is lost."""
+"""Data sets and results written in any format: whole or not at all, never over anything else, and with what is lost."""
 
 from __future__ import annotations
 
@@ -96,7 +96,7 @@ def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    """Write beside the path and move there: the file or folder appears whole or not at all, in the place of nothing."""
+    """Write beside the path and move there: the file or folder appears whole or not at all, and replaces nothing."""
     target = to_write(path)  # a link to an empty folder stays one
     remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
     _refuse_existing(path, kind)

@@ -54,7 +54,7 @@ def precision_recall_curve(
     relevant, score
         flags or grades, of which more than 0 is positive and null is not; the score, highest first, null: not retrieved
     by
-        the columns that tell the lists apart; without any there is one list
+        the columns that distinguish the lists; without any there is one list
     n_positives
         all positives there are, retrieved or not: a number, or a column or expression with one value per list
     ties
@@ -147,7 +147,7 @@ def pr_from_roc(curve: Any, *, by: Keys = (), n_positives: int | Column, n_negat
     curve
         by list and rank: true_positive_rate, false_positive_rate, the columns of `by`, and what else is carried along
     by
-        the columns that tell the curves apart
+        the columns that distinguish the curves
     n_positives, n_negatives
         all there are: numbers, or columns or expressions of the curve
 

@@ -17,7 +17,7 @@ def match_by_similarity(
 
     In each slice, crowds and ignored annotations are left out before anything is paired, so that no detection is lost to
     them. Then the most similar pair is taken, both leave, and so on; of equal pairs the earlier annotation comes first, then
-    the better ranked detection. Thresholds play no part: a pair is assigned at all those that it reaches. Pairs that reach
+    the better ranked detection. Thresholds do not matter: a pair is assigned at all those that it reaches. Pairs that reach
     none come last and take nothing from the others, which is why they may be absent.
 
     That order is the same seen from both sides of a pair, so a pair that is the first of both its detection and its

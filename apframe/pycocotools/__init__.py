@@ -1,6 +1,6 @@
 """The parts of pycocotools 2.0.11 that training code imports, under the same names, computed on apframe's tables.
 
-`from apframe.pycocotools import COCO, COCOeval, mask` in the place of pycocotools' own, or `patch_pycocotools()` before the
+`from apframe.pycocotools import COCO, COCOeval, mask` instead of pycocotools' own, or `patch_pycocotools()` before the
 code that imports them. Numbers come from `apframe.evaluate`; dictionaries are made when they are first looked at, and are
 the data from then on.
 """

@@ -71,7 +71,7 @@ class COCOeval:
     [0.7, 1.0, 1.0]
     """
 
-    _few = 1000  # up to so many rows, cells take less time one by one than as tables
+    _few = 1000  # rows up to which judging cell by cell is faster than tables
 
     def __init__(self, cocoGt: COCO | None = None, cocoDt: COCO | None = None, iouType: str = "segm") -> None:
         if not iouType:

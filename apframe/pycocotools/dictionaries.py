@@ -86,7 +86,7 @@ def rows_of(coco: Any, image_ids: Any) -> list[Row]:
 
 
 def are_few_and_sound(truth: Any, results: Any, p: Params, most: int) -> bool:
-    """Whether there are at most so many rows, on few images, and nothing in them needs a word of warning or an error.
+    """Whether there are at most `most` rows, on few images, and none of them needs a warning or an error.
 
     Tables say what is wrong with other rows.
     """

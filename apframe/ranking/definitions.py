@@ -350,7 +350,7 @@ class Normalized(Definition):
 class SetAP(Definition):
     """Precision times recall of the whole list, as a set.
 
-    Source: trec_eval `set_map`. The order plays no part.
+    Source: trec_eval `set_map`. The order does not matter.
     """
 
     name = "set"

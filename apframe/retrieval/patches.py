@@ -36,7 +36,7 @@ def evaluate_patches(
     ----------
     distances
         distance (the smaller the nearer; null: not retrieved), relevant (a flag, or more than 0), the columns of `by`, and for
-        matching and retrieval query_id. Other columns play no part; pairs to be ignored are left out.
+        matching and retrieval query_id. Other columns are not used; pairs to be ignored are left out.
     task
         "verification", "matching" or "retrieval"
     by

@@ -55,7 +55,7 @@ def evaluate_reidentification(
         names (see `apframe.measures()`), in one string or a list. Only the query's own person is judged: measures that count
         judged negatives (Bpref, infAP, Judged) see none.
     same_camera
-        "ignore", or "keep": the camera plays no part, and need not be given
+        "ignore", or "keep": the camera is not used, and need not be given
 
     Returns
     -------

@@ -1,4 +1,4 @@
-"""Parts of a data set. A random sample or a split goes by a hash of the ids: the order of the rows plays no part."""
+"""Parts of a data set. A hash of the ids decides a random sample or a split, so the order of the rows does not matter."""
 
 from __future__ import annotations
 

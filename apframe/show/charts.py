@@ -50,7 +50,7 @@ def plot_precision_recall(
         from `precision_recall_curve` or `Evaluation.curves`: the keys, rank, score, precision, recall, and
         interpolated_precision or envelope.
     by
-        the columns that tell the curves apart; when left out, those before `rank` that have more than one value
+        the columns that distinguish the curves; when left out, those before `rank` that have more than one value
         (`name` stands for `category_id` too).
     iso_f
         the values of F1 that get a line, `precision = F recall / (2 recall - F)`.
@@ -65,7 +65,7 @@ def plot_precision_recall(
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not tell the curves apart; a share that is not in (0, 1].
+        Altair is not installed; `by` does not distinguish the curves; a share that is not in (0, 1].
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
@@ -158,7 +158,7 @@ def _named_curves(
         raise InputError("there is nothing to draw", f"{why}", table="curve")
     if points[[*keys, "rank"]].is_duplicated().any():
         raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not tell the curves apart: the same rank appears more than once",
+            f"{', '.join(keys) or 'nothing'} does not distinguish the curves: the same rank appears more than once",
             "name all keys, or filter",
             option="by",
         )

@@ -100,14 +100,14 @@ def plot_thresholds(
         from `Evaluation.thresholds`, at one IoU threshold and area range: the columns of `by`, score_threshold, tp, fp, fn,
         precision, recall, f1, is_best
     by
-        the columns that tell the lines apart
+        the columns that distinguish the lines
     max_points
         for each line, see `thin_curve`; fewer where all lines together pass the 5,000 rows that Altair takes
 
     Raises
     ------
     ParameterError
-        Altair is not installed; `by` does not tell the lines apart
+        Altair is not installed; `by` does not distinguish the lines
     InputError, ColumnError
         there is nothing to draw; columns are missing
 
@@ -201,7 +201,7 @@ def _named_thresholds(table: pl.DataFrame, keys: list[str], x: str, y: str) -> t
     points = points.select(pl.col(x).cast(pl.Float64), *shown, y, is_best, curve=add_names(points, keys))
     if points.select("curve", x).is_duplicated().any():
         raise ParameterError(
-            f"{', '.join(keys) or 'nothing'} does not tell the lines apart: the same threshold appears more than once",
+            f"{', '.join(keys) or 'nothing'} does not distinguish the lines: the same threshold appears more than once",
             "name all keys, or filter",
             option="by",
         )

@@ -47,7 +47,7 @@ def plot_slices(
     metric
         the column to draw.
     by
-        the columns that tell the slices apart; when left out, those before the first metric that have more than one value
+        the columns that distinguish the slices; when left out, those before the first metric that have more than one value
         (`name` stands for `category_id` too).
     colour
         the column whose values stand side by side in each slice, up to seven of them; `run` if there is one.
@@ -63,7 +63,7 @@ def plot_slices(
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; `by` and `colour` do not tell the rows apart.
+        Altair is not installed; the metric is unknown; `by` and `colour` do not distinguish the rows.
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
@@ -160,7 +160,7 @@ def plot_slice_heatmap(
     Raises
     ------
     ParameterError
-        Altair is not installed; the metric is unknown; x and y do not tell the rows apart; the domain is empty.
+        Altair is not installed; the metric is unknown; x and y do not distinguish the rows; the domain is empty.
     InputError, ColumnError
         there is nothing to draw; columns are missing.
 
@@ -218,7 +218,7 @@ def _frame(slices: Any) -> pl.DataFrame:
 
 
 def _keys(table: pl.DataFrame, colour: str | None) -> list[str]:
-    """The keys that tell the slices apart: what stands before the first metric, and has more than one value."""
+    """The keys that distinguish the slices: what stands before the first metric, and has more than one value."""
     keys = [name for name in _before_metrics(table) if name != colour]
     return telling_columns(table, keys) or keys
 
@@ -277,7 +277,7 @@ def _rows(table: pl.DataFrame, metric: str, support: str, least: int, **labels: 
     if rows["value"].null_count() == rows.height:
         raise InputError(f"there is nothing to draw; {metric} is null throughout: nothing could be evaluated", table="slices")
     if rows.select(*labels).is_duplicated().any():
-        raise ParameterError(f"{', '.join(keys) or 'nothing'} does not tell the slices apart{_other_key(table, keys)}")
+        raise ParameterError(f"{', '.join(keys) or 'nothing'} does not distinguish the slices{_other_key(table, keys)}")
     if rows.height > MOST_ROWS:
         raise InputError(f"{rows.height:,} are too many for one chart", "filter them", table="slices")
     return rows

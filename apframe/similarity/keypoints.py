@@ -38,7 +38,7 @@ class OKS(Similarity):
     """Object keypoint similarity: the mean of `exp(-e)` over the annotation's visible keypoints.
 
     `e = d² / (2 sigma)² / (area + 2.2e-16) / 2`, where d is the distance of the two keypoints. A keypoint is visible if its
-    visibility in the annotation is above 0; what the detection says of it plays no part. Where an annotation has no visible
+    visibility in the annotation is above 0; that of the detection is not used. Where an annotation has no visible
     keypoint, d is the distance of the detection's keypoint from the annotation's box enlarged by its size on every side,
     and the mean is over all. A crowd is compared as any other annotation.
 

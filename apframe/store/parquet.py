@@ -225,7 +225,7 @@ def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns:
 def content_hash(frame: pl.DataFrame) -> str:
     """SHA-256 of what a frame holds, in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
 
-    How the values lie in memory plays no part: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
+    The layout in memory does not matter: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
     nor the byte order of the machine. Values go in as little-endian numbers through NumPy, texts as their lengths and UTF-8,
     lists as their lengths and their items, structs as their fields.
 

@@ -1,4 +1,4 @@
-"""Parts of a data set: by conditions, at random, and split; the order of the rows and of the columns plays no part."""
+"""Parts of a data set: by conditions, at random, and split; whatever the order of the rows and of the columns."""
 
 from __future__ import annotations
 

@@ -135,7 +135,7 @@ def test_curves_of_an_evaluation() -> None:
     assert one["title"]["text"] == "Precision over recall"
     assert one["title"]["subtitle"] == ["IoU threshold 0.5, area range large"]
     assert "title" not in plot_precision_recall(precision_recall("a")).to_dict()
-    with pytest.raises(ParameterError, match="category_id does not tell the curves apart"):
+    with pytest.raises(ParameterError, match="category_id does not distinguish the curves"):
         plot_precision_recall(curve, by="category_id")
 
 

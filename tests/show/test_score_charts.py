@@ -174,7 +174,7 @@ def test_no_thresholds_to_draw() -> None:
         plot_thresholds(table.clear())
     with pytest.raises(InputError, match="score_threshold or f1 is null throughout"):
         plot_thresholds(table.with_columns(f1=pl.lit(None, pl.Float64)))
-    with pytest.raises(ParameterError, match="area_range does not tell the lines apart"):
+    with pytest.raises(ParameterError, match="area_range does not distinguish the lines"):
         plot_thresholds(table, by="area_range")
     without = table.with_columns(f1=pl.when(pl.col("name") == "car").then("f1"))
     assert {row["curve"] for row in drawn(plot_thresholds(without).to_dict(), 0)} == {"car"}

@@ -210,12 +210,12 @@ def test_errors() -> None:
     for metric in (pl.lit(None, pl.Float64), pl.lit(None)):
         with pytest.raises(InputError, match="nothing to draw; AP is null throughout"):
             plot_slices(weather(AP=metric))
-    with pytest.raises(ParameterError, match="weather does not tell the slices apart"):
+    with pytest.raises(ParameterError, match="weather does not distinguish the slices"):
         plot_slices(pl.concat([weather(), weather()]))
-    with pytest.raises(ParameterError, match="n_images, weather does not tell the slices apart; name all keys"):
+    with pytest.raises(ParameterError, match="n_images, weather does not distinguish the slices; name all keys"):
         plot_slice_heatmap(pl.concat([weather(), weather()]), "n_images", "weather")
     runs = pl.concat([weather(run=pl.lit(name)).select("run", pl.exclude("run")) for name in "ab"])
-    other = r"weather does not tell the slices apart, as there are 2 values of run; filter to one \(run = 'a'\), or make run a"
+    other = r"weather does not distinguish the slices, as there are 2 values of run; filter to one \(run = 'a'\), or make run a"
     with pytest.raises(ParameterError, match=other):
         plot_slice_heatmap(runs, "n_images", "weather")
     with pytest.raises(ParameterError, match=other):
