@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.detection.on_request import ON_REQUEST, chosen_tables
 from apframe.detection.prepare.inputs import stored_inputs
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
@@ -36,6 +37,7 @@ def write_parquet(
     name: str | None = None,
     tags: Mapping[str, Any] | None = None,
     matches: float | Sequence[float] = (),
+    tables: str | Sequence[str] = (),
 ) -> None:
     """Write the evaluation as a folder: a Parquet file for each table and `manifest.json`.
 
@@ -56,15 +58,19 @@ def write_parquet(
     matches
         thresholds at which the table `matches` is stored too, a row for each detection and missed annotation: `matches` of what
         is read back reads them there, and `RunSets.sql` can compare those of many runs
+    tables
+        names of tables that are stored too, each at the lowest threshold, of those that SQL computes on request: the error for
+        an unknown name lists them. SQL over what is read back reads them there, and `RunSets.sql` can compare those of many
+        runs
 
     Raises
     ------
     OutputError
         the folder holds something else, or cannot be written
     ParameterError
-        a name or tags that cannot be stored
+        a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
     """
-    labelled = labels(name, tags)
+    labelled, added = labels(name, tags), chosen_tables(tables)
     numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
     inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
@@ -77,12 +83,21 @@ def write_parquet(
         "conditions": list(self.conditions),
         "notes": list(self.notes),
     } | labelled
-    whole = {"matches": pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])} if numbers else {}
+    whole: dict[str, pl.DataFrame | pl.LazyFrame] = {}
+    if numbers:
+        whole["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
+    whole |= {each: _on_request(self, each) for each in added}
     write_tables(folder, {**inputs, **computed, **whole}, manifest)
 
 
-def write_duckdb(self: Evaluation, path: str | Path, *, iou_thresholds: float | Sequence[float] | None = None) -> None:
-    """Write all tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
+def write_duckdb(
+    self: Evaluation,
+    path: str | Path,
+    *,
+    iou_thresholds: float | Sequence[float] | None = None,
+    tables: str | Sequence[str] = (),
+) -> None:
+    """Write the tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
 
     `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: of many detections that
     takes minutes and gigabytes. A bar on stderr shows how far it is, if that is a terminal.
@@ -93,20 +108,24 @@ def write_duckdb(self: Evaluation, path: str | Path, *, iou_thresholds: float | 
         the file
     iou_thresholds
         those tables at these thresholds alone
+    tables
+        names of tables that are written too, as in `write_parquet`; those that are stored already need not be named
 
     Raises
     ------
     OutputError
         something else is there, or it cannot be written
     ParameterError
-        a threshold that was not evaluated
+        a threshold that was not evaluated, or an unknown table
     """
+    added = chosen_tables(tables)
     given = [iou_thresholds] if isinstance(iou_thresholds, (int, float)) else iou_thresholds
     numbers = None if given is None else sorted({threshold_at(self, each) for each in given})
     if numbers == []:
         raise ParameterError("is empty", "leave it out for all thresholds", option="iou_thresholds")
-    tables = lazy_tables(self, numbers)
-    write_database(path, {name: (table.parts or table.plan)() for name, table in tables.items()})
+    left_out = {name for name in ON_REQUEST if name not in added and name not in self._stored}
+    plans = {name: table for name, table in lazy_tables(self, numbers).items() if name not in left_out}
+    write_database(path, {name: (table.parts or table.plan)() for name, table in plans.items()})
 
 
 def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> dict[str, LazyTable]:
@@ -137,7 +156,13 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         "summary": result("summary", lambda: self.summary),
         "per_image": in_parts("per_image", lambda *at: self._pipeline.per_image(*at)),
         "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
+        **{name: result(name, partial(_on_request, self, name)) for name in ON_REQUEST},
     }
+
+
+def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
+    """One of the tables `ON_REQUEST`, as it was stored or computed."""
+    return self._kept(name, lambda: ON_REQUEST[name](self))
 
 
 def _input_tables(self: Evaluation) -> dict[str, LazyTable]:
@@ -203,8 +228,5 @@ def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], 
     refuse_changed(folder, tables, inputs)
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
     areas = pl.Enum([name for name, *_ in protocol.area_ranges])
-    refuse_changed(
-        folder,
-        tables,
-        {name: result_schema(name, ids, areas) for name in (*_RESULTS, *(["matches"] if "matches" in tables else []))},
-    )
+    added = [name for name in ("matches", *ON_REQUEST) if name in tables]
+    refuse_changed(folder, tables, {name: result_schema(name, ids, areas) for name in (*_RESULTS, *added)})

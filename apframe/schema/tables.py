@@ -271,7 +271,15 @@ def _dtype_name(column: Column) -> str:
 def result_schema(table: str, ids: Mapping[str, Any], areas: Any) -> dict[str, Any]:
     """Names and dtypes of one of the `RESULTS`, with the ids' dtypes and the area ranges of an evaluation.
 
+    A column of ids is of the type of those that its name ends in: `true_category_id` is of that of category_id.
+
     >>> result_schema("summary", {}, pl.Enum(["all"]))
     {'metric': String, 'value': Float64}
     """
-    return {c.name: areas if c.dtype is AREAS else ids.get(c.name, c.dtype) for c in RESULTS[table]}
+
+    def dtype(column: Column) -> Any:
+        if column.is_id:
+            return next((ids[key] for key in ids if column.name.endswith(key)), column.dtype)
+        return areas if column.dtype is AREAS else column.dtype
+
+    return {column.name: dtype(column) for column in RESULTS[table]}

@@ -1,0 +1,38 @@
+"""Tables of an evaluation that are computed only when SQL or a caller names them, each at the lowest threshold."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable
+from typing import TYPE_CHECKING, Any
+
+from apframe.exceptions import ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    import polars as pl
+
+    from apframe.detection.evaluation import Evaluation
+
+ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {}
+"""What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
+
+To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one
+with pooled categories: it is empty then.
+"""
+
+
+def chosen_tables(tables: Any) -> list[str]:
+    """The names that `tables=` was given, each once, in the order of `ON_REQUEST`.
+
+    Raises
+    ------
+    ParameterError
+        one of them is no table that is computed on request
+
+    >>> chosen_tables([])
+    []
+    """
+    names = [tables] if isinstance(tables, str) else list(tables) if isinstance(tables, Iterable) else [tables]
+    for name in names:
+        if name not in list(ON_REQUEST):
+            raise ParameterError(f"no table {name!r} to add", did_you_mean(str(name), list(ON_REQUEST)), option="tables")
+    return [name for name in ON_REQUEST if name in names]
