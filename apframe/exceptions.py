@@ -116,6 +116,10 @@ class IdTypeError(InputError):
     """Ids are integers on one side and strings on the other."""
 
 
+class NotComparableError(InputError):
+    """Evaluations differ in the ground truth, the images, the categories or the protocol, so they cannot be compared."""
+
+
 class ParameterError(ApframeError, ValueError):
     """An option has an invalid value."""
 
@@ -206,6 +210,10 @@ class RenamedColumnWarning(ApframeWarning):
 
 class RunsDifferWarning(ApframeWarning):
     """Runs to be compared were evaluated on different data or by different rules."""
+
+
+class ImagesLeftOutWarning(ApframeWarning):
+    """Evaluations were compared on the images that all of them have; the other images were left out."""
 
 
 class RunsLeftOutWarning(ApframeWarning):

@@ -1,0 +1,1 @@
+"""Two and more evaluations of the same ground truth: what differs, and how certain that is."""

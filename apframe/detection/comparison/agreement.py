@@ -1,0 +1,208 @@
+"""Whether evaluations can be compared: the same rules, categories, images and ground truth."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import fields
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, counted, listed, one_of, spelled, warn
+from apframe.schema import TABLES, is_known
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+
+_KEYS = {"images": ["image_id"], "categories": ["category_id"], "annotations": ["annotation_id", "category_id"]}
+_LABELS = (
+    "file_name",
+    "supercategory",
+    "image_width",
+    "image_height",
+)  # no number depends on them, and not every source has them
+
+
+def agree(evaluations: Sequence[Evaluation], names: Sequence[str], on_images: str = "same") -> list[Evaluation]:
+    """Return the evaluations as they can be compared: same protocol, categories, images and ground truth.
+
+    Ground truth is compared by its ids, boxes, shapes, areas and flags, whatever the order of its rows. Attributes, file names
+    and image sizes may differ, and columns that one side alone has, such as masks where boxes are compared. Each evaluation is
+    compared with the first.
+
+    Parameters
+    ----------
+    evaluations, names
+        the evaluations, and what messages call them
+    on_images
+        "same": the images must be the same. "common": evaluations with other images are cut to those that all have
+
+    Raises
+    ------
+    NotComparableError
+        they differ in the protocol, the categories, the images or the ground truth, or have no image in common. The message
+        says in what, with the first ids and how many there are
+    ParameterError
+        `on_images` is something else
+
+    Warns
+    -----
+    ImagesLeftOutWarning
+        images were left out, with on_images="common"; it says how many images remain, and what each evaluation lost
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> def made(*image_ids):
+    ...     truth = {"images": [{"id": each} for each in image_ids], "categories": [{"id": 1, "name": "cat"}],
+    ...              "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    ...     return evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
+    >>> agree([made(1, 2), made(1)], ["a", "b"])
+    Traceback (most recent call last):
+    apframe.exceptions.NotComparableError: a and b differ in images: 1 only in a (2); use on_images="common" for the 1 in both
+    """
+    one_of("on_images", on_images, ("same", "common"))
+    first, *others = evaluations
+    for other, name in zip(others, names[1:], strict=True):
+        pair = f"{names[0]} and {name}"
+        _refuse_other_rules(first, other, pair)
+        if on_images == "same":
+            _refuse_other_images(first, other, names[0], name)
+    if on_images == "common":
+        evaluations = _on_common_images(evaluations, names)
+    first, *others = evaluations
+    for other, name in zip(others, names[1:], strict=True):
+        _refuse_other_truth(first, other, f"{names[0]} and {name}")
+    return list(evaluations)
+
+
+def _refuse_other_rules(first: Evaluation, other: Evaluation, pair: str) -> None:
+    """An error where the protocols or the evaluated categories are not the same."""
+    changed = {
+        field.name: [_briefly(getattr(each.protocol, field.name)) for each in (first, other)]
+        for field in fields(first.protocol)
+        if field.compare and getattr(first.protocol, field.name) != getattr(other.protocol, field.name)
+    }
+    if changed:
+        named = {"name": changed["name"]} if "name" in changed else changed  # of two published ones the names say it all
+        what = "; ".join(f"{name} {a} and {b}" for name, (a, b) in named.items())
+        raise NotComparableError(f"{pair} differ in their protocols: {what}", "evaluate both by the same rules")
+    mine, theirs = _category_ids(first), _category_ids(other)
+    if mine.dtype == theirs.dtype and mine.equals(theirs):
+        return
+    if mine.dtype != theirs.dtype:
+        raise _different_types(pair, "category_id", mine, theirs)
+    ids = listed(mine.filter(~is_known(mine, theirs)).to_list() + theirs.filter(~is_known(theirs, mine)).to_list())
+    raise NotComparableError(
+        f"{pair} differ in the categories that were evaluated: only one of them has {ids}",
+        "evaluate both on the same categories",
+    )
+
+
+def _briefly(value: Any) -> str:
+    text = str(value) if isinstance(value, (str, int)) else repr(value)
+    return text if len(text) <= 60 else f"{text[:57]}..."
+
+
+def _different_types(pair: str, column: str, mine: pl.Series, theirs: pl.Series) -> NotComparableError:
+    kinds = " and ".join("texts" if each.dtype == pl.String else "numbers" for each in (mine, theirs))
+    return NotComparableError(f"{pair} differ in the type of {column}: {kinds}", "evaluate both with the same ids")
+
+
+def _refuse_other_images(first: Evaluation, other: Evaluation, a: str, b: str) -> None:
+    mine, theirs = _image_ids(first), _image_ids(other)
+    if mine.dtype != theirs.dtype:
+        raise _different_types(f"{a} and {b}", "image_id", mine, theirs)
+    if mine.equals(theirs):
+        return
+    parts = [
+        f"{len(alone):,} only in {name} ({listed(alone.to_list())})"
+        for name, alone in ((a, mine.filter(~is_known(mine, theirs))), (b, theirs.filter(~is_known(theirs, mine))))
+        if len(alone)
+    ]
+    n_both = int(is_known(mine, theirs).sum())
+    remedy = f"use {spelled('on_images', 'common')} for the {n_both:,} in both" if n_both else "they have no image in common"
+    raise NotComparableError(f"{a} and {b} differ in images: {', '.join(parts)}", remedy)
+
+
+def _on_common_images(evaluations: Sequence[Evaluation], names: Sequence[str]) -> list[Evaluation]:
+    """The evaluations on the images that all of them have; a warning says how many these are, where others were left out."""
+    ids = [_image_ids(each) for each in evaluations]
+    common = ids[0]
+    for each, name in zip(ids[1:], names[1:], strict=True):
+        if each.dtype != common.dtype:
+            raise _different_types(f"{names[0]} and {name}", "image_id", common, each)
+        common = common.filter(is_known(common, each))
+    if not len(common):
+        raise NotComparableError(f"{' and '.join(names)} have no image in common", "evaluate them on the same images")
+    lost = [f"{len(each) - len(common):,} of {name}" for each, name in zip(ids, names, strict=True) if len(each) > len(common)]
+    if lost:
+        warn(f"compared on {counted(len(common), 'image')} that all have; left out: {', '.join(lost)}", ImagesLeftOutWarning)
+    return [
+        each if len(own) == len(common) else each.where(common.to_list()) for each, own in zip(evaluations, ids, strict=True)
+    ]
+
+
+def _refuse_other_truth(first: Evaluation, other: Evaluation, pair: str) -> None:
+    """An error where images, categories or annotations are not the same; it names the first column with other values."""
+    for table, keys in _KEYS.items():
+        mine, theirs = (_ground_truth(each, table) for each in (first, other))
+        if mine is theirs:
+            continue
+        if mine.schema[keys[0]] != theirs.schema[keys[0]]:
+            raise _different_types(pair, keys[0], mine[keys[0]], theirs[keys[0]])
+        mine, theirs = mine.sort(keys), theirs.sort(keys)
+        what = _difference(mine, theirs, table, keys)
+        if what:
+            subsets = {each.conditions for each in (first, other)}
+            remedy = "compare the same subset of both" if len(subsets) > 1 else "evaluate both against the same file"
+            raise NotComparableError(f"{pair} differ in the ground truth: {table}: {what}", remedy)
+
+
+def _difference(mine: pl.DataFrame, theirs: pl.DataFrame, table: str, keys: list[str]) -> str:
+    """In what two tables of the same kind, sorted by their keys, differ; empty if in nothing that matters."""
+    key = keys[0]
+    if not mine.select(keys).equals(theirs.select(keys)):
+        alone = [one.join(two, on=keys, how="anti")[key].to_list() for one, two in ((mine, theirs), (theirs, mine))]
+        counts = " and ".join(f"{frame.height:,}" for frame in (mine, theirs))
+        return f"{counts} rows, only one of them has {key} {listed(alone[0] + alone[1])}"
+    for column in TABLES[table]:
+        name = column.name
+        present = [name in frame.columns and frame[name].null_count() < frame.height for frame in (mine, theirs)]
+        if name in _LABELS or not any(present):
+            continue
+        if all(present):
+            differs = _unequal(mine[name], theirs[name])
+        elif column.dtype == pl.Boolean or column.is_id:  # a flag, or lists of ids, on one side alone
+            values = (mine if present[0] else theirs)[name]
+            differs = values.fill_null(False) if column.dtype == pl.Boolean else values.list.len().fill_null(0) > 0
+        else:
+            continue
+        if differs.any():
+            return f"{name} differs where {key} is {listed(mine[key].filter(differs).to_list())}"
+    return ""
+
+
+def _unequal(mine: pl.Series, theirs: pl.Series) -> pl.Series:
+    """Flags of the rows with other values."""
+    if mine.equals(theirs, null_equal=True):
+        return pl.repeat(False, len(mine), eager=True)
+    if mine.dtype != theirs.dtype:
+        return pl.repeat(True, len(mine), eager=True)
+    return mine.ne_missing(theirs)
+
+
+def _category_ids(self: Evaluation) -> pl.Series:
+    return self._inputs.category_ids
+
+
+def _image_ids(self: Evaluation) -> pl.Series:
+    return self._inputs.image_ids
+
+
+def _ground_truth(self: Evaluation, table: str) -> pl.DataFrame:
+    """A table of the ground truth as far as it is evaluated."""
+    if table == "annotations":
+        return self._inputs.annotations
+    frame = self.dataset.core(table)
+    key = _KEYS[table][0]
+    taken = self._inputs.image_ids if table == "images" else self._inputs.category_ids
+    return frame if frame.height == len(taken) else frame.filter(is_known(frame[key], taken))
