@@ -1,24 +1,109 @@
-"""A bar for what takes long, in front of people only."""
+"""A bar for what takes more than two seconds, in front of people only: in a terminal or a notebook, never in a pipe."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Iterator, Sequence
-from typing import TypeVar
+from collections.abc import Callable, Iterable, Iterator, Sized
+from contextlib import contextmanager
+from time import monotonic
+from typing import Any, TypeVar
 
 Part = TypeVar("Part")
+AFTER = 2.0  # seconds, before which nothing appears
+_BETWEEN = 0.2  # seconds between two pictures of the bar in a notebook
 
 
-def with_bar(parts: Sequence[Part], doing: str) -> Iterator[Part]:
-    """The parts one after the other, with a bar on stderr that says how many are done; none where that is not a terminal.
+def with_bar(parts: Iterable[Part], doing: str, n: int | None = None) -> Iterator[Part]:
+    """Yield the parts one after the other; a bar says how many are done if that takes more than two seconds.
+
+    The bar is on stderr if that is a terminal, or below the cell of a notebook. It appears when the first part is done after
+    the two seconds, and goes away at the end. In a pipe or a file there is none.
+
+    Parameters
+    ----------
+    parts
+        what is done part by part
+    doing
+        what is being done, in a word or two
+    n
+        how many parts there are, if `parts` does not have a length
 
     >>> list(with_bar(["a", "b"], "writing"))
     ['a', 'b']
     """
-    if not sys.stderr.isatty():
+    shown_by = _notebook_bar if _in_notebook() else _terminal_bar if sys.stderr.isatty() else None
+    n = len(parts) if n is None and isinstance(parts, Sized) else n
+    if shown_by is None or n is None:
         yield from parts
         return
-    from rich.console import Console  # takes a while to import, and is for people only
-    from rich.progress import track
+    started, each = monotonic(), iter(parts)
+    done = 0
+    for part in each:
+        yield part
+        done += 1
+        if done < n and monotonic() - started > AFTER:
+            break
+    else:
+        return
+    with shown_by(doing, n, done) as show:
+        for part in each:
+            yield part
+            done += 1
+            show(done)
 
-    yield from track(parts, doing, console=Console(stderr=True), transient=True)
+
+def _in_notebook() -> bool:
+    """Whether this runs in a notebook, which only a process that has imported IPython can do."""
+    shell = getattr(sys.modules.get("IPython"), "get_ipython", lambda: None)()
+    return type(shell).__name__ == "ZMQInteractiveShell"
+
+
+def _columns() -> list[Any]:
+    from rich.progress import BarColumn, MofNCompleteColumn, TextColumn, TimeRemainingColumn
+
+    return [TextColumn("{task.description}"), BarColumn(), MofNCompleteColumn(), TimeRemainingColumn()]
+
+
+@contextmanager
+def _terminal_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], None]]:
+    from rich.console import Console  # takes a while to import, and is for people only
+    from rich.progress import Progress
+
+    stderr = getattr(sys.stderr, "stream", sys.stderr)  # that of the command writes control characters out
+    with Progress(*_columns(), console=Console(file=stderr), transient=True) as bar:
+        task = bar.add_task(doing, total=n, completed=done)
+        yield lambda done: bar.update(task, completed=done)
+
+
+@contextmanager
+def _notebook_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], None]]:
+    """The bar as text that is replaced; rich itself would need ipywidgets."""
+    import io
+
+    from IPython.display import display
+    from rich.console import Console
+    from rich.progress import Progress
+
+    console = Console(file=io.StringIO(), width=80, force_jupyter=False, force_terminal=False)
+    bar = Progress(*_columns(), console=console, auto_refresh=False)
+    task = bar.add_task(doing, total=n)
+
+    def picture(done: int) -> dict[str, str]:
+        bar.update(task, completed=done)
+        with console.capture() as text:
+            console.print(bar.get_renderable())
+        return {"text/plain": text.get().rstrip()}
+
+    handle: Any = display(picture(done), raw=True, display_id=True)
+    drawn = monotonic()
+
+    def show(done: int) -> None:
+        nonlocal drawn
+        if monotonic() - drawn >= _BETWEEN:
+            drawn = monotonic()
+            handle.update(picture(done), raw=True)
+
+    try:
+        yield show
+    finally:
+        handle.update({"text/plain": ""}, raw=True)

@@ -100,7 +100,7 @@ def write_duckdb(
     """Write the tables into a DuckDB file, which appears whole or not at all; an earlier one of apframe's is replaced.
 
     `matches`, `curves`, `per_image` and `thresholds` have rows for every threshold and area range: of many detections that
-    takes minutes and gigabytes. A bar on stderr shows how far it is, if that is a terminal.
+    takes minutes and gigabytes. A bar shows how far it is, in a terminal or a notebook.
 
     Parameters
     ----------
