@@ -94,7 +94,8 @@ def _notebook_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], Non
             console.print(bar.get_renderable())
         return {"text/plain": text.get().rstrip()}
 
-    handle: Any = display(picture(done), raw=True, display_id=True)
+    place: Any = display  # which has no types
+    handle = place(picture(done), raw=True, display_id=True)
     drawn = monotonic()
 
     def show(done: int) -> None:
