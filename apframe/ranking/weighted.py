@@ -1,8 +1,13 @@
-"""Average precision with a weight for every image: a resample of the images is such weights, and matches nothing again."""
+"""Average precision and recall under many weightings of the images: a resample is one, and matches nothing again.
+
+The rows of the verdicts are sorted once. What remains for a weighting are running sums of its weights down the lists, computed
+for a block of weightings at a time, in chunks of rows that fit into the processor's cache.
+"""
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,137 +15,373 @@ import polars as pl
 
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
-from apframe.ranking.definitions import WeightedSum
-from apframe.ranking.metrics import running_best
+from apframe.ranking.definitions import Levels, WeightedSum
 from apframe.ranking.ranking import Ranking, rank
 
-_MOST = 1 << 21  # weights of detections at a time
-_ROUNDING = 1e-9  # the share of the positives that sums of weights may be short of, where these are not whole
+BLOCK = 64  # weightings that are computed together
+_ROWS = 1 << 10  # of a chunk, unless a single list has more
+_SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
+_MARKS = 1 << 14  # of the lists that are counted together, unless a single list has more
+_TINY = 1e-300
+_ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
 
 
-def average_precision(
-    verdicts: Verdicts,
-    definition: WeightedSum,
-    image_weights: np.ndarray | None = None,
-    *,
-    area_range: int = 0,
-    limit: int = -1,
-    addend: float = 0.0,
-) -> np.ndarray:
-    """Average precision of every threshold and list, with all images once or with a weight for each.
+@dataclass(frozen=True)
+class Cell:
+    """A number that every list has: the mean over thresholds of its "ap" or "recall", in an area range, at a limit.
+
+    `thresholds`, `area_range` and `limit` are the numbers of those of the verdicts, from 0.
+    """
+
+    column: str
+    thresholds: tuple[int, ...]
+    area_range: int
+    limit: int
+
+
+class WeightedRanking:
+    """Verdicts made ready to be ranked with weights for their images.
 
     An image of weight 2 counts as two copies of it: its detections, false positives and annotations all do. For definitions
-    with an envelope and whole weights the result is that of a data set with copies; other definitions take the precision
-    after all copies of a detection. Copies of an image follow one another, so detections of one image that have equal scores
-    must be alike for that. Where weights are not whole numbers, a recall of 1e-9 less than a level reaches it, for sums are
-    rounded: what is perfect stays perfect.
+    with an envelope and whole weights, the numbers are those of a data set with such copies; other definitions take the
+    precision after all copies of a detection. Copies of an image follow one another, so detections of one image that have equal
+    scores must be alike for that. Where weights are not whole numbers, a recall of 1e-9 less than a level reaches it, for sums
+    are rounded: what is perfect stays perfect.
 
     Parameters
     ----------
     verdicts
         what matching decided
-    definition
-        of average precision
+    definition, addend
+        of average precision, and what is added to the divisor of precision
+    cells
+        the numbers that are wanted
+
+    Source: DIAGNOSIS.md 7.4.
+    """
+
+    def __init__(self, verdicts: Verdicts, definition: WeightedSum, addend: float, cells: Sequence[Cell]) -> None:
+        ranking = rank(verdicts, definition, addend)
+        image = verdicts.detections["image"].to_numpy()
+        self.n_lists, self.cells = verdicts.lists.height, tuple(cells)
+        number, of_image, counts = (verdicts.annotations[name].to_numpy() for name in ("list", "image", "counts"))
+        self._positives = {
+            k: _Sums.of(number[has], of_image[has]) for k in {cell.area_range for cell in cells} for has in [has_bit(counts, k)]
+        }
+        self._hits = {cell: _sums_of_hits(ranking, image, cell) for cell in cells if cell.column == "recall"}
+        thresholds: dict[tuple[int, int], set[int]] = {}
+        for cell in cells:
+            if cell.column == "ap":
+                thresholds.setdefault((cell.area_range, cell.limit), set()).update(cell.thresholds)
+        self._curves = {(k, m): _Curves(ranking, image, k, m, sorted(each)) for (k, m), each in thresholds.items()}
+
+    def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The number of each cell, by the cell's place, and its values of shape (lists, weightings): NaN without positives.
+
+        `weights` are at least 0, of shape (images, weightings). Cells come in any order.
+        """
+        is_whole = bool((weights == np.rint(weights)).all())
+        positives = {k: sums.compute(weights, self.n_lists) for k, sums in self._positives.items()}
+        nothing = {k: n == 0 for k, n in positives.items()}
+        for n in positives.values():
+            n[n == 0] = 1  # of lists that have no value in the end
+        for place, cell in enumerate(self.cells):
+            if cell.column == "recall":
+                found = self._hits[cell].compute(weights, self.n_lists)
+                found /= positives[cell.area_range] * len(cell.thresholds)
+                found[nothing[cell.area_range]] = np.nan
+                yield place, found
+        for (k, m), curves in self._curves.items():
+            ap = curves.compute(weights, positives[k], 0.0 if is_whole else _ROUNDING)
+            for place, cell in enumerate(self.cells):
+                if cell.column == "ap" and (cell.area_range, cell.limit) == (k, m):
+                    value = ap[[curves.thresholds.index(t) for t in cell.thresholds]].mean(axis=0)
+                    value[nothing[k]] = np.nan
+                    yield place, value
+
+
+def average_precision(
+    verdicts: Verdicts, definition: WeightedSum, image_weights: np.ndarray, cells: Sequence[Cell], addend: float = 0.0
+) -> np.ndarray:
+    """The numbers of some cells under weightings of the images, see `WeightedRanking`.
+
+    Parameters
+    ----------
+    verdicts, definition, addend, cells
+        as `WeightedRanking` takes them
     image_weights
-        of shape (resamples, images), at least 0; None: all images once
-    area_range, limit
-        by number; the first range and the largest limit by default
-    addend
-        see `precision`
+        of shape (weightings, images), at least 0
 
     Returns
     -------
-    An array of shape (resamples, thresholds, lists), or (thresholds, lists) without weights; NaN where no annotation counts.
-
-    Source: DIAGNOSIS.md 7.4.
+    An array of shape (cells, weightings, lists); NaN where no annotation counts.
 
     >>> from apframe.matching.verdicts import example
     >>> from apframe.ranking.definitions import as_definition
-    >>> average_precision(example(), as_definition("step"), np.array([[1, 1], [0, 3], [2, 0]])).tolist()
-    [[[1.0]], [[nan]], [[1.0]]]
+    >>> cell = Cell("ap", (0,), area_range=0, limit=0)
+    >>> average_precision(example(), as_definition("step"), np.array([[1, 1], [0, 3], [2, 0]]), [cell]).tolist()
+    [[[1.0], [nan], [1.0]]]
     """
-    weights = np.ones((1, verdicts.images.height)) if image_weights is None else np.asarray(image_weights, dtype=np.float64)
-    ranking = rank(verdicts, definition, addend)
-    m = range(len(ranking.limits))[limit]
-    rows = ranking.rows_of(area_range, m)
-    image = verdicts.detections["image"].to_numpy()
-    counts = ranking.walk(area_range, m).counts
-    expected = verdicts.annotations.filter(pl.Series(has_bit(verdicts.annotations["counts"].to_numpy(), area_range)))
-    slack = np.where((weights == np.rint(weights)).all(axis=1), 1.0, 1 + _ROUNDING)
-    result = np.full((len(weights), ranking.n_thresholds, verdicts.lists.height), np.nan)
-    for first, last in _blocks(ranking.starts, len(weights)):
-        here = slice(*np.searchsorted(rows.category, [first, last]).tolist())
-        begin, end = ranking.starts[first], ranking.starts[last]
-        of_block = expected.filter(pl.col("list").is_between(first, last - 1))
-        for chosen in np.array_split(np.arange(len(weights)), max(1, len(weights) * int(end - begin) // _MOST)):
-            some = weights[chosen]
-            positives = np.zeros((len(chosen), last - first))
-            number = of_block["list"].to_numpy().astype(np.int64) - first
-            np.add.at(positives.T, number, some[:, of_block["image"].to_numpy()].T)
-            counted = np.zeros((len(chosen), end - begin + 1))
-            np.cumsum(some[:, image[begin:end]] * counts[begin:end], axis=1, out=counted[:, 1:])
-            of_rows = some[:, image[rows.detection[here]]]
-            result[chosen, :, first:last] = _of_block(
-                ranking, rows.only(here), of_rows, counted, positives, slack[chosen], first
-            )
-    return result[0] if image_weights is None else result
+    ranking = WeightedRanking(verdicts, definition, addend, cells)
+    result = np.empty((len(cells), len(image_weights), ranking.n_lists))
+    for start in range(0, len(image_weights), BLOCK):
+        block = slice(start, start + BLOCK)
+        for place, values in ranking.values(np.ascontiguousarray(image_weights[block].T, dtype=np.float64)):
+            result[place, block] = values.T
+    return result
 
 
-def _of_block(
-    ranking: Ranking,
-    rows: SliceRows,
-    weights: np.ndarray,
-    counted: np.ndarray,
-    positives: np.ndarray,
-    slack: np.ndarray,
-    first: int,
-) -> np.ndarray:
-    """AP of some lists, the first of which has that number: of shape (resamples, thresholds, lists).
+@dataclass(frozen=True)
+class _Sums:
+    """Sums over the rows of each list: `image` and `factor` of the rows, and the lists with their first rows, in chunks."""
 
-    `weights` are those of the rows, `counted` those of all detections summed down the lists, `positives` the sums of the
-    annotations, and `slack` what true positives are multiplied by before they reach a level, each of shape (resamples, ...).
+    image: np.ndarray
+    factor: np.ndarray | None
+    lists: np.ndarray
+    chunks: Sequence[tuple[slice, slice, np.ndarray]]
+
+    @classmethod
+    def of(cls, number: np.ndarray, image: np.ndarray, factor: np.ndarray | None = None) -> _Sums:
+        """Of rows in the order of their lists, which are given by number."""
+        starts = np.flatnonzero(np.diff(number.astype(np.int64), prepend=-1))
+        chunks = []
+        for first, last in _runs(np.diff(starts, append=len(number)), 16 * _ROWS):
+            rows = slice(int(starts[first]), int(starts[last]) if last < len(starts) else len(number))
+            chunks.append((slice(first, last), rows, starts[first:last] - rows.start))
+        return cls(image, factor, number[starts], chunks)
+
+    def compute(self, weights: np.ndarray, n_lists: int) -> np.ndarray:
+        """The sums of the weights, times the factor, of shape (lists, weightings)."""
+        sums = np.zeros((n_lists, weights.shape[1]))
+        for lists, rows, starts in self.chunks:
+            own = weights.take(self.image[rows], axis=0)
+            if self.factor is not None:
+                own *= self.factor[rows, None]
+            sums[self.lists[lists]] = np.add.reduceat(own, starts, axis=0)
+        return sums
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some segments, each of which holds the hits of one list at one threshold, in rank order.
+
+    Each row has a `mark`, where the detections down to it are counted, its `image`, the number of its `segment`, and `is_true`
+    and `change` as in `SliceRows`, which are None where all rows are true positives and where none changes a count. Each
+    segment has its first row in `starts`, the number of its list, and the place of its threshold.
     """
-    ap = np.where(positives > 0, 0.0, np.nan)[:, None, :].repeat(ranking.n_thresholds, axis=1)
-    if not len(rows.category):
+
+    mark: np.ndarray
+    image: np.ndarray
+    is_true: np.ndarray | None
+    change: np.ndarray | None
+    segment: np.ndarray
+    starts: np.ndarray
+    number: np.ndarray
+    threshold: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Lists:
+    """Some lists, down which detections are counted at marks: at every detection that is matched.
+
+    `image` is that of the detections which count while they are not matched, down to the last mark of each list. Each list
+    begins with one of no image, so that no stretch between marks is empty. `blocks` are runs of marks, with the rows of `image`
+    that lie before them, and the places where the stretches begin there. `starts` is the first mark of each list.
+    """
+
+    image: np.ndarray
+    blocks: Sequence[tuple[slice, slice, np.ndarray]]
+    starts: np.ndarray
+    chunks: Sequence[_Chunk]
+
+    def count(self, weights: np.ndarray) -> np.ndarray:
+        """The weights of the detections that count while they are not matched, down to each mark."""
+        sums = np.empty((self.blocks[-1][0].stop, weights.shape[1]))
+        for marks, rows, starts in self.blocks:
+            np.add.reduceat(weights.take(self.image[rows], axis=0), starts, axis=0, out=sums[marks])
+        return _running(sums, self.starts)
+
+
+class _Curves:
+    """The rows that average precision is computed from, in one area range at one limit."""
+
+    def __init__(self, ranking: Ranking, image: np.ndarray, k: int, m: int, thresholds: Sequence[int]) -> None:
+        self.thresholds = list(thresholds)
+        self._definition, self._n_lists = ranking.definition, len(ranking.starts) - 1
+        self._least = ranking.addend or _TINY  # keeps 0 / 0 from being anything but 0
+        self._reached = None
+        if isinstance(ranking.definition, Levels):
+            self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
+        rows = ranking.rows_of(k, m, for_curves=False)
+        detections = np.flatnonzero(ranking.walk(k, m).counts)
+        has_some = len(rows.category) > 0
+        self._groups = list(_prepare(rows, detections, ranking.starts, image, self.thresholds)) if has_some else []
+
+    def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
+        """Average precision of shape (thresholds, lists, weightings); `positives` are of shape (lists, weightings)."""
+        ap = np.zeros((len(self.thresholds), self._n_lists, weights.shape[1]))
+        with_none = np.concatenate([weights, np.zeros((1, weights.shape[1]))])  # of no image
+        for group in self._groups:
+            counted = group.count(with_none)
+            for chunk in group.chunks:
+                ap[chunk.threshold, chunk.number] = self._of_chunk(chunk, counted, weights, positives, slack)
         return ap
-    begin = ranking.starts[first]
-    number = rows.category.astype(np.int64) - first
-    alone = counted[:, rows.detection + 1 - begin] - counted[:, ranking.starts[rows.category] - begin]
-    for t in range(ranking.n_thresholds):
-        held = np.flatnonzero((rows.first <= t) & (t < rows.last))
-        if not len(held):
-            continue
-        starts = np.flatnonzero(np.diff(number[held], prepend=-1))
-        own, is_true = weights[:, held], rows.is_true[held]
-        k = _running(own * is_true, starts)
-        n = alone[:, held] + _running(own * rows.change[held], starts)
-        with np.errstate(invalid="ignore", divide="ignore"):
-            observed = np.where(n > 0, k / (n + ranking.addend), 0.0)
-        taken = running_best(observed, starts) if ranking.definition.interpolated else observed
-        expected = positives[:, number[held]]
-        so_far = np.minimum(k * slack[:, None], expected)
-        before = np.concatenate([np.zeros((len(k), 1)), so_far[:, :-1]], axis=1)  # k - own would be rounded, and not reach 0
-        before[:, starts] = 0
-        share = pl.DataFrame({"k": so_far.ravel(), "before": before.ravel(), "n": expected.ravel()})
-        reached = [ranking.definition.reached(pl.col(name), pl.col("n")) for name in ("k", "before")]
-        gain = share.select(pl.when(pl.col("n") > 0).then(reached[0] - reached[1]).otherwise(0.0)).to_series().to_numpy()
-        sums = np.add.reduceat(taken * gain.reshape(k.shape) * is_true, starts, axis=1)
-        at = number[held][starts]
-        ap[:, t, at] = np.where(positives[:, at] > 0, sums, np.nan)
-    return ap
+
+    def _of_chunk(
+        self, chunk: _Chunk, counted: np.ndarray, weights: np.ndarray, positives: np.ndarray, slack: float
+    ) -> np.ndarray:
+        """Average precision of each segment, of shape (segments, weightings)."""
+        own = weights.take(chunk.image, axis=0)
+        n = counted.take(chunk.mark, axis=0)
+        if chunk.change is not None:
+            n += _running(own * chunk.change[:, None], chunk.starts)
+        n += self._least
+        if chunk.is_true is not None:
+            own *= chunk.is_true[:, None]
+        k = _running(own.copy(), chunk.starts)
+        precision = np.divide(k, n, out=n)
+        if self._definition.interpolated:
+            precision = _running_best(precision, chunk.segment)
+        expected = positives.take(chunk.number, axis=0)
+        if self._reached is None:
+            precision *= own
+            return np.add.reduceat(precision, chunk.starts, axis=0) / expected
+        reached = self._reached(k, expected.take(chunk.segment, axis=0), slack)
+        gain = np.empty_like(precision)
+        np.subtract(reached[1:], reached[:-1], out=gain[1:])
+        gain[chunk.starts] = reached[chunk.starts]
+        precision *= gain
+        return np.add.reduceat(precision, chunk.starts, axis=0) / self._n_levels
+
+
+def _prepare(
+    rows: SliceRows, detections: np.ndarray, starts: np.ndarray, image: np.ndarray, thresholds: Sequence[int]
+) -> Iterator[_Lists]:
+    """The rows in groups of whole lists.
+
+    `detections` are those that count while they are not matched, `starts` the first detection of each list, and `image` that of
+    each detection.
+    """
+    first = np.flatnonzero(np.diff(rows.category.astype(np.int64), prepend=-1))
+    last = np.append(first[1:], len(rows.category)) - 1
+    before = np.searchsorted(detections, starts[rows.category[first]])
+    upto = np.searchsorted(detections, rows.detection, side="right")
+    # of each list: one of no image, and those that count down to its last row, for what follows changes nothing
+    lengths = upto[last] - before + 1
+    begin = np.cumsum(lengths) - lengths
+    at = np.arange(lengths.sum()) - np.repeat(begin - before, lengths) - 1
+    images = np.append(image[detections].astype(np.int64), -1)[at]
+    images[begin] = -1
+    ends = upto + 1 + np.repeat(begin - before, last - first + 1)  # of `images`, down to each row
+    is_new = np.diff(ends, prepend=-1) > 0
+    mark = np.cumsum(is_new) - 1
+    stretches = np.append(0, ends[is_new])
+    first_mark = np.append(mark[first], mark[-1] + 1)
+    for some, end in _runs(np.diff(first_mark), _MARKS):
+        marks = slice(int(first_mark[some]), int(first_mark[end]))
+        own = slice(int(first[some]), int(last[end - 1]) + 1)
+        bounds = stretches[marks.start : marks.stop + 1]
+        yield _Lists(
+            image=images[bounds[0] : bounds[-1]],
+            blocks=[
+                (slice(a, b), slice(*(bounds[[a, b]] - bounds[0]).tolist()), bounds[a:b] - bounds[a])
+                for a, b in _runs(np.diff(bounds), 4 * _ROWS)
+            ],
+            starts=first_mark[some:end] - marks.start,
+            chunks=list(_chunks(rows.only(own), mark[own] - marks.start, image, thresholds)),
+        )
+
+
+def _chunks(rows: SliceRows, mark: np.ndarray, image: np.ndarray, thresholds: Sequence[int]) -> Iterator[_Chunk]:
+    """The rows of some lists by threshold and list."""
+    held = [np.flatnonzero((rows.first <= t) & (t < rows.last)) for t in thresholds]
+    row = np.concatenate(held)
+    threshold = np.repeat(np.arange(len(thresholds)), [len(each) for each in held])
+    number = rows.category[row].astype(np.int64)
+    starts = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(threshold, prepend=-1) != 0))
+    lengths = np.diff(starts, append=len(row))
+    for a, b in _runs(lengths, _ROWS, _SEGMENTS):
+        own = slice(int(starts[a]), int(starts[b - 1] + lengths[b - 1]))
+        is_true, change = rows.is_true[row[own]], rows.change[row[own]]
+        yield _Chunk(
+            mark=mark[row[own]],
+            image=image[rows.detection[row[own]]].astype(np.int64),
+            is_true=None if is_true.all() else is_true,
+            change=change if change.any() else None,
+            segment=np.repeat(np.arange(b - a), lengths[a:b]),
+            starts=starts[a:b] - own.start,
+            number=number[starts[a:b]],
+            threshold=threshold[starts[a:b]],
+        )
+
+
+def _runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iterator[tuple[int, int]]:
+    """Runs of items that are about `most` long together, by their first and last number (exclusive).
+
+    >>> list(_runs(np.array([2, 2, 9, 1]), most=4))
+    [(0, 2), (2, 3), (3, 4)]
+    """
+    if len(lengths):
+        run = (np.cumsum(lengths) - lengths) // most
+        item = np.arange(len(lengths)) // (most_items or len(lengths))
+        yield from pairwise([0, *(np.flatnonzero((np.diff(run) > 0) | (np.diff(item) > 0)) + 1).tolist(), len(lengths)])
 
 
 def _running(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Running sums along the rows, begun anew at each of the starts."""
-    total = np.cumsum(values, axis=1)
-    before = np.concatenate([np.zeros((len(values), 1)), total[:, starts[1:] - 1]], axis=1)
-    return total - np.repeat(before, np.diff(starts, append=values.shape[1]), axis=1)
+    """Running sums down the columns, begun anew at each of the starts; in place."""
+    if len(starts) > 1:
+        values[starts[1:]] -= np.add.reduceat(values, starts, axis=0)[:-1]
+    return np.cumsum(values, axis=0, out=values)
 
 
-def _blocks(starts: np.ndarray, n_weights: int) -> Iterator[tuple[int, int]]:
-    """Runs of lists that together have about so many detections that a few resamples fit into memory."""
-    n_lists = len(starts) - 1
-    if n_lists:
-        size = max(_MOST // max(n_weights, 1), 1 << 14)
-        cuts = np.unique(np.searchsorted(starts[:-1], np.arange(0, int(starts[-1]) + 1, size)))
-        yield from pairwise(np.unique([0, *cuts[cuts < n_lists], n_lists]).tolist())
+def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
+    """The largest value from here to the end of the segment, of values from 0 to 1; in place.
+
+    Each segment is lifted by 2 above the next, so that one maximum from the end serves them all.
+    """
+    lift = None if segment[-1] == 0 else 2.0 * (segment[-1] - segment[:, None])
+    if lift is not None:
+        values += lift
+    np.maximum.accumulate(values[::-1], axis=0, out=values[::-1])
+    if lift is not None:
+        values -= lift
+    return values
+
+
+def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
+    """What counts the levels that k of n positives reach, of arrays: all that are at most `k / n + slack`, with k = 0 too.
+
+    That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
+    """
+    levels = np.array(definition.levels)
+    n = len(levels) - 1
+    if type(definition).levels_reached is Levels.levels_reached and np.abs(levels - np.linspace(0, 1, n + 1)).max() < _ROUNDING:
+
+        def evenly_spaced(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
+            recall = np.divide(k, positives, out=k)
+            number = recall * n
+            number += 100 * _ROUNDING
+            below = number.astype(np.intp)
+            above = levels.take(below, out=number, mode="clip")  # or at it, where it is one bit too large to be reached
+            recall += slack
+            reached = below + 1
+            reached -= above > recall
+            return reached
+
+        return evenly_spaced
+
+    def at_all(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
+        table = pl.DataFrame({"k": np.minimum(k * (1 + slack), positives).ravel(), "n": positives.ravel()})
+        return table.select(definition.levels_reached(pl.col("k"), pl.col("n"))).to_series().to_numpy().reshape(k.shape)
+
+    return at_all
+
+
+def _sums_of_hits(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
+    """The true positives of a cell, each as often as it is one at the thresholds of the cell."""
+    rows = ranking.rows_of(cell.area_range, cell.limit, for_curves=False)
+    upto = np.cumsum(np.isin(np.arange(ranking.n_thresholds), cell.thresholds))
+    upto = np.concatenate([[0], upto])
+    times = (upto[rows.last] - upto[rows.first]) * rows.is_true
+    kept = times > 0
+    return _Sums.of(rows.category[kept], image[rows.detection[kept]], times[kept].astype(np.float64))

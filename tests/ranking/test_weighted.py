@@ -10,7 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.ranking.weighted import average_precision
+from apframe.ranking.weighted import Cell, average_precision
 from tests.parity.reference import evaluate_by_reference
 from tests.parity.strategies import Case, cases, half_as_often
 
@@ -19,9 +19,11 @@ pytestmark = pytest.mark.filterwarnings(
 )
 
 
-def weighted(ev: apf.Evaluation, weights: Any = None, k: int = 0) -> np.ndarray:
-    protocol = ev.protocol
-    return average_precision(ev._pipeline.verdicts, protocol.definition, weights, area_range=k, addend=protocol.addend)
+def weighted(ev: apf.Evaluation, weights: Any, k: int = 0) -> np.ndarray:
+    """AP of shape (weightings, thresholds, categories) at the largest limit."""
+    verdicts, protocol = ev._pipeline.verdicts, ev.protocol
+    cells = [Cell("ap", (t,), k, len(verdicts.limits) - 1) for t in range(len(verdicts.thresholds))]
+    return average_precision(verdicts, protocol.definition, weights, cells, protocol.addend).transpose(1, 0, 2)
 
 
 def table_of(ev: apf.Evaluation, k: int = 0) -> np.ndarray:
@@ -38,7 +40,6 @@ def test_ones_are_the_plain_number(case: Case, protocol: str) -> None:
     ev = apf.evaluate(case.truth, case.results, protocol)
     for k in range(len(ev.protocol.area_ranges)):
         expected = table_of(ev, k)
-        np.testing.assert_allclose(weighted(ev, k=k), expected, rtol=0, atol=1e-12)
         n = ev._pipeline.verdicts.images.height
         np.testing.assert_allclose(weighted(ev, np.ones((3, n)), k), np.stack([expected] * 3), rtol=0, atol=1e-12)
         np.testing.assert_allclose(weighted(ev, np.full((1, n), 2.0), k)[0], expected, rtol=0, atol=1e-12)
@@ -104,4 +105,4 @@ def test_what_is_perfect_is_perfect_by_any_weights(protocol: str) -> None:
 def test_only_the_ratio_of_weights_counts(case: Case, factor: float) -> None:
     ev = apf.evaluate(case.truth, case.results)
     n = ev._pipeline.verdicts.images.height
-    np.testing.assert_allclose(weighted(ev, np.full((1, n), factor))[0], weighted(ev), rtol=0, atol=1e-8)
+    np.testing.assert_allclose(*weighted(ev, np.array([[1.0] * n, [factor] * n])), rtol=0, atol=1e-8)
