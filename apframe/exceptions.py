@@ -208,6 +208,18 @@ class RenamedColumnWarning(ApframeWarning):
     """A column was renamed in SQL, which ignores case and has no empty names."""
 
 
+class FewUnitsWarning(ApframeWarning):
+    """So few images or queries are resampled that their intervals are too narrow."""
+
+
+class FewResamplesWarning(ApframeWarning):
+    """There are more comparisons than the number of resamples can tell apart from chance."""
+
+
+class BiasWarning(ApframeWarning):
+    """The mean of the resamples is so far from the estimate that their interval is shifted."""
+
+
 class RunsDifferWarning(ApframeWarning):
     """Runs to be compared were evaluated on different data or by different rules."""
 

@@ -17,6 +17,8 @@ from typing import Any
 import numpy as np
 import polars as pl
 
+from apframe.compare.intervals import holm
+from apframe.compare.resampling import draw_counts
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, listed
 from apframe.rows import row_numbers
 
@@ -187,21 +189,6 @@ def bootstrap_mean(
     return pl.concat(means).with_columns(pl.col("mean", "low", "high").fill_nan(None)).select(*given, pl.exclude("run"))
 
 
-def holm(p: np.ndarray) -> np.ndarray:
-    """p values corrected for how many there are (Holm 1979); NaN is no test, does not count, and stays.
-
-    In ascending order the k-th of m (from 0) is multiplied by `m - k`, is at least the one before it, and at most 1.
-
-    >>> holm(np.array([0.01, 0.04, 0.03, np.nan])).tolist()
-    [0.03, 0.06, 0.06, nan]
-    """
-    order = np.argsort(p)  # NaN comes last
-    factors = np.isfinite(p).sum() - np.arange(len(p))
-    corrected = np.empty(len(p))
-    corrected[order] = np.minimum(np.maximum.accumulate(p[order] * factors), 1)
-    return corrected
-
-
 def t_p_value(t: float, df: float) -> float:
     """The chance of a Student's t with df degrees of freedom at least as far from 0.
 
@@ -239,12 +226,8 @@ def _beta_fraction(a: float, b: float, x: float) -> float:
 
 def _bootstrap(values: np.ndarray, n_resamples: int, confidence: float, seed: int) -> np.ndarray:
     """Low and high end of the interval of each column's mean; one draw of rows serves all columns."""
-    n, rng = len(values), np.random.default_rng(seed)
-    means = np.empty((n_resamples, values.shape[1]))
-    for start, stop in _blocks(n_resamples, n):
-        cells = rng.integers(0, n, (stop - start, n)) + n * np.arange(stop - start)[:, None]
-        counts = np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape)
-        means[start:stop] = counts @ values / n
+    n = len(values)
+    means = np.concatenate([counts @ values / n for counts in draw_counts(n, n_resamples, seed, n_resamples)])
     return np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
 
 

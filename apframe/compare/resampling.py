@@ -1,0 +1,145 @@
+"""Resamples: how often each unit, an image or a query, is drawn when as many units as there are are drawn with replacement."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import FewUnitsWarning, ParameterError, did_you_mean, listed, warn
+
+FEW = 20  # units, below which intervals are too narrow
+_NUMBERS = 1 << 21  # drawn at a time
+
+
+@dataclass(frozen=True)
+class Draws:
+    """Resamples of some rows: all rows of a unit are drawn together, and within a stratum as many units as it has.
+
+    Attributes
+    ----------
+    unit
+        the number of the unit of each row, in the order of the ids of the units
+    stratum
+        the number of the stratum of each unit; None: there is one
+    n_resamples, seed
+        how many resamples, and what the generator starts from: the same seed gives the same resamples
+    """
+
+    unit: np.ndarray
+    stratum: np.ndarray | None
+    n_resamples: int
+    seed: int
+
+    @property
+    def n_units(self) -> int:
+        """How many units there are."""
+        return int(self.unit.max()) + 1 if len(self.unit) else 0
+
+    def blocks(self, size: int) -> Iterator[np.ndarray]:
+        """How often each row is drawn, of shape (rows, resamples), for so many resamples at a time.
+
+        >>> draws = Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0)
+        >>> [block.tolist() for block in draws.blocks(2)]
+        [[[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]], [[2.0], [2.0], [0.0]]]
+        """
+        for counts in draw_counts(self.n_units, self.n_resamples, self.seed, size, self.stratum):
+            yield np.ascontiguousarray(counts.T, dtype=np.float64).take(self.unit, axis=0)
+
+
+def draw_counts(
+    n_units: int, n_resamples: int, seed: int, size: int, stratum: np.ndarray | None = None
+) -> Iterator[np.ndarray]:
+    """How often each unit is drawn, of shape (resamples, units), for so many resamples at a time.
+
+    The draws do not depend on `size`. `stratum` is the number of the stratum of each unit, within which units are drawn.
+
+    >>> [block.tolist() for block in draw_counts(3, 2, seed=0, size=5)]
+    [[[0, 2, 1], [3, 0, 0]]]
+    """
+    rng = np.random.default_rng(seed)
+    order = np.arange(n_units)
+    first, n = np.zeros(1, dtype=np.int64), np.array(n_units)
+    if stratum is not None:
+        order = np.argsort(stratum, kind="stable")
+        in_order = stratum[order]
+        first = np.searchsorted(in_order, in_order)
+        n = np.searchsorted(in_order, in_order, side="right") - first
+    size = max(1, min(size, _NUMBERS // max(n_units, 1)))
+    for start in range(0, n_resamples, size):
+        rows = min(size, n_resamples - start)
+        place = rng.integers(0, n, (rows, n_units)) + first
+        cells = order[place] + n_units * np.arange(rows)[:, None]
+        yield np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape)
+
+
+def make_draws(
+    table: pl.DataFrame, unit: str | None, within: str | None, n_resamples: int, seed: int, name: str = "images"
+) -> Draws:
+    """The draws of the rows of a table, whose first column is their id: each row is a unit, or each value of the column `unit`.
+
+    Parameters
+    ----------
+    table
+        images or queries, by id
+    unit, within
+        columns: what is drawn together, and the strata, of which each gets as many draws as it has units; null is a stratum
+    n_resamples, seed
+        see `Draws`
+    name
+        of the table, for messages
+
+    Raises
+    ------
+    ParameterError
+        unknown columns, rows without a unit, a unit in two strata, fewer than two units, a number that cannot be
+
+    >>> images = pl.DataFrame({"image_id": range(60), "video": [20 - image // 3 for image in range(60)]})
+    >>> make_draws(images, "video", None, n_resamples=10, seed=0).unit[:4].tolist()
+    [19, 19, 19, 18]
+    """
+    for option, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise ParameterError(f"is a whole number of at least {least}, not {value!r}", option=option)
+    for option, column in (("unit", unit), ("within", within)):
+        if column is not None and column not in table.columns:
+            raise ParameterError(
+                f"the {name} have no column {column!r}", did_you_mean(str(column), table.columns), option=option
+            )
+    number = np.arange(table.height)
+    if unit is not None:
+        values = table[unit]
+        if values.null_count():
+            ids = table.to_series(0).filter(values.is_null())
+            raise ParameterError(
+                f"{values.null_count()} of the {name} have no {unit} ({listed(ids.head(3).to_list())})",
+                "give them one, such as their own id",
+                option="unit",
+            )
+        number = values.rank("dense").to_numpy().astype(np.int64) - 1
+    n_units = int(number.max(initial=-1)) + 1
+    if n_units < 2:
+        raise ParameterError(
+            f"there is {n_units or 'no'} unit to draw from ({unit or 'one of the ' + name}), and an interval needs two or more",
+            "leave unit out, or name another column" if unit else "evaluate more of them",
+        )
+    if n_units < FEW:
+        warn(
+            f"only {n_units} units ({unit or name}) are resampled; with fewer than {FEW}, intervals are too narrow",
+            FewUnitsWarning,
+        )
+    if within is None:
+        return Draws(number, None, n_resamples, seed)
+    stratum = table[within].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    of_unit = np.zeros(n_units, dtype=np.int64)
+    of_unit[number] = stratum
+    split = np.flatnonzero(of_unit[number] != stratum)
+    if len(split):
+        raise ParameterError(
+            f"{unit} {table[unit or within][int(split[0])]!r} has several values of {within}",
+            f"draw within a column that each {unit} has one value of",
+            option="within",
+        )
+    return Draws(number, of_unit, n_resamples, seed)
