@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from apframe.exceptions import BiasWarning, FewResamplesWarning, counted, listed, warn
+from apframe.exceptions import BiasWarning, FewResamplesWarning, counted, warn
 
 LEAST_UNITS = 5  # with positives, for an interval
 EQUAL = 1e-12  # differences that are smaller are none but for rounding
@@ -139,8 +139,9 @@ def warn_of_bias(names: list[str], bias: np.ndarray, se: np.ndarray) -> None:
     with np.errstate(invalid="ignore"):
         shifted = np.flatnonzero(np.abs(bias) > 0.25 * se)
     if len(shifted):
+        which = ", ".join(names[k] for k in shifted)
         warn(
-            f"the resamples of {', '.join(names[k] for k in shifted)} are off from the estimate by more than a quarter of their "
+            f"the resamples of {which} are off from the estimate by more than a quarter of their "
             "standard error (column bias), so that the intervals are shifted; differences of models are less affected",
             BiasWarning,
         )
