@@ -10,6 +10,7 @@ Any ranked list        average_precision, precision, recall, ndcg, ... in a fram
 Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precision_recall, plot_roc, plot_vl_pr
 Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
+Compare rankings       kendall_tau, tau_ap, rank_biased_overlap
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
@@ -36,6 +37,9 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.checks.check import check as check
     from apframe.checks.runs import check_run as check_run
     from apframe.checks.statistics import stats as stats
+    from apframe.compare.agreement import kendall_tau as kendall_tau
+    from apframe.compare.agreement import rank_biased_overlap as rank_biased_overlap
+    from apframe.compare.agreement import tau_ap as tau_ap
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
     from apframe.detection.evaluate import evaluate as evaluate
@@ -135,6 +139,7 @@ _HOMES = {
     "apframe.checks.check": "check",
     "apframe.checks.runs": "check_run",
     "apframe.checks.statistics": "stats",
+    "apframe.compare.agreement": "kendall_tau rank_biased_overlap tau_ap",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
     "apframe.detection.evaluate": "evaluate",
     "apframe.detection.evaluation": "Evaluation",
