@@ -44,9 +44,7 @@ def plain_tau_ap(true: list[int], estimated: list[int]) -> float:
 def orders(scores: list[float]) -> list[list[int]]:
     """All rankings of the items that agree with the scores."""
     items = range(len(scores))
-    return [
-        list(each) for each in permutations(items) if all(scores[i] >= scores[j] for i, j in pairwise(each))
-    ]
+    return [list(each) for each in permutations(items) if all(scores[i] >= scores[j] for i, j in pairwise(each))]
 
 
 def plain_tau_ap_b(a: list[float], b: list[float]) -> float | None:
