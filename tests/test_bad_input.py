@@ -516,7 +516,7 @@ def test_options_of_numpy_are_taken() -> None:
 
 
 NOT_EVALUATED: dict[str, tuple[dict[str, Any], str]] = {
-    "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, 0.75$"),
+    "threshold": ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, 0.75; to add it, "),
     "area range": ({"area_range": "tiny"}, "area_range 'tiny' was not evaluated; there are all, small, medium, large$"),
 }
 

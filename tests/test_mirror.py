@@ -42,7 +42,7 @@ TESTED_IN = {
     "matching/test_verdicts.py": "matching/judge matching/policies",
     "parity/test_coco.py": "matching/order rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
-    "properties/test_operating_points.py": "detection/diagnose/thresholds matching/operating_points",
+    "properties/test_operating_points.py": "matching/operating_points",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/protocol rule_sets/published rule_sets/summary "
     "rule_sets/words show/console show/html",

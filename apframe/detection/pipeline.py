@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from dataclasses import replace
-from functools import cached_property
+from functools import cached_property, partial
 from typing import TYPE_CHECKING
 
 import numpy as np
 import polars as pl
 
 from apframe.detection.diagnose.per_image import count_per_image
-from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_matches, sweep_thresholds
+from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_verdicts, sweep_thresholds
 from apframe.detection.pairing import arrange, matching_rules
 from apframe.detection.slices.measure import measure
 from apframe.exceptions import ParameterError
@@ -25,7 +25,7 @@ from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import Ranking, rank
 
 if TYPE_CHECKING:
-    from collections.abc import Callable
+    from collections.abc import Callable, Sequence
 
     from apframe.detection.prepare.inputs import Inputs
     from apframe.detection.slices.slices import Slicing
@@ -170,15 +170,50 @@ class Pipeline:
         """The curves table as a plan; pooled categories have one curve."""
         return compute_curves(self._pooled(matches), self.protocol.addend)
 
-    def thresholds(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
-        """The thresholds table as a plan, of all thresholds and area ranges unless one is named by its number."""
-        rules = matching_rules(self.protocol)
-        if rules.policy.cutting_is_filtering:
-            return sweep_thresholds(changes_of_matches(self._pooled(self.matches(threshold, area))))
-        begin, end = (0, len(rules.thresholds)) if threshold is None else (threshold, threshold + 1)
-        rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
-        hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
-        return sweep_thresholds(changes_of_hits(self.verdicts, hits, threshold, area))
+    def thresholds(
+        self, threshold: int | None = None, area: int | None = None, *, beta: float = 1, pooled: bool = False
+    ) -> pl.LazyFrame:
+        """The thresholds table of one threshold and area range, by number; of all as a plan that is filtered by these first.
+
+        Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
+        the counts of all categories together.
+        """
+        compute = partial(self._thresholds_at, beta=beta, pooled=pooled)
+        if threshold is not None and area is not None:
+            return compute([(threshold, area)])[0].lazy()
+        at = ["iou_threshold", "area_range"]
+        shown = compute([(0, 0)])[0].drop(at).schema
+
+        def compute_rows(cells: pl.Series) -> pl.Series:
+            tables = compute(cells.struct.unnest().rows())
+            return pl.Series([table.drop(at).to_struct() for table in tables], dtype=pl.List(pl.Struct(shown)))
+
+        rows = pl.struct("first", "slice").map_batches(
+            compute_rows, return_dtype=pl.List(pl.Struct(shown)), is_elementwise=True
+        )
+        grid = every(self.verdicts, threshold, area).with_columns(rows=rows)
+        fields = {name: pl.col("rows").struct.field(name) for name in shown}
+        plan = grid.filter(pl.col("rows").list.len() > 0).explode("rows")
+        return plan.select(fields.pop("category_id"), *reversed(at), *fields.values())
+
+    def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
+        """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
+        rules, verdicts = matching_rules(self.protocol), self.verdicts
+        hits = None
+        if cells and not rules.policy.cutting_is_filtering:
+            begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
+            rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
+            hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
+        names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
+        tables = []
+        for t, k in cells:
+            changes = changes_of_verdicts(verdicts, t, k) if hits is None else changes_of_hits(verdicts, hits, t, k)
+            table = sweep_thresholds(changes.pooled() if pooled else changes, names[t], verdicts.images.height, beta)
+            number = table["list"].clear(table.height) if pooled else table["list"]
+            category = verdicts.lists["category_id"].gather(number)
+            where = [category, areas.gather([k] * table.height), names.gather([t] * table.height)]
+            tables.append(table.drop("list").select(*where, pl.all()))
+        return tables
 
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
@@ -187,10 +222,13 @@ class Pipeline:
         grid = every(verdicts, threshold, area).select("area_range", "iou_threshold")
         return count_per_image(matches, grid.join(verdicts.images.lazy(), how="cross"))
 
-    def at_score(self, min_score: float) -> Verdicts:
-        """The verdicts of the detections of at least that score, at the largest of `max_detections`."""
-        rules, scores = matching_rules(self.protocol), self.verdicts.detections["score"]
-        low = (scores < min_score).fill_null(False)
+    def at_score(self, min_score: float | pl.Series) -> Verdicts:
+        """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
+        rules, detections = matching_rules(self.protocol), self.verdicts.detections
+        cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score
+        low = (detections["score"] < cut).fill_null(False)
+        if not low.any():
+            return self.verdicts
         if rules.policy.cutting_is_filtering:
             return self.verdicts.without(low.arg_true().to_numpy())
         links = self.rows.links.filter(~low.gather(self.rows.links["detection"]))

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.slices.by import each_slice
 from apframe.detection.slices.keys import Bins
-from apframe.exceptions import ParameterError, did_you_mean
+from apframe.exceptions import ParameterError, did_you_mean, spelled
 from apframe.schema.conditions import choose_categories
 
 if TYPE_CHECKING:
@@ -62,7 +62,7 @@ def curves(
         if not parts:
             raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
         return pl.concat(parts, how="vertical_relaxed")
-    return _with_names(self, self._pipeline.curves(_plan_of_matches(self, iou_threshold, area_range, category)).collect())
+    return with_names(self, self._pipeline.curves(_plan_of_matches(self, iou_threshold, area_range, category)).collect())
 
 
 def per_image(
@@ -76,7 +76,7 @@ def per_image(
     """
     if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
         raise ParameterError(f"is a number, not {min_score!r}", option="min_score")
-    counts = self._pipeline.per_image(threshold_at(self, iou_threshold), _area_at(self, area_range), min_score).collect()
+    counts = self._pipeline.per_image(threshold_at(self, iou_threshold), area_at(self, area_range), min_score).collect()
     counts = counts.drop("area_range", "iou_threshold")
     names = self.dataset.images.select("image_id", "file_name")
     return counts.join(names, on="image_id", how="left", maintain_order="left").select(
@@ -85,22 +85,40 @@ def per_image(
 
 
 def thresholds(
-    self: Evaluation, iou_threshold: float | None = None, area_range: str | None = None, category: int | str | None = None
+    self: Evaluation,
+    iou_threshold: float | None = None,
+    area_range: str | None = None,
+    category: int | str | None = None,
+    *,
+    beta: float = 1,
 ) -> pl.DataFrame:
-    """Precision, recall and F1 of the detections from each score upwards, for one category or each.
+    """Counts, precision, recall, F1 and error rates of the detections from each score upwards, for one category or each.
 
-    Columns: category_id, name, area_range, iou_threshold, score_threshold, tp, fp, fn, precision, recall and f1 (null
-    without annotations), is_best (the largest f1 of the category). Highest threshold first.
-    `filter("is_best")` gives the best threshold of each category. Parameters as in `curves`.
+    Highest threshold first. `filter("is_best")` gives the best threshold of each category.
+
+    Parameters
+    ----------
+    iou_threshold, area_range, category
+        as in `curves`
+    beta
+        how many times as much recall counts as precision. With beta=2, the columns f2 and is_best_f2 follow is_best
+
+    Returns
+    -------
+    category_id, name, area_range, iou_threshold, score_threshold, tp, fp, fn, precision, recall, f1, is_best (the largest f1 of
+    the category), lrp, lrp_loc, lrp_fp, lrp_fn, is_best_lrp (the smallest lrp; none without true positives), fppi (false
+    positives per evaluated image, with or without annotations) and miss_rate (1 - recall). Without annotations, all rates but
+    precision and fppi are null.
     """
-    table = self._pipeline.thresholds(threshold_at(self, iou_threshold), _area_at(self, area_range))
-    return _with_names(self, _of_category(self, table, category).collect())
+    positive_number(beta, "beta")
+    table = self._pipeline.thresholds(threshold_at(self, iou_threshold), area_at(self, area_range), beta=beta)
+    return with_names(self, _of_category(self, table, category).collect())
 
 
 def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str | None) -> pl.DataFrame:
     """The matches as they were stored; no rows where those of another threshold were."""
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
-    area = self.protocol.area_ranges[_area_at(self, area_range)][0]
+    area = self.protocol.area_ranges[area_at(self, area_range)][0]
     of_threshold = (pl.col("iou_threshold") - threshold).abs() < 1e-9
     return self._stored["matches"].filter(of_threshold, pl.col("area_range") == area).collect()
 
@@ -108,7 +126,7 @@ def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str
 def _plan_of_matches(
     self: Evaluation, iou_threshold: float | None, area_range: str | None, category: int | str | None = None
 ) -> pl.LazyFrame:
-    matches = self._pipeline.matches(threshold_at(self, iou_threshold), _area_at(self, area_range))
+    matches = self._pipeline.matches(threshold_at(self, iou_threshold), area_at(self, area_range))
     return _of_category(self, matches, category)
 
 
@@ -121,7 +139,7 @@ def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | No
     return table.filter(pl.col("category_id").is_in(pl.lit(chosen).implode()))
 
 
-def _with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
+def with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
     """The table with the names of the categories beside their ids."""
     names = self.dataset.categories.select("category_id", "name")
     table = table.join(names, on="category_id", how="left", maintain_order="left")
@@ -138,11 +156,19 @@ def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
     if number is not None:
         return number
     shown = ", ".join(f"{threshold:.10g}" for threshold in self.protocol.iou_thresholds)
-    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", f"there are {shown}")
+    remedy = f"there are {shown}; to add it, name it in {spelled('iou_thresholds')} when evaluating"
+    raise ParameterError(f"iou_threshold {iou_threshold} was not evaluated", remedy)
 
 
-def _area_at(self: Evaluation, area_range: str | None) -> int:
+def area_at(self: Evaluation, area_range: str | None) -> int:
+    """The number of an area range, by its name; that of the headline numbers by default."""
     names = [name for name, *_ in self.protocol.area_ranges]
     if area_range is not None and area_range not in names:
         raise ParameterError(f"area_range {area_range!r} was not evaluated", did_you_mean(str(area_range), names))
     return names.index(self.protocol.whole if area_range is None else area_range)
+
+
+def positive_number(value: float, option: str) -> None:
+    """An error where an option is not a number above 0, and finite."""
+    if isinstance(value, bool) or not isinstance(value, (int, float)) or not 0 < value < float("inf"):
+        raise ParameterError(f"is a number above 0, not {value!r}", option=option)

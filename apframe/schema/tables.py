@@ -191,6 +191,13 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("recall", pl.Float64, "tp / (tp + fn); null without positives"),
         Column("f1", pl.Float64, "2 tp / (2 tp + fp + fn); null without positives"),
         Column("is_best", pl.Boolean, "true at the largest f1 of the category (the highest such threshold)"),
+        Column("lrp", pl.Float64, "localization recall precision error, lower is better; null without positives"),
+        Column("lrp_loc", pl.Float64, "mean of 1 - similarity over the true positives; null without any"),
+        Column("lrp_fp", pl.Float64, "fp / (tp + fp); null without positives"),
+        Column("lrp_fn", pl.Float64, "fn / (tp + fn); null without positives"),
+        Column("is_best_lrp", pl.Boolean, "true at the smallest lrp of the category (the highest such threshold)"),
+        Column("fppi", pl.Float64, "false positives per image: fp / the number of evaluated images"),
+        Column("miss_rate", pl.Float64, "1 - recall; null without positives"),
     ),
 }
 """The tables of an evaluation."""

@@ -1,80 +1,77 @@
-"""Which score to cut at: precision, recall and F1 of the detections of at least that score."""
+"""Which score to cut at: counts and rates of the detections of at least that score."""
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
+import numpy as np
 import polars as pl
 
-from apframe.matching.outcomes import every, expand_hits, in_range
-from apframe.matching.verdicts import Verdicts
-from apframe.ranking.curves import GROUP
-from apframe.ranking.definitions import recall_of
+from apframe.matching.verdicts import Verdicts, has_bit
+
+_EQUAL = 1e-12  # values of LRP that differ by less are equal: they are sums of rounded numbers
 
 
-def sweep_thresholds(changes: pl.LazyFrame) -> pl.LazyFrame:
-    """Counts at every score at which they change, for each category, area range and IoU threshold.
+@dataclass(frozen=True)
+class Changes:
+    """By how much the counts change when the threshold falls to a score, at one similarity threshold and area range.
 
-    Parameters
+    Attributes
     ----------
-    changes
-        category_id, area_range, iou_threshold, n_positives, score, tp and fp: by how much these change when the detections of
-        that score come in; from `changes_of_matches` or `changes_of_hits`
-
-    Returns
-    -------
-    category_id, area_range, iou_threshold, score_threshold, tp, fp, fn, precision `tp / (tp + fp)`, recall `tp / (tp + fn)`, f1
-    `2 tp / (2 tp + fp + fn)` (these two null without positives) and is_best: the largest f1, and of equal ones the highest
-    threshold. By group, highest threshold first.
-
-    >>> changes = pl.LazyFrame({
-    ...     "category_id": [1] * 3, "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "n_positives": [3] * 3,
-    ...     "score": [0.9, 0.5, 0.5], "tp": [1, 0, 1], "fp": [0, 1, 0]})
-    >>> sweep_thresholds(changes).select("score_threshold", "tp", "fp", "fn", "f1", "is_best").collect().rows()
-    [(0.9, 1, 0, 2, 0.5, False), (0.5, 2, 1, 1, 0.6666666666666666, True)]
+    number
+        the list, ascending
+    score
+        within a list from the highest down; several rows may have one score
+    tp, fp
+        what comes in, or, if negative, goes out
+    loss
+        the change of the sum of 1 - similarity over the true positives
+    positives
+        how many annotations count, of every list
     """
-    tp, fp, fn, f1 = (pl.col(name) for name in ("tp", "fp", "fn", "f1"))
-    at_score = [*GROUP, "score"]
-    return (
-        changes.group_by(at_score)
-        .agg(pl.col("n_positives").first(), tp.sum(), fp.sum())
-        .sort(at_score, descending=[False] * len(GROUP) + [True])
-        .with_columns(pl.col("tp", "fp").cum_sum().over(GROUP, order_by="score", descending=True))
-        .with_columns(fn=pl.col("n_positives") - tp, n_positives=pl.col("n_positives").replace(0, None))
-        .with_columns(
-            precision=tp / (tp + fp),
-            recall=recall_of(tp, pl.col("n_positives")),
-            f1=pl.when(pl.col("n_positives").is_not_null()).then(2 * tp / (2 * tp + fp + fn)),
-        )
-        .with_columns(is_best=(f1 == f1.max().over(GROUP)).fill_null(False))
-        .with_columns(is_best=pl.col("is_best") & (pl.col("score") == pl.col("score").filter("is_best").max().over(GROUP)))
-        .rename({"score": "score_threshold"})
-        .select(*GROUP, "score_threshold", pl.col("tp", "fp", "fn").cast(pl.UInt32), "precision", "recall", "f1", "is_best")
-    )
+
+    number: np.ndarray
+    score: np.ndarray
+    tp: np.ndarray
+    fp: np.ndarray
+    loss: np.ndarray
+    positives: np.ndarray
+
+    def pooled(self) -> Changes:
+        """The changes of all lists as those of one, as if one threshold were chosen for all categories.
+
+        >>> two = Changes(*map(np.array, ([0, 1], [0.2, 0.9], [1, 0], [0, 1], [0.1, 0.0], [3, 4])))
+        >>> two.pooled().score.tolist(), two.pooled().positives.tolist()
+        ([0.9, 0.2], [7])
+        """
+        order = np.argsort(-self.score, kind="stable")
+        score, tp, fp, loss = (each[order] for each in (self.score, self.tp, self.fp, self.loss))
+        return Changes(np.zeros(len(order), dtype=np.int64), score, tp, fp, loss, self.positives.sum(keepdims=True))
 
 
-def changes_of_matches(matches: pl.LazyFrame) -> pl.LazyFrame:
-    """What each counted detection changes, where cutting by score is filtering: see `sweep_thresholds`.
+def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int) -> Changes:
+    """What each counted detection changes, where cutting by score is filtering; threshold and area range by number.
 
-    `matches` are those of `expand_matches`; with pooled categories, their category_id is null.
-
-    >>> from apframe.schema import OUTCOMES
-    >>> matches = pl.LazyFrame({
-    ...     "category_id": [1] * 3, "area_range": ["all"] * 3, "iou_threshold": [0.5] * 3, "score": [0.9, 0.5, None],
-    ...     "outcome": ["tp", "fp", "fn"]}, schema_overrides={"outcome": OUTCOMES})
-    >>> changes_of_matches(matches).select("score", "n_positives", "tp", "fp").collect().rows()
-    [(0.9, 2, 1, 0), (0.5, 2, 0, 1)]
+    >>> from apframe.matching.verdicts import example
+    >>> changes = changes_of_verdicts(example(), 0, 0)
+    >>> changes.score.tolist(), changes.tp.tolist(), changes.fp.tolist(), changes.loss.tolist()
+    ([0.9, 0.8], [1, 0], [0, 1], [0.25, 0.0])
     """
-    is_tp, is_fp, is_fn = (pl.col("outcome") == name for name in ("tp", "fp", "fn"))
-    n_positives = (is_tp | is_fn).sum().over(GROUP)
-    numbers = [each.cast(pl.Int64).alias(name) for name, each in (("tp", is_tp), ("fp", is_fp))]
-    return (
-        matches.with_columns(n_positives=n_positives.cast(pl.Int64))
-        .filter(is_tp | is_fp)
-        .select(*GROUP, "n_positives", "score", *numbers)
-    )
+    rows, hits = verdicts.detections, _held(verdicts.hits_at(-1), threshold, k)
+    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k)
+    is_fp = has_bit(rows["inside"].to_numpy(), k)
+    is_fp[detection] = False
+    is_tp, loss = np.zeros(rows.height, dtype=bool), np.zeros(rows.height)
+    is_tp[detection[is_true]] = True
+    loss[detection[is_true]] = 1 - hits["similarity"].to_numpy()[is_true]
+    kept = np.flatnonzero((is_tp | is_fp) & (rows["place"].to_numpy() <= verdicts.limits[-1]))
+    number, score = rows["list"].to_numpy()[kept].astype(np.int64), rows["score"].to_numpy()[kept]
+    counts = is_tp[kept].astype(np.int64), is_fp[kept].astype(np.int64)
+    return Changes(number, score, *counts, loss[kept], verdicts.positives[:, k])
 
 
-def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int | None = None, k: int | None = None) -> pl.LazyFrame:
-    """What changes at each score, where it takes another match: see `sweep_thresholds`.
+def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int) -> Changes:
+    """What changes at each score, where it takes another match.
 
     Parameters
     ----------
@@ -83,42 +80,135 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int | Non
     hits
         from `hits_by_score`, by the same numbers of detections and thresholds
     threshold, k
-        only this threshold, or this area range, by number
+        the threshold and the area range, by number
     """
-    grid = every(verdicts, threshold, k)
-    at = ["first", "bit"]
-    found = verdicts.detections.lazy().with_row_index("detection").select("detection", "list", "score", "inside", "place")
-    inside = in_range("inside").cast(pl.Int64)
-    alone = (
-        found.filter(pl.col("place") <= verdicts.limits[-1])
-        .join(grid.select(at), how="cross")
-        .select("list", *at, "score", tp=pl.lit(0, pl.Int64), fp=inside)
-    )
-    matched = (
-        expand_hits(hits, grid.select(at))
-        .join(found.select("detection", "list", "inside"), on="detection")
-        .with_columns(tp=in_range("true").cast(pl.Int64), fp=-inside)
-    )
-    begins, ends = (
-        matched.select("list", *at, score=bound, tp=sign * pl.col("tp"), fp=sign * pl.col("fp"))
-        for bound, sign in (("up_to", 1), ("above", -1))
-    )
-    columns = ["list", *at, "score"]
-    changes = pl.concat([alone, begins, ends]).filter(pl.col("score").is_finite()).group_by(columns).agg(pl.sum("tp", "fp"))
-    positives = (
-        verdicts.annotations.lazy()
-        .select("list", "counts")
-        .join(grid.select(at), how="cross")
-        .filter(in_range("counts"))
-        .group_by("list", *at)
-        .agg(n_positives=pl.len().cast(pl.Int64))
-    )
-    lists = verdicts.lists.lazy().select("category_id").with_row_index("list")
-    return (
-        changes.filter((pl.col("tp") != 0) | (pl.col("fp") != 0))
-        .join(positives, on=["list", *at], how="left")
-        .with_columns(pl.col("n_positives").fill_null(0))
-        .join(lists, on="list")
-        .join(grid, on=at)
-        .select(*GROUP, "n_positives", "score", "tp", "fp")
-    )
+    rows, hits = verdicts.detections, _held(hits, threshold, k)
+    inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
+    alone = np.flatnonzero(rows["place"].to_numpy() <= verdicts.limits[-1])
+    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k).astype(np.int64)
+    loss = (1 - hits["similarity"].to_numpy()) * is_true
+    begin, end = hits["up_to"].to_numpy(), hits["above"].to_numpy()
+    nothing = np.zeros(len(alone), dtype=np.int64)
+    # a hit turns an unmatched detection into what it is from `up_to` on, and back at `above`
+    which = np.concatenate([alone, detection, detection])
+    score = np.concatenate([rows["score"].to_numpy()[alone], begin, end])
+    tp = np.concatenate([nothing, is_true, -is_true])
+    fp = np.concatenate([inside[alone], -inside[detection], inside[detection]])
+    loss = np.concatenate([nothing, loss, -loss])
+    number = rows["list"].to_numpy()[which].astype(np.int64)
+    order = np.lexsort((-score, number))
+    order = order[np.isfinite(score[order]) & ((tp[order] != 0) | (fp[order] != 0))]
+    return Changes(number[order], score[order], tp[order], fp[order], loss[order], verdicts.positives[:, k])
+
+
+def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta: float = 1) -> pl.DataFrame:
+    """Counts and rates at every score at which the counts change, for each list.
+
+    Parameters
+    ----------
+    changes
+        from `changes_of_verdicts` or `changes_of_hits`
+    iou_threshold
+        what a similarity must reach, for LRP
+    n_images
+        how many images were evaluated, for `fppi`
+    beta
+        of the F-measure; columns for it are added if it is not 1
+
+    Returns
+    -------
+    list (its number), score_threshold, tp, fp, fn, precision `tp / (tp + fp)`, recall `tp / (tp + fn)`, f1
+    `2 tp / (2 tp + fp + fn)`, is_best (the largest f1, and of equal ones the highest threshold), the columns of `_lrp`, fppi
+    `fp / n_images` and miss_rate `1 - recall`. Without positives, all but the counts, precision and fppi are null. With
+    another `beta`, such as 2, also f2 `(1 + beta²) tp / ((1 + beta²) tp + beta² fn + fp)` and is_best_f2. By list, highest
+    threshold first.
+
+    Source: DIAGNOSIS.md 4 and 5.
+
+    >>> changes = Changes(*map(np.array, ([0] * 3, [0.9, 0.5, 0.5], [1, 0, 1], [0, 1, 0], [0.1, 0.0, 0.3], [3])))
+    >>> sweep_thresholds(changes, 0.5, n_images=10).select("score_threshold", "tp", "fp", "fn", "f1", "is_best").rows()
+    [(0.9, 1, 0, 2, 0.5, False), (0.5, 2, 1, 1, 0.6666666666666666, True)]
+    """
+    n_rows = len(changes.score)
+    ends = np.flatnonzero(np.append(_differs(changes.number) | _differs(changes.score), True)[:n_rows])
+    starts = np.searchsorted(changes.number, np.arange(len(changes.positives) + 1))
+    tp, fp = (_running(each, changes.number, starts)[ends] for each in (changes.tp, changes.fp))
+    loss = _running_loss(changes)[ends]
+    number, score = changes.number[ends], changes.score[ends]
+    before = np.append(-1, ends[:-1])  # rows whose changes cancel out leave no trace
+    tp_change, fp_change = (np.append(0, np.cumsum(each)) for each in (changes.tp, changes.fp))
+    is_new = (tp_change[ends + 1] != tp_change[before + 1]) | (fp_change[ends + 1] != fp_change[before + 1])
+    number, score, tp, fp, loss = (each[is_new] for each in (number, score, tp, fp, loss))
+
+    positives = changes.positives[number].astype(np.float64)
+    fn, known = positives - tp, np.where(positives > 0, 1.0, np.nan)
+    weight = 1 + beta**2
+    with np.errstate(invalid="ignore", divide="ignore"):
+        f1 = 2 * tp / (2 * tp + fp + fn) * known
+        f_beta = weight * tp / (weight * tp + beta**2 * fn + fp) * known
+        rates = {"precision": tp / (tp + fp), "recall": tp / positives, "f1": f1}
+        lrp = {name: value * known for name, value in _lrp(tp, fp, positives, loss, iou_threshold).items()}
+    n_lists = len(changes.positives)
+    columns: dict[str, np.ndarray] = rates | {"is_best": _first_best(f1, number, n_lists)}
+    if beta != 1:
+        columns |= {f"f{beta:g}": f_beta, f"is_best_f{beta:g}": _first_best(f_beta, number, n_lists)}
+    found = np.bincount(number, weights=tp > 0, minlength=n_lists)[number] > 0  # a list without true positives has no best LRP
+    columns |= lrp | {"is_best_lrp": _first_best(np.where(found, -lrp["lrp"], np.nan), number, n_lists, _EQUAL)}
+    columns |= {"fppi": fp / np.full(len(fp), n_images), "miss_rate": 1 - rates["recall"]}
+    counts = {name: pl.Series(each.astype(np.uint32)) for name, each in (("tp", tp), ("fp", fp), ("fn", fn))}
+    shown = {name: pl.Series(each, nan_to_null=True) for name, each in columns.items()}
+    return pl.DataFrame({"list": number, "score_threshold": score, **counts, **shown})
+
+
+def _lrp(tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, loss: np.ndarray, threshold: float) -> dict[str, np.ndarray]:
+    """The localization recall precision error and its parts; lower is better.
+
+    lrp `(loss / (1 - threshold) + fp + fn) / (tp + fp + fn)`, lrp_loc `loss / tp`, lrp_fp `fp / (tp + fp)` and lrp_fn
+    `fn / positives`. NaN where a divisor is 0; at a threshold of 1, where every match is perfect, there is no lrp.
+    """
+    fn = positives - tp
+    scaled = loss / (1 - threshold) if threshold < 1 else np.full(len(loss), np.nan)
+    return {
+        "lrp": (scaled + fp + fn) / (tp + fp + fn),
+        "lrp_loc": np.where(tp > 0, loss / tp, np.nan),
+        "lrp_fp": fp / (tp + fp),
+        "lrp_fn": fn / positives,
+    }
+
+
+def _held(hits: pl.DataFrame, threshold: int, k: int) -> pl.DataFrame:
+    """The hits that hold at the threshold in the area range."""
+    first, last, ranges = (hits[name].to_numpy() for name in ("first", "last", "ranges"))
+    return hits.filter(pl.Series((first <= threshold) & (threshold < last) & has_bit(ranges, k)))
+
+
+def _differs(values: np.ndarray) -> np.ndarray:
+    """Whether each value but the last differs from the next one."""
+    return np.asarray(values[1:] != values[:-1])
+
+
+def _running(values: np.ndarray, number: np.ndarray, starts: np.ndarray) -> np.ndarray:
+    """Running sums of whole numbers, begun anew in each list."""
+    total = np.append(0, np.cumsum(values))
+    return np.asarray(total[1:] - total[starts[number]])
+
+
+def _running_loss(changes: Changes) -> np.ndarray:
+    """Running sums of the loss, begun anew in each list: of the rows of one score in the order of the loss, not of the rows."""
+    rows = np.flatnonzero(changes.loss)
+    order = rows[np.lexsort((changes.loss[rows], -changes.score[rows], changes.number[rows]))]
+    table = pl.DataFrame({"list": changes.number[order], "loss": changes.loss[order]})
+    sums = np.append(0.0, table.select(pl.col("loss").cum_sum().over("list")).to_series().to_numpy())
+    n_before = np.cumsum(changes.loss != 0)
+    starts = np.append(0, n_before)[np.searchsorted(changes.number, changes.number)]
+    return np.where(n_before > starts, np.maximum(sums[n_before], 0.0), 0.0)
+
+
+def _first_best(values: np.ndarray, number: np.ndarray, n_lists: int, tolerance: float = 0.0) -> np.ndarray:
+    """Whether each row is the first of its list, within the tolerance, that has its largest value; none where all are NaN."""
+    largest = np.full(n_lists, -np.inf)
+    np.maximum.at(largest, number, np.nan_to_num(values, nan=-np.inf))
+    best = np.flatnonzero(values >= largest[number] - tolerance)
+    flags = np.zeros(len(values), dtype=bool)
+    flags[best[np.unique(number[best], return_index=True)[1]]] = True
+    return flags
