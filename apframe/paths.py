@@ -5,7 +5,8 @@ from __future__ import annotations
 import glob
 import os
 import stat
-from collections.abc import Iterator
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
@@ -272,3 +273,24 @@ def duckdb_literal(path: str | Path) -> str:
     '/runs[[]1]/a.json'
     """
     return glob.escape(str(literal(path)))
+
+
+def absolute(path: Path) -> Path:
+    """The path from the root, links and all."""
+    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
+
+
+def names_of(paths: Sequence[Path]) -> list[str]:
+    """The last parts of the paths, as few as tell them apart.
+
+    >>> names_of([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
+    ['one/a', 'two/a', 'b']
+    """
+    parts = [absolute(path).parts for path in paths]
+    depths = [1] * len(paths)
+    while True:
+        names = ["/".join(path[-depth:]) for path, depth in zip(parts, depths, strict=True)]
+        count = Counter(names)
+        if len(count) == len(names):
+            return names
+        depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]

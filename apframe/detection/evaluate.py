@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 
+from apframe.detection.comparison.names import path_of_results
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import make_inputs
@@ -48,6 +49,7 @@ def evaluate(
     image_attributes: Any = None,
     category_map: Any = None,
     unmapped: str = "keep",
+    name: str | None = None,
 ) -> Evaluation:
     """Evaluate detections against ground truth.
 
@@ -100,6 +102,9 @@ def evaluate(
     category_map, unmapped
         rename and merge categories of both sides before matching, as in `{"truck": "vehicle", "bus": "vehicle"}`; "keep", drop
         ("drop") or refuse ("error") those that the map does not name; see `Dataset.map_categories`.
+    name
+        what comparisons and stored runs call the evaluation; by default comparisons use the name of the results' file or
+        folder, without the ending.
 
     Returns
     -------
@@ -146,10 +151,11 @@ def evaluate(
         unknown_images=unknown_images, invalid=invalid, format=format, results_format=results_format, split=split,
         image_sizes=image_sizes, box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,
         image_attributes=image_attributes,
-        category_map=category_map, unmapped=unmapped,
+        category_map=category_map, unmapped=unmapped, name=name,
     )  # fmt: skip
+    source = path_of_results(detections)
     if choice.invalid != "error":
-        return _evaluate_valid(truth, detections, choice)
+        return _evaluate_valid(truth, detections, choice, source)
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
@@ -159,10 +165,10 @@ def evaluate(
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes)
+    return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes, name=choice.name, source=source)
 
 
-def _evaluate_valid(truth: Any, detections: Any, choice: Choice) -> Evaluation:
+def _evaluate_valid(truth: Any, detections: Any, choice: Choice, source: str | None) -> Evaluation:
     """The evaluation of what can be evaluated, with what was left out."""
     from apframe.detection.prepare.invalid import left_out, valid_detections, valid_truth
 
@@ -173,4 +179,4 @@ def _evaluate_valid(truth: Any, detections: Any, choice: Choice) -> Evaluation:
     with naming_format(detections, choice.reading.results_format):
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
-    return Evaluation(lambda: inputs, choice.protocol, notes=(*inputs.notes, *without))
+    return Evaluation(lambda: inputs, choice.protocol, notes=(*inputs.notes, *without), name=choice.name, source=source)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from functools import cached_property
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
@@ -21,6 +22,7 @@ from apframe.schema.conditions import Masks, refuse_nothing
 from apframe.show.console import summary_lines
 from apframe.show.html import evaluation_html
 from apframe.show.markup import to_latex, to_markdown
+from apframe.show.terminal import one_line
 from apframe.store.results import WritableResult
 
 if TYPE_CHECKING:
@@ -48,6 +50,9 @@ class Evaluation(WritableResult):
         of the subset that `where` took, in words; none where everything is evaluated
     notes
         what was done to the data before it was evaluated, in words, such as categories that were merged
+    name
+        what comparisons call it: as `evaluate` or `write_parquet` was told, otherwise the name of the file or folder of its
+        results, without the ending; None for results in memory
     """
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
@@ -62,8 +67,15 @@ class Evaluation(WritableResult):
         stored: Mapping[str, pl.LazyFrame] | None = None,
         conditions: Sequence[str] = (),
         notes: Sequence[str] = (),
+        *,
+        name: str | None = None,
+        source: str | None = None,
     ) -> None:
-        """`inputs` is called when they are first needed; `stored` are tables that were computed before."""
+        """`inputs` is called when they are first needed; `stored` are tables that were computed before.
+
+        `source` is the path of the results without its ending.
+        """
+        self._label, self._source = name, source
         self.protocol, self.conditions, self.notes = protocol, tuple(conditions), tuple(notes)
         self._read_inputs, self._stored = inputs, stored or {}
         self._may_warn = not conditions  # if nothing matches
@@ -75,6 +87,11 @@ class Evaluation(WritableResult):
             _ = self.metrics, self.summary
         state = {name: value for name, value in self.__dict__.items() if name != "_pipeline"}
         return state | {"_inputs": self._inputs, "_read_inputs": None, "_stored": {}, "_judged": None}
+
+    @property
+    def name(self) -> str | None:
+        """What comparisons call it; see the class."""
+        return self._label or (None if self._source is None else Path(self._source).name)
 
     @cached_property
     def _inputs(self) -> Inputs:
@@ -174,7 +191,7 @@ class Evaluation(WritableResult):
         """The part inside the masks, which are those of `Inputs.subset`."""
         refuse_nothing("where", masks)
         inputs = self._inputs.subset(masks)
-        part = Evaluation(lambda: inputs, self.protocol, notes=self.notes)
+        part = Evaluation(lambda: inputs, self.protocol, notes=self.notes, name=self._label, source=self._source)
         part._may_warn, part._judged = False, self._pipeline.part(masks)
         return part
 
@@ -192,7 +209,8 @@ class Evaluation(WritableResult):
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
         found = counted(self.detections.height, "detection")
-        return f"Evaluation({self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
+        name = f"{one_line(self.name)}: " if self.name else ""
+        return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
         return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height, self.notes)

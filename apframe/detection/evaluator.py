@@ -85,6 +85,7 @@ class Evaluator:
     def __init__(self, truth: Any, protocol: Protocol | str = COCO, **options: Unpack[Options]) -> None:
         choice = choose(protocol, **options)
         self.protocol, self._drop, self._reading = choice.protocol, choice.drop_unknown_images, choice.reading
+        self._name = choice.name
         self._invalid, needs = choice.invalid, self.protocol.similarity.needs
         self._refused_truth: list[Refused] = []
         if self._invalid == "drop":
@@ -211,7 +212,7 @@ class Evaluator:
             refused += further
         inputs = make_inputs(self._dataset, found, self._category_ids, self.protocol, are_checked=True)
         inputs = replace(inputs, prepared={**inputs.prepared, **self._prepared})
-        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *left_out(refused)))
+        return Evaluation(lambda: inputs, self.protocol, notes=(*inputs.notes, *left_out(refused)), name=self._name)
 
     def _valid(self, found: pl.DataFrame) -> tuple[pl.DataFrame, list[Refused]]:
         """The detections that are not refused, and what is."""

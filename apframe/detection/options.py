@@ -15,6 +15,7 @@ from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import as_protocol
 from apframe.schema import Dataset
 from apframe.similarity.pairs import Similarity
+from apframe.store.parquet import labels
 
 
 class Options(ReadingOptions, total=False):
@@ -32,6 +33,7 @@ class Options(ReadingOptions, total=False):
     unknown_images: str
     invalid: str
     image_attributes: Any
+    name: str | None
 
 
 @dataclass(frozen=True)
@@ -52,6 +54,8 @@ class Choice:
         further columns of the images; None: none
     reading
         how the data are read
+    name
+        that of the evaluation
     """
 
     protocol: Protocol
@@ -60,6 +64,7 @@ class Choice:
     invalid: str
     image_attributes: Any
     reading: Reading
+    name: str | None = None
 
     def with_attributes(self, dataset: Dataset) -> Dataset:
         """The ground truth with the further columns of its images."""
@@ -78,9 +83,10 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     categories = others.pop("categories", None)
     unknown_images = one_of("unknown_images", others.pop("unknown_images", "error"), ("error", "drop"))
     invalid = one_of("invalid", others.pop("invalid", "error"), ("error", "drop", "keep"))
-    image_attributes = others.pop("image_attributes", None)
+    image_attributes, name = others.pop("image_attributes", None), others.pop("name", None)
+    labels(name, None)
     chosen = as_protocol(protocol).variant(others.pop("iou_type", None)).with_options(**others)
     if invalid == "keep" and not chosen.similarity.inclusive:
         problem = f"the reference of {chosen.name} evaluates no boxes with negative sides"
         raise ParameterError(f"{spelled('invalid', 'keep')}: {problem}", f"leave them out with {spelled('invalid', 'drop')}")
-    return Choice(chosen, categories, unknown_images == "drop", invalid, image_attributes, reading)
+    return Choice(chosen, categories, unknown_images == "drop", invalid, image_attributes, reading, name)

@@ -14,6 +14,7 @@ from apframe.detection.prepare.inputs import stored_inputs
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
 from apframe.file_formats.stored_sets import read_table, scan_table
+from apframe.paths import absolute
 from apframe.progress import with_bar
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, result_schema
@@ -51,7 +52,7 @@ def write_parquet(
     folder
         the place, the name of which is that of the run in `scan_runs`
     name
-        another name, as people know the run
+        another name, as people know the run; that of `evaluate(name=)` by default
     tags
         texts, numbers and flags by name, such as {"lr": 0.1, "epoch": 7}. Both become columns of `RunSets.runs` and
         `RunSets.leaderboard`, which selects runs by them
@@ -70,7 +71,7 @@ def write_parquet(
     ParameterError
         a name or tags that cannot be stored, an unknown table, or a threshold that was not evaluated
     """
-    labelled, added = labels(name, tags), chosen_tables(tables)
+    labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
     numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
     computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
     inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
@@ -219,7 +220,10 @@ def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evalua
 
     from apframe.detection.evaluation import Evaluation  # whose methods this module has
 
-    return Evaluation(read_inputs, protocol, stored, manifest["conditions"], manifest.get("notes", ()))
+    return Evaluation(
+        read_inputs, protocol, stored, manifest["conditions"], manifest.get("notes", ()),
+        name=manifest.get("name"), source=str(absolute(Path(folder))),
+    )  # fmt: skip
 
 
 def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], protocol: Protocol) -> None:

@@ -1,17 +1,16 @@
-"""Which folders are named, and what their runs are called."""
+"""Which folders are named."""
 
 from __future__ import annotations
 
-import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 from apframe.exceptions import FormatError, ParameterError, listed
 from apframe.file_formats.files import finish_replacing_in
 from apframe.file_formats.stored_sets import MANIFEST
-from apframe.paths import is_file, is_folder, is_pattern, matching
+from apframe.paths import absolute, is_file, is_folder, is_pattern, matching
 
 
 def named_folders(folders: Any) -> tuple[list[Path], bool]:
@@ -42,24 +41,3 @@ def _matching(pattern: str) -> list[Path]:
         what = f"matches files alone ({listed([str(path) for path in found])})" if found else "nothing matches"
         raise FormatError(f"{pattern}: {what}", "name folders that Evaluation.write_parquet wrote")
     return runs
-
-
-def absolute(path: Path) -> Path:
-    """The path from the root, links and all."""
-    return Path(os.path.abspath(path))  # noqa: PTH100 - a link is a run of its own name, resolve() would follow it
-
-
-def names_of(folders: Sequence[Path]) -> list[str]:
-    """The last parts of the paths, as few as tell them apart.
-
-    >>> names_of([Path("/runs/one/a"), Path("/runs/two/a"), Path("/runs/b")])
-    ['one/a', 'two/a', 'b']
-    """
-    parts = [absolute(folder).parts for folder in folders]
-    depths = [1] * len(folders)
-    while True:
-        names = ["/".join(path[-depth:]) for path, depth in zip(parts, depths, strict=True)]
-        count = Counter(names)
-        if len(count) == len(names):
-            return names
-        depths = [depth + (count[name] > 1) for name, depth in zip(names, depths, strict=True)]

@@ -23,7 +23,8 @@ from apframe.exceptions import (
     reason,
     warn,
 )
-from apframe.runs.folders import named_folders, names_of
+from apframe.paths import names_of
+from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
 from apframe.show.html import html_table

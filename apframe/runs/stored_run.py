@@ -11,7 +11,7 @@ from typing import Any
 
 from apframe.exceptions import FormatError
 from apframe.file_formats.stored_sets import MANIFEST
-from apframe.runs.folders import absolute
+from apframe.paths import absolute
 from apframe.schema import GROUND_TRUTH
 from apframe.store.parquet import labels
 

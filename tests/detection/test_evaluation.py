@@ -63,7 +63,8 @@ def test_stats_are_those_of_pycocotools(evaluation: apf.Evaluation, reference: t
 def test_repr(evaluation: apf.Evaluation) -> None:
     n_detections = len(json.loads(RESULTS.read_text()))
     assert repr(evaluation) == (
-        f"Evaluation(Dataset(300 images, 12 categories, 2,400 annotations), {n_detections:,} detections, protocol=COCO)"
+        "Evaluation(model_a: Dataset(300 images, 12 categories, 2,400 annotations), "
+        f"{n_detections:,} detections, protocol=COCO)"
     )
 
 
