@@ -1,0 +1,72 @@
+"""Numbers, lists and near names as messages say them."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+from typing import Any
+
+
+def listed(values: list[Any], most: int = 5) -> str:
+    """The first few values and how many there are: `3, 8, 9, 12, 15 and 7 more`.
+
+    >>> listed([1, 2, 3])
+    '1, 2, 3'
+    >>> listed(list("abcdefg"))
+    "'a', 'b', 'c', 'd', 'e' and 2 more"
+    """
+    first = ", ".join(shown(value) for value in values[:most])
+    return first if len(values) <= most else f"{first} and {len(values) - most} more"
+
+
+def shown(value: Any, most: int = 200) -> str:
+    """A value as a message shows it, not all of it where that is long.
+
+    >>> shown("cat"), shown("x" * 1_000_000, 10)
+    ("'cat'", "'xxxxxxxxx ... (1,000,000 characters)")
+    """
+    text = repr(value[: most + 1] if isinstance(value, str) else value)
+    length = len(value if isinstance(value, str) else text)
+    return text if length <= most else f"{text[:most]} ... ({length:,} characters)"
+
+
+def counted(number: int, noun: str) -> str:
+    """How many there are of something, in English.
+
+    >>> counted(1, "image"), counted(2000, "image")
+    ('1 image', '2,000 images')
+    >>> counted(0, "category"), counted(2, "box"), counted(3, "key")
+    ('0 categories', '2 boxes', '3 keys')
+    """
+    return f"{number:,} {noun if number == 1 else plural(noun)}"
+
+
+def plural(noun: str) -> str:
+    """The plural of a regular English noun.
+
+    >>> plural("image"), plural("query"), plural("class")
+    ('images', 'queries', 'classes')
+    """
+    if re.search("[^aeiou]y$", noun):
+        return f"{noun[:-1]}ies"
+    return f"{noun}es" if re.search("(s|x|ch|sh)$", noun) else f"{noun}s"
+
+
+def did_you_mean(word: str, known: Sequence[str]) -> str:
+    """Return a remedy for an unknown word: near words, or words that start with it, or all words.
+
+    >>> did_you_mean("stepp", ["step", "trapezoid"]), did_you_mean("voc", ["coco", "voc2007"])
+    ('did you mean step?', 'did you mean voc2007?')
+    >>> did_you_mean("scene", ["score", "weather"])
+    'there are score, weather'
+    """
+    return nearest(word, known) or f"there are {', '.join(known)}"
+
+
+def nearest(word: str, known: Sequence[str]) -> str:
+    """Ask whether a near word, or one that starts with this one, was meant; empty if there is none."""
+    in_case = {name.lower(): name for name in known}
+    begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
+    near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
+    return f"did you mean {', '.join(in_case[name] for name in near)}?" if near else ""
