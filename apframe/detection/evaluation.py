@@ -50,9 +50,6 @@ class Evaluation(WritableResult):
         of the subset that `where` took, in words; none where everything is evaluated
     notes
         what was done to the data before it was evaluated, in words, such as categories that were merged
-    name
-        what comparisons call it: as `evaluate` or `write_parquet` was told, otherwise the name of the file or folder of its
-        results, without the ending; None for results in memory
     """
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
@@ -90,7 +87,10 @@ class Evaluation(WritableResult):
 
     @property
     def name(self) -> str | None:
-        """What comparisons call it; see the class."""
+        """The name in comparisons: that given to `evaluate` or `write_parquet`, otherwise that of the results' file or folder.
+
+        Endings of files are left out. None for results in memory.
+        """
         return self._label or (None if self._source is None else Path(self._source).name)
 
     @cached_property
