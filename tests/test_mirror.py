@@ -20,6 +20,7 @@ TESTED_IN = {
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
+    "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
     "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
     "file_formats/test_boxes.py": "file_formats/edges",
     "file_formats/test_catalogue.py": "file_formats/format file_formats/losses file_formats/reading file_formats/writing",

@@ -76,12 +76,12 @@ def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float
     for name, value in given.items():
         for each in (choose_categories(known, [name]) if given else []).to_list():
             if each in scores:
-                raise ParameterError(f"names category {name!r} twice", "give one number for each", option="min_score")
+                raise ParameterError(f"category {name!r} is given twice", "give one number for each", option="min_score")
             scores[each] = as_score(value)
     missing = [each for each in categories["category_id"] if each not in scores]
     if missing:
         without = known.filter(pl.col("category_id").is_in(missing)).sort("category_id")
         names = without.select(pl.coalesce("name", pl.col("category_id").cast(pl.String))).to_series().to_list()
-        problem = f"names no score for {listed(names)}"
-        raise ParameterError(problem, "give a number for every category, such as 0", option="min_score")
+        problem = f"no number for {listed(names)}"
+        raise ParameterError(problem, "give one for every category, such as 0 to keep all of its detections", option="min_score")
     return categories.with_columns(pl.Series("min_score", [scores[each] for each in categories["category_id"]], dtype=pl.Float64))

@@ -84,6 +84,7 @@ def _mistaken(
     """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
     detections, annotations = verdicts.detections, verdicts.annotations
     wanted = wanted[~_never_others(inputs, protocol).to_numpy()[annotations["row"].to_numpy()[wanted]]]
+    wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])]  # as they came: of equally similar ones the first is taken
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
     at_annotated[annotations["image"].to_numpy()[wanted]] = True
     free = free[at_annotated[detections["image"].to_numpy()[free]]]
