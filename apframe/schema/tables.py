@@ -199,6 +199,16 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("fppi", pl.Float64, "false positives per image: fp / the number of evaluated images"),
         Column("miss_rate", pl.Float64, "1 - recall; null without positives"),
     ),
+    "confusion": (
+        _id("true_category_id", "the category of the annotation; null: background", required=False),
+        _id("found_category_id", "the category of the detection; null: missed", required=False),
+        _AREA_RANGE,
+        _THRESHOLD,
+        Column("min_score", pl.Float64, "detections of the found category below this score are left out; null: none are"),
+        Column("n", pl.Int64, "pairs of an annotation and a detection; detections of nothing; missed annotations"),
+        Column("share_of_true", pl.Float64, "of the annotations of the true category that count; null for background"),
+        Column("share_of_found", pl.Float64, "of the detections of the found category that count; null for missed"),
+    ),
 }
 """The tables of an evaluation."""
 _QUERY, _RUN = (

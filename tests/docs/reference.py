@@ -65,6 +65,7 @@ ROWS = {
     "metrics": "one row per category, area range, threshold and limit of detections",
     "summary": "one row per headline number", "per_image": "one row per image, threshold and area range",
     "thresholds": "one row per score threshold of a category",
+    "confusion": "one row per true and found category that occur together, at the lowest threshold, computed on request",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
     "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",

@@ -1,4 +1,4 @@
-"""The same small scenes as every family of protocols has them: boxes, masks, keypoints, rotated boxes, intervals; as COCO's JSON."""
+"""Small scenes as every family of protocols has them: boxes, masks, keypoints, rotated boxes, intervals."""
 
 from __future__ import annotations
 

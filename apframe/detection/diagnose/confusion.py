@@ -60,8 +60,9 @@ def confusion(
     >>> evaluate(truth, box | {"category_id": [2], "score": [0.9]}).confusion().select("true_name", "found_name", "n").rows()
     [('cat', 'dog', 1)]
     """
-    table = count_confused(self, threshold_at(self, iou_threshold), area_at(self, area_range), min_score)
-    return _with_names(self, table).select(*_NAMES, pl.exclude(_NAMES))
+    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    rows, _, cuts = _confused(self, threshold, area, min_score)
+    return _with_names(self, _count(self, rows, cuts, threshold, area)).select(*_NAMES, pl.exclude(_NAMES))
 
 
 def confusion_pairs(
@@ -100,30 +101,20 @@ def confusion_pairs(
     order = ["true", "found", "score", "detection", "annotation"]
     rows = rows.sort(order, descending=[name == "score" for name in order], nulls_last=True)
     columns = ["image_id", *_NAMES, "detection_id", "annotation_id", "score", "similarity"]
-    return _with_names(self, _with_ids(rows, verdicts.lists["category_id"])).select(columns)
+    return _with_names(self, _with_ids(rows, self._inputs.category_ids)).select(columns)
 
 
-def count_confused(self: Evaluation, threshold: int, area: int, min_score: MinScore = None) -> pl.DataFrame:
-    """The table of `confusion` without names, at a threshold and area range by number."""
-    rows, verdicts, cuts = _confused(self, threshold, area, min_score)
-    n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
-    shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
-    protocol = self.protocol
-    names = [name for name, *_ in protocol.area_ranges]
-    return _with_ids(counts, verdicts.lists["category_id"]).select(
-        "true_category_id",
-        "found_category_id",
-        area_range=pl.lit(names[area], pl.Enum(names)),
-        iou_threshold=pl.lit(round(protocol.iou_thresholds[threshold], 10)),
-        min_score=cuts.gather(counts["found"]),
-        n="n",
-        **shares,
-    )
+def confusion_table(self: Evaluation) -> pl.DataFrame:
+    """The table in SQL: `confusion` at the lowest threshold, without names; no rows where categories are pooled."""
+    area = area_at(self, None)
+    if self.protocol.agnostic:
+        no_rows = pl.DataFrame(schema={"true": pl.UInt32, "found": pl.UInt32})
+        return _count(self, no_rows, pl.Series(dtype=pl.Float64), 0, area)
+    rows, _, cuts = _confused(self, 0, area, None)
+    return _count(self, rows, cuts, 0, area)
 
 
-def _confused(
-    self: Evaluation, threshold: int, area: int, min_score: MinScore
-) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
+def _confused(self: Evaluation, threshold: int, area: int, min_score: MinScore) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
     """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
     if self.protocol.agnostic:
         problem = "the categories are pooled, so none can be mistaken for another"
@@ -133,6 +124,22 @@ def _confused(
     cuts = cut_scores(self, min_score, threshold, area)["min_score"]
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(cuts)
     return confuse(verdicts, self._inputs, self.protocol, threshold, area), verdicts, cuts
+
+
+def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int, area: int) -> pl.DataFrame:
+    """The cells with the ids of their categories, from the rows of `confuse`."""
+    n, counts = pl.col("n"), rows.group_by(_SIDES).agg(n=pl.len().cast(pl.Int64)).sort(_SIDES, nulls_last=True)
+    shares = {f"share_of_{side}": pl.when(pl.col(side).is_not_null()).then(n / n.sum().over(side)) for side in _SIDES}
+    names = [name for name, *_ in self.protocol.area_ranges]
+    return _with_ids(counts, self._inputs.category_ids).select(
+        "true_category_id",
+        "found_category_id",
+        area_range=pl.lit(names[area], pl.Enum(names)),
+        iou_threshold=pl.lit(round(self.protocol.iou_thresholds[threshold], 10)),
+        min_score=cuts.gather(counts["found"]),
+        n="n",
+        **shares,
+    )
 
 
 def _with_ids(table: pl.DataFrame, ids: pl.Series) -> pl.DataFrame:

@@ -52,7 +52,9 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int)
         return _named(self, categories, min_score)
     if isinstance(min_score, str):
         if min_score != BEST_F1:
-            raise ParameterError(f"is a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option="min_score")
+            raise ParameterError(
+                f"is a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option="min_score"
+            )
         table = self._pipeline.thresholds(threshold, area).filter("is_best").collect()
         best = categories.join(table, on="category_id", how="left", maintain_order="left")
         return best.select("category_id", min_score=pl.col("score_threshold").fill_null(math.inf))
@@ -72,9 +74,11 @@ def as_score(value: Any) -> float:
 
 
 def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float]) -> pl.DataFrame:
-    known, scores = self.dataset.core("categories"), {}
+    known = self.dataset.core("categories")
+    scores: dict[Any, float] = {}
     for name, value in given.items():
-        for each in (choose_categories(known, [name]) if given else []).to_list():
+        chosen = choose_categories(known, [name])
+        for each in () if chosen is None else chosen:
             if each in scores:
                 raise ParameterError(f"category {name!r} is given twice", "give one number for each", option="min_score")
             scores[each] = as_score(value)
@@ -83,5 +87,9 @@ def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float
         without = known.filter(pl.col("category_id").is_in(missing)).sort("category_id")
         names = without.select(pl.coalesce("name", pl.col("category_id").cast(pl.String))).to_series().to_list()
         problem = f"no number for {listed(names)}"
-        raise ParameterError(problem, "give one for every category, such as 0 to keep all of its detections", option="min_score")
-    return categories.with_columns(pl.Series("min_score", [scores[each] for each in categories["category_id"]], dtype=pl.Float64))
+        raise ParameterError(
+            problem, "give one for every category, such as 0 to keep all of its detections", option="min_score"
+        )
+    return categories.with_columns(
+        pl.Series("min_score", [scores[each] for each in categories["category_id"]], dtype=pl.Float64)
+    )

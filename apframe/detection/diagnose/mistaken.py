@@ -74,7 +74,8 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, threshold: i
     lost = pl.DataFrame({"annotation": missed.astype(np.uint32)})
     both = pl.concat([found, lost], how="diagonal")
     return both.with_columns(
-        annotations["list"].gather(both["annotation"]).alias("true"), detections["list"].gather(both["detection"]).alias("found")
+        annotations["list"].gather(both["annotation"]).alias("true"),
+        detections["list"].gather(both["detection"]).alias("found"),
     )
 
 
@@ -84,7 +85,9 @@ def _mistaken(
     """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
     detections, annotations = verdicts.detections, verdicts.annotations
     wanted = wanted[~_never_others(inputs, protocol).to_numpy()[annotations["row"].to_numpy()[wanted]]]
-    wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])]  # as they came: of equally similar ones the first is taken
+    wanted = wanted[
+        np.argsort(annotations["row"].to_numpy()[wanted])
+    ]  # as they came: of equally similar ones the first is taken
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
     at_annotated[annotations["image"].to_numpy()[wanted]] = True
     free = free[at_annotated[detections["image"].to_numpy()[free]]]
@@ -93,9 +96,7 @@ def _mistaken(
     free = free[np.lexsort((row, -score))]
     rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
-    part = replace(
-        inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared
-    )
+    part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     thresholds = np.array(protocol.iou_thresholds[threshold : threshold + 1])
     pairs = pair(part, protocol, least=float(thresholds[0]), across_categories=True)
     reached = count_reached(pairs["similarity"].to_numpy(), thresholds, strict=protocol.strict) > 0

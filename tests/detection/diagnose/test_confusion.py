@@ -13,6 +13,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from apframe.schema import RESULTS
 from tests.parity.families import FAMILIES, scenes
 from tests.parity.strategies import half_as_often
 
@@ -23,13 +24,14 @@ pytestmark = pytest.mark.filterwarnings(
 STREET = Path(__file__).parents[3] / "data" / "street"
 A, B, MOVED, CROWD = [0, 0, 10, 10], [50, 50, 10, 10], [2, 0, 10, 10], [50, 50, 40, 40]
 TRUE, FOUND = pl.col("true_category_id"), pl.col("found_category_id")
+COLUMNS = [column.name for column in RESULTS["confusion"]]
 Box = tuple[int, list[int]]
 
 
 def evaluated(annotations: list[Box], found: list[tuple[int, list[int], float]], **options: Any) -> apf.Evaluation:
     truth = {
         "images": [{"id": 1}],
-        "categories": [{"id": number, "name": "cat dog car".split()[number - 1]} for number in (1, 2, 3)],
+        "categories": [{"id": number, "name": ["cat", "dog", "car"][number - 1]} for number in (1, 2, 3)],
         "annotations": [
             {"id": 10 + number, "image_id": 1, "category_id": category, "bbox": box, "iscrowd": int(box == CROWD)}
             for number, (category, box) in enumerate(annotations)
@@ -115,7 +117,9 @@ def test_categories_above_each_other_are_not_mistaken() -> None:
     categories = [{"id": 1, "name": "animal"}, {"id": 2, "name": "cat", "parent_ids": [1]}, {"id": 3, "name": "car"}]
     truth = {
         "images": [{"id": 1}], "categories": categories,
-        "annotations": [{"id": 1, "image_id": 1, "category_id": 2, "bbox": A}, {"id": 2, "image_id": 1, "category_id": 1, "bbox": B}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 2, "bbox": A}, {"id": 2, "image_id": 1, "category_id": 1, "bbox": B},
+        ],
     }  # fmt: skip
     found = [
         {"image_id": 1, "category_id": category, "bbox": box, "score": score}
@@ -140,7 +144,9 @@ def test_the_sample() -> None:
             assert tuple(table.filter(part)["n"].sum() for part in parts) == expected[model, score]
         if model == "a":
             off = ev.confusion().filter(TRUE != FOUND).sort("n", "true_category_id", descending=True).head(4)
-            found = {(true.split()[-1], found.split()[-1], n) for true, found, n in off.select("true_name", "found_name", "n").rows()}
+            found = {
+                (true.split()[-1], found.split()[-1], n) for true, found, n in off.select("true_name", "found_name", "n").rows()
+            }
             assert found == set(names)
 
 
@@ -218,7 +224,7 @@ def test_the_rows_are_those_that_the_cells_count(family: str, data: st.DataObjec
     both = rows.drop_nulls(["detection_id", "annotation_id"])
     assert (both["similarity"] >= 0.3).all() and both.height == rows["similarity"].count()
     of_table = {
-        name: getattr(frame, "select")(f"{name}_id", "image_id", "category_id")
+        name: frame.select(f"{name}_id", "image_id", "category_id")
         for name, frame in (("detection", ev.detections), ("annotation", ev.dataset.annotations))
     }
     for name, column in (("detection", "found_category_id"), ("annotation", "true_category_id")):
@@ -246,7 +252,11 @@ def test_a_subset_has_its_own_matrix() -> None:
     part = ev.where("category_id <= 4")
     assert set(part.confusion()["found_category_id"].drop_nulls()) == {1, 2, 3, 4}
     weather = [ev.where(pl.col("image_id") < 3000), ev.where(pl.col("image_id") >= 3000)]
-    both = pl.concat([each.confusion() for each in weather]).group_by("true_category_id", "found_category_id").agg(pl.col("n").sum())
+    both = (
+        pl.concat([each.confusion() for each in weather])
+        .group_by("true_category_id", "found_category_id")
+        .agg(pl.col("n").sum())
+    )
     assert cells(both.select(TRUE, FOUND, "n")) == cells(ev.confusion())
 
 
@@ -277,3 +287,13 @@ def test_pooled_categories_have_none() -> None:
     for options in ({"agnostic": True}, {"protocol": "proposals", "iou_thresholds": [0.5]}):
         with pytest.raises(ParameterError, match="the categories are pooled, so none can be mistaken for another"):
             evaluated([(1, A)], [(1, A, 0.5)], **options).confusion()
+
+
+def test_in_sql_and_stored(tmp_path: Path) -> None:
+    ev = evaluated([(1, A), (1, B)], [(3, A, 0.9), (1, MOVED, 0.8)])
+    query = "SELECT found.name, n FROM confusion JOIN categories found ON category_id = found_category_id ORDER BY ALL"
+    assert ev.sql(query).rows() == [("car", 1), ("cat", 1)]
+    assert_frame_equal(ev.sql("FROM confusion").cast(ev.confusion().select("area_range").schema), ev.confusion()[:, COLUMNS])
+    ev.write_parquet(tmp_path / "run", tables="confusion")
+    assert apf.read_evaluation(tmp_path / "run").sql("SELECT sum(n) FROM confusion").item() == 3
+    assert evaluated([(1, A)], [(1, A, 0.5)], agnostic=True).sql("FROM confusion").height == 0
