@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection import numbers, stored, tables
+from apframe.detection.comparison import changes as comparison
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose.implausible import warn_of_metrics
 from apframe.detection.prepare.inputs import Inputs
@@ -55,6 +56,7 @@ class Evaluation(WritableResult):
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     by, where = slices.by, slices.where
+    changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables

@@ -8,7 +8,7 @@ from pathlib import Path
 from string import ascii_lowercase
 from typing import TYPE_CHECKING, Any
 
-from apframe.exceptions import ParameterError, counted, listed
+from apframe.exceptions import ParameterError, counted, listed, shown
 from apframe.paths import absolute, is_pattern, kind_at, names_of
 
 if TYPE_CHECKING:
@@ -50,6 +50,13 @@ def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None 
     >>> names_beside([one, two]), names_beside([two, two]), names_beside([one, two], ["old", "new"])
     (['a', 'tuned'], ['tuned', 'tuned (2)'], ['old', 'new'])
     """
+    from apframe.detection.evaluation import Evaluation  # which has methods that call this
+
+    for each in evaluations:
+        if not isinstance(each, Evaluation):
+            raise ParameterError(
+                f"an evaluation is compared with evaluations, not with {shown(each, 60)}", "call evaluate first"
+            )
     if names is not None:
         return _checked(names, len(evaluations))
     letters = [ascii_lowercase[k] if k < len(ascii_lowercase) else f"model {k + 1}" for k in range(len(evaluations))]
