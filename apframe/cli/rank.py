@@ -97,8 +97,8 @@ def evaluate_rankings(
         keys = words(by)
         table = evaluation.compare(by=keys)
         if style not in ("json", "csv"):  # the most telling columns, in the width of a terminal
-            telling = ["measure", "run_a", "run_b", "n_queries", "difference", "low", "high"]
-            table = table[[*keys, *telling, "p_randomisation_holm"]].rename({"p_randomisation_holm": "p"})
+            telling = ["measure", "run_a", "run_b", "n_units", "difference", "low", "high", "p_randomisation_holm"]
+            table = table[[*keys, *telling]].rename({"n_units": "n_queries", "p_randomisation_holm": "p_corrected"})
     elif by:
         means = evaluation.by(*words(by))
         table = means.pivot("measure", index=cs.exclude("measure", "value"), values="value", maintain_order=True)

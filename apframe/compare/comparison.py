@@ -1,36 +1,41 @@
-"""Runs compared query by query: intervals by bootstrap, p values by randomisation and by the t test.
+"""Runs compared query by query: intervals by bootstrap, p values by bootstrap, by randomisation and by the t test.
 
 All start from one matrix for each measure, queries × runs, with the queries in the order of their ids. A resample of the
-queries is a row of counts, a random exchange of two runs a row of signs, so many resamples are one matrix product. The
-draws start anew from the seed for each set of queries: but for Holm's correction, a pair's numbers do not depend on which
+queries is a column of counts, a random exchange of two runs a row of signs, so many resamples are one matrix product. The
+draws start anew from the seed for each set of queries: but for the corrections, a pair's numbers do not depend on which
 other runs are in the table.
 """
 
 from __future__ import annotations
 
 import difflib
-import math
-from collections.abc import Iterator
 from itertools import combinations
 from typing import Any
 
 import numpy as np
 import polars as pl
 
-from apframe.compare.intervals import holm
-from apframe.compare.resampling import draw_counts
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, listed
-from apframe.rows import row_numbers
+from apframe.compare.intervals import compare, describe, false_discovery, holm, warn_of_few_resamples
+from apframe.compare.paired_tests import paired_t, randomisation
+from apframe.compare.ranks import competition_ranks, rank_ranges
+from apframe.compare.resampling import FEW, Draws
+from apframe.compare.values import Resampling, Values, checked, complete, matrices, resampled_means
+from apframe.exceptions import FewUnitsWarning, ParameterError, counted, listed, warn
 
-MEANS = ["mean_a", "mean_b", "difference", "low", "high", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm"]
-BLOCK = 1 << 21  # numbers in a block of resamples, at most: 16 MB of counts or signs
-EQUAL = 1e-12  # sums that differ by less than this part of the sum of sizes are equal but for rounding
+INTERVAL = ["low", "high", "se", "bias"]
+TESTS = ["p_randomisation", "p_t"]
+COMPARED = [
+    "estimate_a", "estimate_b", "difference", *INTERVAL, "share_better", "p", "p_holm", "q", "detectable",
+    *TESTS, *(f"{name}_holm" for name in TESTS), "n_units", "n_resamples",
+]  # fmt: skip
 
 
 def compare_runs(
     per_query: pl.DataFrame,
     *,
     baseline: str | None = None,
+    unit: str | None = None,
+    within: str | None = None,
     n_resamples: int = 10_000,
     confidence: float = 0.95,
     seed: int = 0,
@@ -41,6 +46,8 @@ def compare_runs(
 
     - `low`, `high` bound the mean of d by the percentile bootstrap (Efron 1979, 1981): the middle `confidence` of the means
       of n queries drawn with replacement. It takes no shape of d for granted, and its ends are means that can occur.
+    - `p` is that of the bootstrap and says the same as the interval: twice the smaller share of the means on either side of 0,
+      `2 (1 + count) / (n_resamples + 1)`. With few queries it is too small, as intervals are too narrow.
     - `p_randomisation` is two-sided. If the runs were alike, the two values of a query could be exchanged. So p is the
       share of random signs s with `|sum(s d)| >= |sum(d)|`, computed as `(1 + count) / (n_resamples + 1)`, which is never
       0. If there are at most `n_resamples` combinations of signs, all 2^n are taken and p is exact. This is the test to
@@ -49,7 +56,8 @@ def compare_runs(
     - `p_t` is that of the paired t test with n - 1 degrees of freedom, two-sided. In their study it nearly always agrees with
       the former; where the two disagree, look at the differences.
     - `..._holm` are corrected over all pairs of a measure that have a p (Holm 1979): as safe as Bonferroni's correction, never
-      larger. Measures are not corrected for one another.
+      larger. `q` is the false discovery rate over the same pairs (Benjamini and Hochberg 1995): the share of false ones among
+      the pairs up to this one. Measures are not corrected for one another.
 
     Parameters
     ----------
@@ -57,6 +65,11 @@ def compare_runs(
         run, query_id, measure and value (null where undefined), each run, query and measure at most once
     baseline
         compare this run with every other; without it, every pair is compared once
+    unit
+        a column of per_query, such as the user or the topic of a query: its queries are drawn together and exchanged together.
+        p_t is null then, for the t test assumes independent queries.
+    within
+        a column of per_query: as many units are drawn from each of its values as it has
     n_resamples
         random draws for the interval and for the randomisation test
     confidence
@@ -66,17 +79,27 @@ def compare_runs(
 
     Returns
     -------
-    By measure and pair, in order of appearance: measure, run_a, run_b, n_queries, mean_a, mean_b, difference
-    `mean_b - mean_a`, low, high, p_randomisation, p_t, p_randomisation_holm, p_t_holm. Where all d are 0, the interval is
-    [0, 0] and each p 1; where they are all the same and not 0, p_t is 0. With one query p_t is null, with none all numbers
-    but n_queries are.
+    By measure and pair, in order of appearance: measure, run_a, run_b, estimate_a, estimate_b (the means), difference
+    `estimate_b - estimate_a`, low, high, se (the standard deviation of the resampled means), bias (their mean - difference),
+    share_better (the share of them above 0; those of 0 count half), p, p_holm, q, detectable (2.8 se: the difference that such
+    a set of queries shows in four of five cases at 5 %), p_randomisation, p_t, p_randomisation_holm, p_t_holm, n_units (the
+    queries, or units, that both have) and n_resamples. Where all d are 0, the interval is [0, 0] and each p 1; where they are
+    all the same and not 0, p_t is 0. With one unit, only estimates, difference and p_randomisation are there, with none n_units
+    alone.
 
     Raises
     ------
     ColumnError, RowError, DuplicateIdError
         columns that are missing or of another type; rows that are doubled, or lack what names them, or are not finite
     ParameterError
-        fewer than two runs, an unknown baseline, options that cannot be
+        fewer than two runs, an unknown baseline, options that cannot be, a query with two units
+
+    Warns
+    -----
+    FewUnitsWarning
+        a pair has fewer than 20 units in common, so that its interval is too narrow
+    FewResamplesWarning
+        so many pairs are compared that p cannot be significant after the correction
 
     Three differences, 0.75, 0.5 and 0.25: of the eight choices of signs only +++ and --- take the sum as far from 0, and t
     is 2 √3.
@@ -86,38 +109,61 @@ def compare_runs(
     ...     "value": [0.0, 0.25, 0.5, 0.75, 0.75, 0.75],
     ... })
     >>> compared = compare_runs(per_query)
-    >>> compared.select("run_a", "run_b", "n_queries", "mean_a", "mean_b", "difference").rows()
+    >>> compared.select("run_a", "run_b", "n_units", "estimate_a", "estimate_b", "difference").rows()
     [('old', 'new', 3, 0.25, 0.75, 0.5)]
     >>> compared.select(pl.col("low", "high", "p_randomisation", "p_t").round(4)).rows()
     [(0.25, 0.75, 0.25, 0.0742)]
     """
-    _check_options(n_resamples, confidence, seed)
-    table = _checked(per_query, ["run", "query_id", "measure", "value"])
-    runs = table["run"].unique(maintain_order=True).to_list()
+    options = Resampling(n_resamples, confidence, seed)
+    compared = _compared(checked(per_query, unit, within), baseline, options)
+    _warn_of_few(compared["n_units"], unit)
+    return compared
+
+
+def _compared(values: Values, baseline: str | None, options: Resampling) -> pl.DataFrame:
+    runs = values.table["run"].unique(maintain_order=True).to_list()
     a, b = np.array(_pairs(runs, baseline)).T
+    warn_of_few_resamples(options.n_resamples, len(a))
     compared = []
-    for measure, values in _matrices(table, runs):
-        differences = values[:, b] - values[:, a]
-        found = {name: np.full(len(a), np.nan) for name in MEANS}
-        for pairs, queries in _complete(differences):
+    for measure, query_ids, matrix in matrices(values.table, runs):
+        differences = matrix[:, b] - matrix[:, a]
+        found = {name: np.full(len(a), np.nan) for name in COMPARED} | {
+            name: np.zeros(len(a), np.int64) for name in ("n_units", "n_resamples")
+        }
+        for pairs, queries in complete(differences):
             d = differences[np.ix_(queries, pairs)]
-            found["mean_a"][pairs] = values[np.ix_(queries, a[pairs])].mean(axis=0)
-            found["mean_b"][pairs] = values[np.ix_(queries, b[pairs])].mean(axis=0)
-            found["low"][pairs], found["high"][pairs] = _bootstrap(d, n_resamples, confidence, seed)
-            found["p_randomisation"][pairs] = _randomisation(d, n_resamples, seed)
-            found["p_t"][pairs] = _paired_t(d)
-        found["difference"] = found["mean_b"] - found["mean_a"]
-        for name in ("p_randomisation", "p_t"):
+            draws = values.draws_of(query_ids.gather(queries), options)
+            found["estimate_a"][pairs] = matrix[np.ix_(queries, a[pairs])].mean(axis=0)
+            found["estimate_b"][pairs] = matrix[np.ix_(queries, b[pairs])].mean(axis=0)
+            found["difference"][pairs] = found["estimate_b"][pairs] - found["estimate_a"][pairs]
+            made = compare(found["difference"][pairs], resampled_means(d, draws), options.confidence)
+            for name, numbers in made.items():
+                found[name][pairs] = numbers
+            found["n_units"][pairs] = draws.n_units
+            found["p_randomisation"][pairs] = randomisation(_sums(d, draws), options.n_resamples, options.seed)
+            if draws.n_units == len(d):
+                found["p_t"][pairs] = paired_t(d)
+        found["p_holm"], found["q"] = holm(found["p"]), false_discovery(found["p"])
+        for name in TESTS:
             found[f"{name}_holm"] = holm(found[name])
         names = {"measure": [measure] * len(a), "run_a": [runs[k] for k in a], "run_b": [runs[k] for k in b]}
-        compared.append(pl.DataFrame(names | {"n_queries": np.isfinite(differences).sum(axis=0)} | found))
-    return pl.concat(compared).with_columns(pl.col(MEANS).fill_nan(None))
+        compared.append(pl.DataFrame(names | found))
+    return pl.concat(compared).with_columns(pl.col(COMPARED[:-2]).fill_nan(None))
 
 
-def compare_groups(per_query: pl.DataFrame, keys: list[str], *, baseline: str | None = None, **options: Any) -> pl.DataFrame:
+def compare_groups(
+    per_query: pl.DataFrame,
+    keys: list[str],
+    *,
+    baseline: str | None = None,
+    unit: str | None = None,
+    within: str | None = None,
+    **options: Any,
+) -> pl.DataFrame:
     """`compare_runs` of the queries of each group alone, sorted by the columns `keys`, which come first.
 
-    All runs are compared in every group: n_queries is 0 where two have no query of it in common.
+    All runs are compared in every group: n_units is 0 where two have no query of it in common. `..._holm` are corrected over
+    the pairs of a measure within each group, q over the groups of a measure and pair.
 
     >>> per_query = pl.DataFrame({
     ...     "topic": ["birds", "fish"] * 2, "run": ["a", "a", "b", "b"], "query_id": [1, 2, 1, 2], "measure": ["AP"] * 4,
@@ -126,24 +172,45 @@ def compare_groups(per_query: pl.DataFrame, keys: list[str], *, baseline: str | 
     >>> compare_groups(per_query, ["topic"]).select("topic", "run_a", "run_b", "difference").rows()
     [('birds', 'a', 'b', 1.0), ('fish', 'a', 'b', -0.25)]
     """
-    columns = ["run", "query_id", "measure", "value"]
+    resampling = Resampling(**{"n_resamples": 10_000, "confidence": 0.95, "seed": 0} | options)
+    values = checked(per_query, unit, within)
     names = [f"key_{number}" for number in range(len(keys))]  # of ours, for those of the data may be patterns
-    renamed = per_query.rename(dict(zip(keys, names, strict=True))).select(*names, *columns)
+    groups = pl.DataFrame([per_query[key].alias(name) for key, name in zip(keys, names, strict=True)])
+    table = values.table.with_columns(groups)
     # every run in every group
-    runs = renamed.select(pl.col("run").unique(maintain_order=True))
-    whole = renamed.select(*names, "query_id", "measure").unique(maintain_order=True).join(runs, how="cross")
-    whole = whole.join(renamed.drop(names), on=columns[:-1], how="left", maintain_order="left")
+    runs = table.select(pl.col("run").unique(maintain_order=True))
+    whole = table.select(*names, "query_id", "measure").unique(maintain_order=True).join(runs, how="cross")
+    whole = whole.join(values.table, on=["query_id", "measure", "run"], how="left", maintain_order="left")
+    parts = whole.group_by(names, maintain_order=True)
     compared = [
-        compare_runs(part, baseline=baseline, **options).select(
-            *(pl.lit(value, whole.schema[name]).alias(name) for name, value in zip(names, group, strict=True)), pl.all()
-        )
-        for group, part in whole.group_by(names, maintain_order=True)
+        _compared(
+            Values(part.select("run", "query_id", "measure", "value"), values.query_ids, values.draws), baseline, resampling
+        ).select(*(pl.lit(value, whole.schema[name]).alias(name) for name, value in zip(names, group, strict=True)), pl.all())
+        for group, part in parts
     ]
-    return pl.concat(compared).sort(names, maintain_order=True).rename(dict(zip(names, keys, strict=True)))
+    made = pl.concat(compared).sort(names, maintain_order=True)
+    n_groups = made.select(names).n_unique()
+    warn_of_few_resamples(resampling.n_resamples, n_groups)
+    few = made.filter(pl.col("n_units") < FEW).select(names).n_unique()
+    if few:
+        warn(
+            f"{few} of {counted(n_groups, 'group')} {'has' if few == 1 else 'have'} fewer than {FEW} {unit or 'queries'}, "
+            "so intervals are too narrow there",
+            FewUnitsWarning,
+        )
+    q = pl.col("p").map_batches(lambda p: pl.Series(_rates(p)), return_dtype=pl.Float64)
+    made = made.with_columns(q=q.over("measure", "run_a", "run_b"))
+    return made.rename(dict(zip(names, keys, strict=True)))
 
 
 def bootstrap_mean(
-    per_query: pl.DataFrame, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0
+    per_query: pl.DataFrame,
+    *,
+    unit: str | None = None,
+    within: str | None = None,
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """The mean of each run and measure over its queries, with the percentile bootstrap's interval (Efron 1979, 1981).
 
@@ -154,129 +221,115 @@ def bootstrap_mean(
     ----------
     per_query
         query_id, measure and value (null where undefined: the query is left out), and run unless there is only one
-    n_resamples, confidence, seed
+    unit, within, n_resamples, confidence, seed
         as in `compare_runs`
 
     Returns
     -------
-    By measure and run, in order of appearance: run (if it was given), measure, mean, low, high, n_queries. One query gives
-    an interval of its value alone, none nulls.
+    By measure and run, in order of appearance: run (if it was given), measure, estimate (the mean), low, high, se, bias,
+    n_units and n_resamples. With one unit only the mean is there, with none nothing but n_units.
 
     Raises
     ------
     ColumnError, RowError, DuplicateIdError, ParameterError
         as `compare_runs`
 
+    Warns
+    -----
+    FewUnitsWarning
+        a run has fewer than 20 units, so that its interval is too narrow
+
     >>> per_query = pl.DataFrame({"query_id": [1, 2, 3], "measure": ["AP"] * 3, "value": [0.5, 1.0, None]})
-    >>> bootstrap_mean(per_query).rows()
+    >>> bootstrap_mean(per_query).select("measure", "estimate", "low", "high", "n_units").rows()
     [('AP', 0.75, 0.5, 1.0, 2)]
     """
-    _check_options(n_resamples, confidence, seed)
+    options = Resampling(n_resamples, confidence, seed)
     given = ["run"] if "run" in per_query.columns else []
-    table = _checked(per_query, [*given, "query_id", "measure", "value"])
-    runs = table["run"].unique(maintain_order=True).to_list() if given else [None]
-    schema = {"run": pl.String, "measure": pl.String, "mean": pl.Float64, "low": pl.Float64, "high": pl.Float64}
-    means = [pl.DataFrame(schema=schema | {"n_queries": pl.Int64})]
-    for measure, values in _matrices(table, runs):
-        mean, low, high = np.full((3, len(runs)), np.nan)
-        for columns, queries in _complete(values):
-            complete = values[np.ix_(queries, columns)]
-            mean[columns] = complete.mean(axis=0)
-            low[columns], high[columns] = _bootstrap(complete, n_resamples, confidence, seed)
-        names = {"run": pl.Series(runs, dtype=pl.String), "measure": [measure] * len(runs)}
-        counts = {"n_queries": np.isfinite(values).sum(axis=0)}
-        means.append(pl.DataFrame(names | {"mean": mean, "low": low, "high": high} | counts))
-    return pl.concat(means).with_columns(pl.col("mean", "low", "high").fill_nan(None)).select(*given, pl.exclude("run"))
+    values = checked(per_query, unit, within, bool(given))
+    runs = values.table["run"].unique(maintain_order=True).to_list() if given else [None]
+    names, counts = ["estimate", *INTERVAL], ["n_units", "n_resamples"]
+    schema = {"run": pl.String, "measure": pl.String} | dict.fromkeys(names, pl.Float64) | dict.fromkeys(counts, pl.Int64)
+    means = [pl.DataFrame(schema=schema)]
+    for measure, query_ids, matrix in matrices(values.table, runs):
+        found = {name: np.full(len(runs), np.nan) for name in names} | {name: np.zeros(len(runs), np.int64) for name in counts}
+        for columns, queries in complete(matrix):
+            known = matrix[np.ix_(queries, columns)]
+            draws = values.draws_of(query_ids.gather(queries), options)
+            found["estimate"][columns] = known.mean(axis=0)
+            made = describe(found["estimate"][columns], resampled_means(known, draws), options.confidence)
+            for name, numbers in made.items():
+                found[name][columns] = numbers
+            found["n_units"][columns] = draws.n_units
+        labels = {"run": pl.Series(runs, dtype=pl.String), "measure": [measure] * len(runs)}
+        means.append(pl.DataFrame(labels | found))
+    whole = pl.concat(means).with_columns(pl.col(names).fill_nan(None))
+    _warn_of_few(whole["n_units"], unit)
+    return whole.select(*given, pl.exclude("run"))
 
 
-def t_p_value(t: float, df: float) -> float:
-    """The chance of a Student's t with df degrees of freedom at least as far from 0.
+def rank_runs(
+    per_query: pl.DataFrame,
+    *,
+    unit: str | None = None,
+    within: str | None = None,
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """The runs by measure, the best first, with the shares and ranges of `rank_ranges`; all runs have the same draws.
 
-    This is `I_x(df / 2, 1 / 2)` at `x = df / (df + t²)`, the regularised incomplete beta function (DLMF 8.17), of which the
-    continued fraction 8.17.22 converges fast on one side of the mean and its mirror image on the other.
+    Parameters and errors are those of `bootstrap_mean`; `RunEvaluation.leaderboard` says what the columns are.
 
-    For two degrees of freedom it is `1 - t / √(t² + 2)`:
-
-    >>> round(t_p_value(2 * 3**0.5, 2), 6), round(1 - (12 / 14) ** 0.5, 6)
-    (0.07418, 0.07418)
+    >>> per_query = pl.DataFrame({
+    ...     "run": ["a", "a", "b", "b"], "query_id": [1, 2, 1, 2], "measure": ["AP"] * 4, "value": [0.0, 0.5, 0.5, 0.25],
+    ... })
+    >>> rank_runs(per_query).select("rank", "run", "estimate", "rank_low", "rank_high").rows()
+    [(1, 'b', 0.375, 1, 2), (2, 'a', 0.25, 1, 2)]
     """
-    odds = t * t / df
-    if odds == 0 or math.isinf(odds):
-        return float(odds == 0)
-    # x and 1 - x each from the odds: of a small t nothing would be left in 1 - x
-    a, b, x, y = df / 2, 0.5, 1 / (1 + odds), odds / (1 + odds)
-    front = math.exp(math.lgamma(a + b) - math.lgamma(a) - math.lgamma(b) - a * math.log1p(odds) + b * math.log(y))
-    if x < (a + 1) / (a + b + 2):
-        return front / (a * _beta_fraction(a, b, x))
-    return 1 - front / (b * _beta_fraction(b, a, y))
+    options = Resampling(n_resamples, confidence, seed)
+    values = checked(per_query, unit, within)
+    runs = values.table["run"].unique().sort().to_list()
+    boards = []
+    for measure, query_ids, matrix in matrices(values.table, runs):
+        known = np.isfinite(matrix).any(axis=1)
+        matrix, draws = matrix[known], values.draws_of(query_ids.filter(known), options)
+        means = resampled_means(matrix, draws)
+        has_value = np.isfinite(matrix)
+        estimate = np.where(has_value, matrix, 0).sum(axis=0) / np.where(has_value.any(axis=0), has_value.sum(axis=0), np.nan)
+        made = describe(estimate, means, confidence)
+        board = rank_ranges(means.T, runs, confidence=confidence).with_columns(
+            measure=pl.lit(measure), rank=competition_ranks(estimate[None, :])[0], estimate=estimate, n_units=draws.n_units,
+            low=made["low"], high=made["high"], n_resamples=made["n_resamples"],
+        )  # fmt: skip
+        boards.append(
+            board.with_columns(pl.col("rank", "estimate", "low", "high").fill_nan(None)).sort("rank", nulls_last=True)
+        )
+    whole = pl.concat(boards).with_columns(pl.col("rank", "n_units").cast(pl.Int64))
+    _warn_of_few(whole["n_units"], unit)
+    return whole.select("measure", "rank", "run", "estimate", *INTERVAL[:2], pl.col("^(share|rank)_.*$"), "^n_.*$")
 
 
-def _beta_fraction(a: float, b: float, x: float) -> float:
-    """The continued fraction 1 + d1 / (1 + d2 / (1 + ...)) by Lentz's method; takes some √max(a, b) steps."""
-    value, above, below = 1.0, 1.0, 0.0
-    for k in range(1, 100_000):
-        m = k // 2
-        part = (m * (b - m) if k % 2 == 0 else -(a + m) * (a + b + m)) * x / ((a + k - 1) * (a + k))
-        above, below = 1 + part / above, 1 / (1 + part * below)
-        value *= above * below
-        if abs(above * below - 1) < 1e-15:
-            break
-    return value
+def _sums(d: np.ndarray, draws: Draws) -> np.ndarray:
+    """The sums of the rows of each unit; the rows themselves where each is a unit."""
+    if draws.n_units == len(d):
+        return d
+    sums = np.zeros((draws.n_units, d.shape[1]))
+    np.add.at(sums, draws.unit, d)
+    return sums
 
 
-def _bootstrap(values: np.ndarray, n_resamples: int, confidence: float, seed: int) -> np.ndarray:
-    """Low and high end of the interval of each column's mean; one draw of rows serves all columns."""
-    n = len(values)
-    means = np.concatenate([counts @ values / n for counts in draw_counts(n, n_resamples, seed, n_resamples)])
-    return np.quantile(means, [(1 - confidence) / 2, (1 + confidence) / 2], axis=0)
+def _rates(p: pl.Series) -> np.ndarray:
+    return false_discovery(p.cast(pl.Float64).fill_null(np.nan).to_numpy())
 
 
-def _randomisation(d: np.ndarray, n_resamples: int, seed: int) -> np.ndarray:
-    """p of each column: the share of sign vectors whose sum is as far from 0 as the sum itself."""
-    n, rng = len(d), np.random.default_rng(seed)
-    exact = 2**n <= n_resamples
-    total = 2**n if exact else n_resamples
-    least = np.abs(d.sum(axis=0)) - EQUAL * np.abs(d).sum(axis=0)
-    count = np.zeros(d.shape[1])
-    for start, stop in _blocks(total, n):
-        numbers = np.arange(start, stop)[:, None]  # whose bits are all choices there are
-        flips = (numbers >> np.arange(n)) & 1 if exact else rng.integers(0, 2, (len(numbers), n), np.int8)
-        count += (np.abs((1.0 - 2.0 * flips) @ d) >= least).sum(axis=0)
-    return count / total if exact else (1 + count) / (1 + total)
-
-
-def _paired_t(d: np.ndarray) -> np.ndarray:
-    n = len(d)
-    if n < 2:
-        return np.full(d.shape[1], np.nan)
-    mean, error = d.mean(axis=0), d.std(axis=0, ddof=1) / math.sqrt(n)
-    error[error <= EQUAL * np.abs(mean)] = 0  # all the same
-    with np.errstate(divide="ignore", invalid="ignore"):
-        t = np.where((d == 0).all(axis=0), 0, mean / error)
-    return np.array([t_p_value(value, n - 1) for value in t.tolist()])
-
-
-def _blocks(n_rows: int, n_columns: int) -> Iterator[tuple[int, int]]:
-    """First and last (exclusive) of the rows of each block."""
-    size = max(1, BLOCK // n_columns)
-    return ((start, min(start + size, n_rows)) for start in range(0, n_rows, size))
-
-
-def _complete(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """The columns in groups that have values in the same rows, with these rows; columns without any are in no group."""
-    patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
-    return ((np.flatnonzero(group == k), np.flatnonzero(rows)) for k, rows in enumerate(patterns.T) if rows.any())
-
-
-def _matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str, np.ndarray]]:
-    """Each measure with its values, queries (by id) × runs (as listed), NaN where there is none."""
-    column = pl.DataFrame({"run": pl.Series(runs, dtype=pl.String), "column": np.arange(len(runs))})
-    placed = table.join(column, on="run", maintain_order="left", nulls_equal=True)
-    for (measure,), rows in placed.group_by("measure", maintain_order=True):
-        query = rows["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
-        values = np.full((query.max() + 1, len(runs)), np.nan)
-        values[query, rows["column"].to_numpy()] = rows["value"].to_numpy()
-        yield str(measure), values
+def _warn_of_few(n_units: pl.Series, unit: str | None) -> None:
+    """A warning if intervals rest on few queries; with units of queries, `make_draws` has warned."""
+    least = n_units.filter(n_units > 0).min()
+    if unit is None and isinstance(least, int) and least < FEW:
+        warn(
+            f"only {counted(least, 'query')} can be drawn for an interval; with fewer than {FEW}, intervals are too narrow",
+            FewUnitsWarning,
+        )
 
 
 def _pairs(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
@@ -289,42 +342,3 @@ def _pairs(runs: list[str], baseline: str | None) -> list[tuple[int, int]]:
         hint = f" (did you mean {listed(near)}?)" if near else ""
         raise ParameterError(f"no run {baseline!r}{hint}", f"there are {listed(runs)}", option="baseline")
     return [(runs.index(baseline), k) for k, run in enumerate(runs) if run != baseline]
-
-
-def _check_options(n_resamples: int, confidence: float, seed: int) -> None:
-    for name, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
-        if not isinstance(value, (int, np.integer)) or value < least:
-            raise ParameterError(f"is a whole number, at least {least}, not {value!r}", option=name)
-    if not 0 < confidence < 1:
-        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
-
-
-def _checked(per_query: pl.DataFrame, columns: list[str]) -> pl.DataFrame:
-    """The columns run (null if not asked for), query_id, measure, value, or an error that says what is wrong with them."""
-    missing = [name for name in columns if name not in per_query.columns]
-    if missing:
-        raise ColumnError(
-            f"no column {', '.join(missing)}", f"there are {', '.join(per_query.columns) or 'none'}", table="per_query"
-        )
-    keys = columns[:-1]
-    for name in columns:
-        dtype = per_query[name].dtype
-        text = dtype in (pl.String, pl.Categorical, pl.Enum) and name != "value"
-        number = dtype.is_integer() if name == "query_id" else name == "value" and dtype.is_numeric()
-        if not (text or number or dtype == pl.Null):
-            kind = {"query_id": "strings or integers", "value": "numbers"}.get(name, "strings")
-            raise ColumnError(f"{kind} expected, got {dtype}", table="per_query", column=name)
-    names = [name for name in keys if not per_query[name].dtype.is_integer()]
-    table = per_query.select(columns).with_columns(pl.col(names).cast(pl.String), pl.col("value").cast(pl.Float64))
-    nameless = table.select(pl.any_horizontal(pl.col(keys).is_null())).to_series()
-    endless = ~table["value"].is_finite().fill_null(True)
-    doubled = table.select(keys).is_duplicated()
-    listing = ", ".join(keys)
-    for error, broken, problem, remedy in (
-        (RowError, nameless, f"{listing} are not all given", "give them, or remove the rows"),
-        (RowError, endless, "value is not a finite number", "write null where it is undefined"),
-        (DuplicateIdError, doubled, f"{listing} are not unique", "keep one value of each"),
-    ):
-        if broken.any():
-            raise error("per_query", problem, "row", row_numbers(broken), remedy)
-    return table if "run" in keys else table.with_columns(run=pl.lit(None, dtype=pl.String))

@@ -129,7 +129,7 @@ def warn_of_few_resamples(n_resamples: int, n_rows: int) -> None:
     if n_rows > 1 and 2 / (n_resamples + 1) > SIGNIFICANT / n_rows:
         warn(
             f"p cannot fall below {2 / (n_resamples + 1):.2g} with {counted(n_resamples, 'resample')}, which is too coarse for "
-            f"{n_rows} comparisons; use n_resamples={math.ceil(2 * n_rows / SIGNIFICANT):,}".replace(",", "_"),
+            f"{n_rows} comparisons; use n_resamples={math.ceil(2 * n_rows / SIGNIFICANT):_}",
             FewResamplesWarning,
         )
 

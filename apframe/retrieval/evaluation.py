@@ -23,6 +23,7 @@ from apframe.exceptions import (
 from apframe.file_formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
+from apframe.retrieval import comparing
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
 from apframe.retrieval.trec import canonical_run, read_qrels, read_queries
@@ -169,6 +170,8 @@ class RunEvaluation(WritableResult):
         judgements)
     """
 
+    compare, intervals, leaderboard = comparing.compare, comparing.intervals, comparing.leaderboard
+
     measures: tuple[Measure, ...]
     options: Mapping[str, Any]
     judgements: pl.DataFrame
@@ -198,22 +201,22 @@ class RunEvaluation(WritableResult):
             no queries were given, or they have no such column
         """
         keys = list(dict.fromkeys(columns))
-        means = self._means(self._with_attributes(self.per_query, keys, [*self.per_query.columns, "n_queries"]), keys)
+        means = self._means(self.with_attributes(self.per_query, keys, [*self.per_query.columns, "n_queries"]), keys)
         return means.sort([exact(key) for key in keys], maintain_order=True) if keys else means
 
-    def _with_attributes(self, table: pl.DataFrame, keys: list[str], taken: Sequence[str]) -> pl.DataFrame:
-        """The table with these attributes of its queries; none may have the name of a column that the answer has anyway."""
+    def with_attributes(self, table: pl.DataFrame, keys: list[str], taken: Sequence[str], option: str = "by") -> pl.DataFrame:
+        """Join attributes of the queries to a table; none may have the name of a column that the answer has anyway."""
         if self.queries is None:
             raise ParameterError(
-                f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option="by"
+                f"give evaluate_run a table with the attributes of the queries, {spelled('queries', '')}", option=option
             )
         attributes = [name for name in self.queries.columns if name != "query_id"]
         for name in keys:
             if name not in attributes:
-                raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option="by")
+                raise ParameterError(f"the queries have no column {name!r}", did_you_mean(name, attributes), option=option)
             if name in taken:
                 raise ParameterError(
-                    f"the summary already has a column {name!r}", "rename the column of the queries", option="by"
+                    f"the summary already has a column {name!r}", "rename the column of the queries", option=option
                 )
         return table.join(self.queries[["query_id", *keys]], on="query_id", how="left", maintain_order="left")
 
@@ -228,57 +231,6 @@ class RunEvaluation(WritableResult):
             pl.coalesce(pl.when(average == name).then(mean) for name, mean in means.items()).alias("value"),
             n_queries=pl.col("value").count(),
         )
-
-    def compare(
-        self,
-        baseline: str | None = None,
-        *,
-        by: str | Sequence[str] = (),
-        n_resamples: int = 10_000,
-        confidence: float = 0.95,
-        seed: int = 0,
-    ) -> pl.DataFrame:
-        """Compare the runs in pairs, query by query: see `apframe.compare_runs`. GMAP, GMBpref and counts are left out.
-
-        Each pair, or with `baseline` that run and each other one, is compared on the queries that both have. With `by`, one
-        attribute of `queries` or several, the queries of each value are compared alone: these columns come first, and p is
-        corrected within each value.
-
-        Raises
-        ------
-        ParameterError
-            one run alone, an unknown baseline or attribute, no queries were given, options that cannot be
-        """
-        from apframe.compare.comparison import MEANS, compare_groups, compare_runs
-
-        if "run" not in self.per_query.columns:
-            raise ParameterError(
-                "compare: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
-            )
-        options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-        keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
-        values = self._with_plain_means()
-        if not keys:
-            return compare_runs(values, baseline=baseline, **options)
-        grouped = self._with_attributes(values, keys, [*values.columns, "run_a", "run_b", "n_queries", *MEANS])
-        return compare_groups(grouped, keys, baseline=baseline, **options)
-
-    def intervals(self, *, n_resamples: int = 10_000, confidence: float = 0.95, seed: int = 0) -> pl.DataFrame:
-        """The mean of every measure but GMAP, GMBpref and counts, with its bootstrap interval over the queries: see
-        `apframe.bootstrap_mean`.
-        """
-        from apframe.compare.comparison import bootstrap_mean
-
-        return bootstrap_mean(self._with_plain_means(), n_resamples=n_resamples, confidence=confidence, seed=seed)
-
-    def _with_plain_means(self) -> pl.DataFrame:
-        """`per_query` without the measures whose summary is not a plain mean: their intervals would be of another number."""
-        plain = [str(measure) for measure in self.measures if measure.kind.average == "mean"]
-        if not plain:
-            names = ", ".join(map(str, self.measures))
-            problem = f"the summary of {names} is not a plain mean, so no interval or test is computed"
-            raise ParameterError(problem, "measure AP too")
-        return self.per_query.filter(pl.col("measure").is_in(plain))
 
     def write_parquet(self, folder: str | Path, *, name: str | None = None, tags: Mapping[str, Any] | None = None) -> None:
         """Write all tables as a folder of Parquet files, whole or not at all; `read_run_evaluation` reads it back.

@@ -80,7 +80,7 @@ def test_per_query_as_csv_and_summary_as_json() -> None:
 
 def test_compare_and_by() -> None:
     compared = json.loads(rank(QRELS, LEXICAL, DENSE, "-m", "AP", "--compare", "--json").stdout)
-    assert [(row["run_a"], row["run_b"], row["n_queries"]) for row in compared] == [("run_lexical", "run_dense", 59)]
+    assert [(row["run_a"], row["run_b"], row["n_units"]) for row in compared] == [("run_lexical", "run_dense", 59)]
     grouped = json.loads(rank(QRELS, DENSE, "-m", "AP P@5", "--queries", QUERIES, "--by", "topic", "--json").stdout)
     assert [row["topic"] for row in grouped] == ["cooking", "electronics", "gardening", "medicine", "travel"]
     assert sum(row["n_queries"] for row in grouped) == 59
@@ -91,11 +91,11 @@ def test_compare_by_topic() -> None:
     options = ["-m", "AP", "--compare", "--by", "topic", "--queries", QUERIES]
     rows = json.loads(rank(QRELS, LEXICAL, DENSE, *options, "--json").stdout)
     assert [row["topic"] for row in rows] == ["cooking", "electronics", "gardening", "medicine", "travel"]
-    assert sum(row["n_queries"] for row in rows) == 59
-    assert {"mean_a", "p_t_holm"} <= set(rows[0])
+    assert sum(row["n_units"] for row in rows) == 59
+    assert {"estimate_a", "p_t_holm", "q"} <= set(rows[0])
     head = rank(QRELS, LEXICAL, DENSE, *options, "--markdown").stdout.splitlines()[0]
     assert [cell.strip() for cell in head.strip("|").split("|")] == [
-        "topic", "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", "p",
+        "topic", "measure", "run_a", "run_b", "n_queries", "difference", "low", "high", "p_corrected",
     ]  # fmt: skip
 
 

@@ -11,8 +11,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apframe.compare.comparison import bootstrap_mean, compare_runs, holm, t_p_value
-from apframe.exceptions import ApframeError, ColumnError, DuplicateIdError, ParameterError, RowError
+from apframe.compare.comparison import bootstrap_mean, compare_groups, compare_runs, rank_runs
+from apframe.compare.intervals import false_discovery
+from apframe.exceptions import (
+    ApframeError,
+    ColumnError,
+    DuplicateIdError,
+    FewResamplesWarning,
+    FewUnitsWarning,
+    ParameterError,
+    RowError,
+)
 
 PS = ["p_randomisation", "p_t"]
 
@@ -51,20 +60,6 @@ def test_sums_that_cancel_are_zero_but_for_rounding() -> None:
     assert compare_runs(per_query)["p_randomisation"].to_list() == [1]
 
 
-def test_t_with_one_and_two_degrees_of_freedom() -> None:
-    assert t_p_value(1, 1) == pytest.approx(0.5, abs=1e-14)  # 1 - 2 atan(t) / π
-    assert t_p_value(1e-9, 1) == pytest.approx(1 - 2e-9 / math.pi, abs=1e-15)
-    assert t_p_value(-2, 2) == pytest.approx(1 - 2 / math.sqrt(6), abs=1e-14)  # 1 - |t| / √(t² + 2)
-    assert (t_p_value(0, 3), t_p_value(math.inf, 3), t_p_value(1e200, 3)) == (1, 0, 0)
-
-
-def test_holm() -> None:
-    # ascending 0.005 × 4, 0.01 × 3, 0.03 × 2, 0.04 × 1: the last would be below the one before it
-    assert holm(np.array([0.01, 0.04, 0.03, 0.005])).tolist() == [0.03, 0.06, 0.06, 0.02]
-    assert holm(np.array([0.6, math.nan, 0.5])).tolist()[::2] == [1, 1]
-    assert holm(np.array([])).tolist() == []
-
-
 def test_holm_is_over_the_pairs_of_one_measure() -> None:
     alone = drawn(9, 4)
     other = drawn(9, 4, seed=2).with_columns(measure=pl.lit("P@5"))
@@ -84,8 +79,8 @@ def test_pairs_come_in_order_of_appearance() -> None:
     assert compare_runs(per_query).select(names).rows() == [("b", "a"), ("b", "c"), ("a", "c")]
     assert compare_runs(per_query, baseline="a").select(names).rows() == [("a", "b"), ("a", "c")]
     assert compare_runs(per_query).columns == [
-        "measure", "run_a", "run_b", "n_queries", "mean_a", "mean_b", "difference", "low", "high",
-        "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm",
+        "measure", "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p",
+        "p_holm", "q", "detectable", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm", "n_units", "n_resamples",
     ]  # fmt: skip
 
 
@@ -95,16 +90,16 @@ def test_only_queries_with_both_values_count() -> None:
     assert compare_runs(per_query).equals(compare_runs(whole))
     assert compare_runs(per_query.drop_nulls()).equals(compare_runs(whole))
     row = compare_runs(per_query).row(0, named=True)
-    assert (row["n_queries"], row["mean_a"], row["mean_b"], row["difference"]) == (3, 0.25, 0.5, 0.25)
+    assert (row["n_units"], row["estimate_a"], row["estimate_b"], row["difference"]) == (3, 0.25, 0.5, 0.25)
     assert (row["low"], row["high"], row["p_randomisation"], row["p_t"]) == (0.25, 0.25, 0.25, 0)
 
 
 def test_no_difference_one_query_no_query() -> None:
     per_query = runs(a=[0.25, 0.5], b=[0.25, 0.5], c=[0.5, None], d=[None, None])
-    numbers = ["n_queries", "difference", "low", "high", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm"]
+    numbers = ["n_units", "difference", "low", "high", "p_randomisation", "p_t", "p_randomisation_holm", "p_t_holm"]
     same, one, none = compare_runs(per_query, baseline="a").select(numbers).rows()
     assert same == (2, 0, 0, 0, 1, 1, 1, 1)
-    assert one == (1, 0.25, 0.25, 0.25, 1, None, 1, None)
+    assert one == (1, 0.25, None, None, 1, None, 1, None)
     assert none == (0, None, None, None, None, None, None, None)
     steady = runs(a=[0.0, 0.1, 0.2], b=[0.1, 0.2, 0.3])  # differences of 0.1, but for rounding
     assert compare_runs(steady)["p_t"].to_list() == [0]
@@ -118,7 +113,9 @@ def test_a_pair_does_not_depend_on_the_other_runs() -> None:
     among = compare_runs(per_query, n_resamples=500).filter(run_a="run 1", run_b="run 3").row(0)
     alone = compare_runs(pair, n_resamples=500).row(0)
     assert among[:3] == alone[:3]
-    assert among[3:11] == pytest.approx(alone[3:11], rel=1e-12)
+    names = [name for name in compare_runs(pair, n_resamples=9).columns[3:] if not name.endswith("_holm") and name != "q"]
+    among, alone = (compare_runs(table, n_resamples=500).filter(run_a="run 1", run_b="run 3") for table in (per_query, pair))
+    assert among.select(names).row(0) == pytest.approx(alone.select(names).row(0), rel=1e-12, abs=1e-12)
 
 
 @given(st.permutations(range(15)), st.booleans())
@@ -141,7 +138,7 @@ def test_blocks_are_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
     for n_resamples in (500, 2**13):  # drawn, and all
         whole = compare_runs(per_query, n_resamples=n_resamples)
         with monkeypatch.context() as patch:
-            patch.setattr("apframe.compare.comparison.BLOCK", 13 * 64)
+            patch.setattr("apframe.compare.paired_tests.BLOCK", 13 * 64)
             parts = compare_runs(per_query, n_resamples=n_resamples)
         assert whole["p_t"].equals(parts["p_t"])
         np.testing.assert_allclose(whole.select("low", "high").to_numpy(), parts.select("low", "high").to_numpy(), rtol=1e-12)
@@ -149,13 +146,6 @@ def test_blocks_are_one_sequence(monkeypatch: pytest.MonkeyPatch) -> None:
 
 
 # ---- against SciPy
-
-
-def test_t_against_scipy() -> None:
-    stats = pytest.importorskip("scipy.stats")
-    for df in (1, 2, 3, 5, 10, 49, 999, 4999, 49_999):
-        for t in 10 ** np.linspace(-5, 3, 50):
-            assert t_p_value(float(t), df) == pytest.approx(2 * stats.t.sf(t, df), rel=0, abs=1e-10), (t, df)
 
 
 @pytest.mark.parametrize("n_queries", [2, 3, 7, 50, 1000])
@@ -222,11 +212,11 @@ def test_equal_runs_are_found_different_as_often_as_chance_says() -> None:
 def test_bootstrap_mean() -> None:
     per_query = pl.concat([runs(a=[0.5, None, 1.0], b=[0.25, 0.25, 0.25]), runs("P@5", b=[0.2])])
     means = bootstrap_mean(per_query, n_resamples=200)
-    assert means.rows() == [
-        ("a", "AP", 0.75, 0.5, 1.0, 2),
-        ("b", "AP", 0.25, 0.25, 0.25, 3),
-        ("a", "P@5", None, None, None, 0),
-        ("b", "P@5", 0.2, 0.2, 0.2, 1),
+    assert means.select("run", "measure", "estimate", "low", "high", "n_units", "n_resamples").rows() == [
+        ("a", "AP", 0.75, 0.5, 1.0, 2, 200),
+        ("b", "AP", 0.25, 0.25, 0.25, 3, 200),
+        ("a", "P@5", None, None, None, 0, 0),
+        ("b", "P@5", 0.2, None, None, 1, 0),
     ]
     assert bootstrap_mean(per_query.clear()).schema == means.schema
 
@@ -234,7 +224,179 @@ def test_bootstrap_mean() -> None:
 def test_without_a_run_column_there_is_one_run() -> None:
     per_query = runs(a=[0.5, 0.1, 0.9, 0.4])
     assert bootstrap_mean(per_query.drop("run")).equals(bootstrap_mean(per_query).drop("run"))
-    assert bootstrap_mean(per_query.drop("run").clear()).columns == ["measure", "mean", "low", "high", "n_queries"]
+    assert bootstrap_mean(per_query.drop("run").clear()).columns == [
+        "measure", "estimate", "low", "high", "se", "bias", "n_units", "n_resamples",
+    ]  # fmt: skip
+
+
+# ---- what the resamples say of a difference
+
+
+def test_p_of_the_bootstrap_says_what_the_interval_says() -> None:
+    better = pl.col("value") + 0.04 * pl.col("run").str.tail(1).cast(pl.Float64)
+    compared = compare_runs(drawn(40, 8).with_columns(better), n_resamples=1199)
+    excluded = (pl.col("low") > 0) | (pl.col("high") < 0)
+    assert compared.filter(excluded & (pl.col("p") > 0.05)).is_empty()
+    assert compared.filter(~excluded & (pl.col("p") < 0.048)).is_empty()
+    assert 0 < compared.filter(excluded).height < compared.height
+    same = compared.filter((pl.col("share_better") > 0.5) != (pl.col("difference") > 0))
+    assert same.filter(pl.col("p") < 0.5).is_empty()
+
+
+def test_se_bias_and_detectable_are_of_the_resampled_means() -> None:
+    row = compare_runs(drawn(400, 2)).row(0, named=True)
+    a, b = (part["value"].to_numpy() for part in drawn(400, 2).partition_by("run", maintain_order=True))
+    assert row["se"] == pytest.approx((b - a).std() / math.sqrt(400), rel=0.03)
+    assert abs(row["bias"]) < row["se"] / 20  # a mean has none
+    assert row["detectable"] == pytest.approx(2.8 * row["se"], rel=1e-12)
+
+
+def test_holm_and_false_discovery_are_over_the_pairs_of_a_measure() -> None:
+    compared = compare_runs(pl.concat([drawn(30, 3), drawn(30, 3, seed=2).with_columns(measure=pl.lit("P@5"))]))
+    for _, pairs in compared.group_by("measure"):
+        ordered = pairs.sort("p")
+        first, second, third = ordered["p"].to_list()
+        assert ordered["p_holm"].to_list() == pytest.approx([min(1, 3 * first), *ordered["p_holm"][1:]])
+        assert ordered["q"].to_list() == pytest.approx([min(3 * first, 1.5 * second, third), min(1.5 * second, third), third])
+
+
+# ---- units and strata
+
+
+def in_videos(n_videos: int, each: int = 4) -> pl.DataFrame:
+    """Two runs on queries of which those of one video have the same values."""
+    rng = np.random.default_rng(3)
+    a, b = (np.repeat(rng.random(n_videos), each) for _ in "ab")
+    video = np.repeat([f"v{k:03}" for k in range(n_videos)], each)
+    return runs(a=a.tolist(), b=b.tolist()).with_columns(video=pl.Series(np.tile(video, 2)))
+
+
+def test_a_unit_is_drawn_and_exchanged_as_one_query() -> None:
+    videos = in_videos(30)
+    one_each = videos.group_by("run", "video", maintain_order=True).first()
+    names = ["difference", "low", "high", "se", "p", "p_randomisation", "n_units"]
+    by_video = compare_runs(videos, unit="video", n_resamples=500)
+    alone = compare_runs(one_each, n_resamples=500)
+    assert by_video.select(names).row(0) == pytest.approx(alone.select(names).row(0), rel=1e-9)
+    assert by_video["n_units"].item() == 30
+    assert by_video["p_t"].to_list() == [None]  # which takes queries for independent
+    assert compare_runs(videos, n_resamples=500)["se"].item() < by_video["se"].item() / 1.8
+
+
+def test_units_of_one_query_each_change_nothing() -> None:
+    per_query = drawn(25, 2).with_columns(name=pl.format("q{}", pl.col("query_id").cast(pl.String).str.zfill(3)))
+    assert compare_runs(per_query, unit="name").equals(compare_runs(per_query))
+    assert bootstrap_mean(per_query, unit="name").equals(bootstrap_mean(per_query))
+    assert rank_runs(per_query, unit="name").equals(rank_runs(per_query))
+
+
+def test_strata_that_explain_all_leave_no_doubt() -> None:
+    hard = [k % 2 for k in range(40)]
+    per_query = runs(a=[0.9 - 0.5 * k for k in hard], b=[0.8 - 0.1 * k for k in hard])
+    per_query = per_query.with_columns(kind=pl.Series(["easy" if not k else "hard" for k in hard] * 2))
+    compared, drawn_freely = compare_runs(per_query, within="kind"), compare_runs(per_query)
+    assert compared.select("low", "high", "se").row(0) == pytest.approx((0.1, 0.1, 0), abs=1e-12)
+    assert compared["estimate_a"].item() == pytest.approx(0.65)
+    assert drawn_freely["low"].item() < 0.07 < 0.13 < drawn_freely["high"].item()
+    means = bootstrap_mean(per_query, within="kind")
+    assert means["low"].to_list() == pytest.approx([0.65, 0.75])
+
+
+def test_units_of_queries_that_both_have() -> None:
+    videos = in_videos(30)
+    without = videos.filter((pl.col("run") != "b") | (pl.col("video") > "v004"))
+    of_common = videos.filter(pl.col("video") > "v004")
+    compared = compare_runs(without, unit="video", within="video", n_resamples=200)
+    assert compared.equals(compare_runs(of_common, unit="video", within="video", n_resamples=200))
+    assert compared["n_units"].item() == 25
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"unit": "vdeo"}, "unit: per_query has no column 'vdeo'; did you mean video?"),
+        ({"within": "kind"}, "within: per_query has no column 'kind'; there are run, query_id, measure, value, video"),
+        ({"unit": "run"}, "unit: 'run' must have one value for each query; query 0, 1, 2 and 117 more has several"),
+    ],
+)
+def test_wrong_units(options: dict[str, Any], message: str) -> None:
+    videos = in_videos(30)
+    with pytest.raises(ParameterError) as caught:
+        compare_runs(videos, **options)
+    assert str(caught.value) == message
+    with pytest.raises(ParameterError):
+        bootstrap_mean(videos, **options)
+
+
+# ---- warnings
+
+
+@pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
+def test_few_queries_are_pointed_out() -> None:
+    compare_runs(drawn(20, 2), n_resamples=9)
+    for few in (compare_runs, bootstrap_mean, rank_runs):
+        with pytest.raises(FewUnitsWarning) as caught:
+            few(drawn(19, 2), n_resamples=9)
+        assert str(caught.value).startswith("only 19 queries can be drawn for an interval; with fewer than 20, intervals")
+    with pytest.raises(FewUnitsWarning, match=r"only 7 units \(video\) are resampled"):
+        compare_runs(in_videos(7), unit="video")
+    grouped = drawn(60, 2).with_columns(half=pl.col("query_id") // 50)
+    with pytest.raises(FewUnitsWarning, match="1 of 2 groups has fewer than 20 queries, so intervals are too narrow there"):
+        compare_groups(grouped, ["half"], n_resamples=99)
+
+
+def test_too_few_resamples_for_so_many_pairs() -> None:
+    with pytest.warns(FewResamplesWarning, match="which is too coarse for 10 comparisons; use n_resamples=400"):
+        compare_runs(drawn(25, 5), n_resamples=100)
+    grouped = drawn(100, 2).with_columns(part=pl.col("query_id") % 4)
+    with pytest.warns(FewResamplesWarning, match="too coarse for 4 comparisons; use n_resamples=160"):
+        compare_groups(grouped, ["part"], n_resamples=100)
+
+
+# ---- groups
+
+
+def test_q_is_over_the_groups_of_a_pair() -> None:
+    grouped = drawn(90, 3).with_columns(part=pl.col("query_id") % 3)
+    compared = compare_groups(grouped, ["part"], n_resamples=999)
+    for _, of_pair in compared.group_by("run_a", "run_b"):
+        assert of_pair["q"].to_list() == pytest.approx(false_discovery(of_pair["p"].to_numpy()).tolist())
+    for (part,), of_part in compared.group_by("part"):
+        alone = compare_runs(grouped.filter(part=part), n_resamples=999)
+        assert of_part.drop("part", "q").equals(alone.drop("q"))
+
+
+def test_units_within_groups() -> None:
+    grouped = in_videos(60).with_columns(half=(pl.col("video") < "v030").cast(pl.Int8))
+    compared = compare_groups(grouped, ["half"], unit="video", n_resamples=99)
+    assert compared["n_units"].to_list() == [30, 30]
+    alone = compare_runs(grouped.filter(half=0), unit="video", n_resamples=99)
+    assert compared.filter(half=0).drop("half", "q").equals(alone.drop("q"))
+
+
+# ---- ranks
+
+
+def test_ranks_of_runs() -> None:
+    # c is better than b on each of the 20 queries, and a has no value on most
+    per_query = runs(b=[0.1, 0.3] * 10, c=[0.2, 0.5] * 10, a=[1.0, 0.0] + [None] * 18)
+    board = rank_runs(per_query, n_resamples=400)
+    assert board.columns == [
+        "measure", "rank", "run", "estimate", "low", "high", "share_best", "rank_low", "rank_high", "n_units", "n_resamples",
+    ]  # fmt: skip
+    assert board.select("rank", "run", "rank_high").rows() == [(1, "a", 3), (2, "c", 2), (3, "b", 3)]
+    assert board["estimate"].to_list() == pytest.approx([0.5, 0.35, 0.2])
+    assert board["share_best"].sum() == pytest.approx(1)
+    assert board["n_resamples"][0] < board["n_resamples"][1] == 400
+    whole = bootstrap_mean(per_query.filter(pl.col("run") != "a"), n_resamples=400).sort("run", descending=True)
+    assert board[1:].select("low", "high").rows() == whole.select("low", "high").rows()
+
+
+def test_equal_runs_have_one_rank_and_the_order_of_their_names() -> None:
+    per_query = runs(b=[0.1, 0.3] * 10, a=[0.1, 0.3] * 10, c=[None] * 20)
+    board = rank_runs(per_query, n_resamples=100)
+    names = ["rank", "run", "share_best", "rank_low", "rank_high"]
+    assert board.select(names).rows() == [(1, "a", 0.5, 1, 1), (1, "b", 0.5, 1, 1), (None, "c", None, None, None)]
 
 
 # ---- bad input

@@ -15,7 +15,6 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.compare.comparison import bootstrap_mean, compare_runs
 from apframe.exceptions import (
     ApframeError,
     ColumnError,
@@ -279,26 +278,6 @@ def test_the_run_that_is_wrong_is_named() -> None:
         apf.evaluate_run(QRELS, {"plain": RUN, "other": {"z": {"a": 1}}})
     with pytest.raises(InputError, match="run 'none' and the judgements have no query in common: the run has none"):
         apf.evaluate_run(QRELS, {"plain": RUN, "none": {}})
-
-
-def test_compare_and_intervals() -> None:
-    evaluation = apf.evaluate_run(QRELS, {"plain": RUN, "better": BETTER, "same": RUN}, "AP RR")
-    options = {"n_resamples": 50, "confidence": 0.9, "seed": 3}
-    compared = evaluation.compare("plain", **options)
-    assert_frame_equal(compared, compare_runs(evaluation.per_query, baseline="plain", **options))
-    assert compared.select("run_a", "run_b").unique(maintain_order=True).rows() == [("plain", "better"), ("plain", "same")]
-    assert compared.filter(run_b="same")["difference"].to_list() == [0, 0]
-    intervals = evaluation.intervals(**options)
-    assert_frame_equal(intervals, bootstrap_mean(evaluation.per_query, **options))
-    means = evaluation.summary.select("run", "measure", mean="value")
-    assert_frame_equal(intervals.select("run", "measure", "mean"), means, check_row_order=False)
-
-
-def test_one_run_alone() -> None:
-    evaluation = apf.evaluate_run(QRELS, RUN, "AP")
-    assert evaluation.intervals(n_resamples=50).select("measure", "n_queries").rows() == [("AP", 3)]
-    with pytest.raises(ParameterError, match="compare: only one run was evaluated; give evaluate_run several"):
-        evaluation.compare()
 
 
 # ---- groups of queries
@@ -605,26 +584,6 @@ def test_only_the_first_documents_of_each_query_are_looked_at(tmp_path: Path) ->
             apf.evaluate_run(QRELS, RUN, max_documents=wrong)  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match="relevance_level must be a finite number"):
         apf.evaluate_run(QRELS, RUN, relevance_level=nan)
-
-
-def test_compare_by_an_attribute_is_the_comparison_of_its_queries() -> None:
-    evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP RR", queries=QUERIES, missing="zero")
-    compared = evaluation.compare(by="kind")
-    assert compared["kind"].to_list() == [None, None, "long", "long", "short", "short"]
-    assert compared.select("kind", "measure", "n_queries").rows()[2:4] == [("long", "AP", 1), ("long", "RR", 1)]
-    short = evaluation.per_query.filter(pl.col("query_id").is_in(["q1", "q3"]))
-    assert_frame_equal(compared.filter(pl.col("kind") == "short").drop("kind"), apf.compare_runs(short))
-    assert evaluation.compare(by=["kind", "length"]).columns[:3] == ["kind", "length", "measure"]
-    assert evaluation.compare("y", by="kind")["run_a"].unique().to_list() == ["y"]
-    with pytest.raises(ParameterError, match="no column 'knd'; did you mean kind"):
-        evaluation.compare(by="knd")
-    with pytest.raises(ParameterError, match="give evaluate_run a table with the attributes"):
-        apf.evaluate_run(QRELS, {"x": RUN, "y": BETTER}, "AP").compare(by="kind")
-
-
-def test_a_group_in_which_one_run_has_no_query() -> None:
-    evaluation = apf.evaluate_run(QRELS, {"x": RUN, "y": {"q1": {"a": 1}}}, "AP", queries=QUERIES)
-    assert evaluation.compare(by="kind").select("kind", "n_queries", "difference").rows()[0] == ("long", 0, None)
 
 
 def test_judged_only_is_the_measure_of_condensed_lists() -> None:

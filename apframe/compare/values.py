@@ -1,0 +1,140 @@
+"""Checked values of runs, query by query: as matrices of queries and runs, and with the draws of the queries."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+import numpy as np
+import polars as pl
+
+from apframe.compare.resampling import Draws, make_draws
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, did_you_mean, listed
+from apframe.rows import row_numbers
+
+
+@dataclass(frozen=True)
+class Resampling:
+    """How often units are drawn, the share of the resamples within an interval, and the seed; wrong options are errors."""
+
+    n_resamples: int
+    confidence: float
+    seed: int
+
+    def __post_init__(self) -> None:
+        for name, value, least in (("n_resamples", self.n_resamples, 1), ("seed", self.seed, 0)):
+            if not isinstance(value, (int, np.integer)) or value < least:
+                raise ParameterError(f"is a whole number, at least {least}, not {value!r}", option=name)
+        if not 0 < self.confidence < 1:
+            raise ParameterError(f"is between 0 and 1, such as 0.95, not {self.confidence!r}", option="confidence")
+
+
+@dataclass(frozen=True)
+class Values:
+    """Checked values: the table (run, query_id, measure, value), and the draws of all queries if units or strata are named.
+
+    `query_ids` are sorted, and the rows that `draws` draws.
+    """
+
+    table: pl.DataFrame
+    query_ids: pl.Series
+    draws: Draws | None
+
+    def draws_of(self, queries: pl.Series, options: Resampling) -> Draws:
+        """The draws of some of the queries, sorted by id."""
+        if self.draws is None:
+            return Draws(np.arange(len(queries)), None, options.n_resamples, options.seed)
+        rows = self.query_ids.search_sorted(queries).to_numpy()
+        units, unit = np.unique(self.draws.unit[rows], return_inverse=True)
+        stratum = None if self.draws.stratum is None else self.draws.stratum[units]
+        return Draws(unit.reshape(-1), stratum, options.n_resamples, options.seed)
+
+
+def checked(per_query: pl.DataFrame, unit: str | None, within: str | None, has_runs: bool = True) -> Values:
+    """The columns run (null if not asked for), query_id, measure, value, or an error that says what is wrong with them."""
+    columns = [*(["run"] if has_runs else []), "query_id", "measure", "value"]
+    missing = [name for name in columns if name not in per_query.columns]
+    if missing:
+        raise ColumnError(
+            f"no column {', '.join(missing)}", f"there are {', '.join(per_query.columns) or 'none'}", table="per_query"
+        )
+    keys = columns[:-1]
+    for name in columns:
+        dtype = per_query[name].dtype
+        text = dtype in (pl.String, pl.Categorical, pl.Enum) and name != "value"
+        number = dtype.is_integer() if name == "query_id" else name == "value" and dtype.is_numeric()
+        if not (text or number or dtype == pl.Null):
+            kind = {"query_id": "strings or integers", "value": "numbers"}.get(name, "strings")
+            raise ColumnError(f"{kind} expected, got {dtype}", table="per_query", column=name)
+    names = [name for name in keys if not per_query[name].dtype.is_integer()]
+    table = per_query.select(columns).with_columns(pl.col(names).cast(pl.String), pl.col("value").cast(pl.Float64))
+    nameless = table.select(pl.any_horizontal(pl.col(keys).is_null())).to_series()
+    endless = ~table["value"].is_finite().fill_null(True)
+    doubled = table.select(keys).is_duplicated()
+    listing = ", ".join(keys)
+    for error, broken, problem, remedy in (
+        (RowError, nameless, f"{listing} are not all given", "give them, or remove the rows"),
+        (RowError, endless, "value is not a finite number", "write null where it is undefined"),
+        (DuplicateIdError, doubled, f"{listing} are not unique", "keep one value of each"),
+    ):
+        if broken.any():
+            raise error("per_query", problem, "row", row_numbers(broken), remedy)
+    table = table if has_runs else table.with_columns(run=pl.lit(None, dtype=pl.String))
+    return Values(table, table["query_id"].unique().sort(), _draws(per_query, table["query_id"], unit, within))
+
+
+def _draws(per_query: pl.DataFrame, query_id: pl.Series, unit: str | None, within: str | None) -> Draws | None:
+    """The units and strata of all queries by id, from columns that have one value for each query."""
+    named = [name for name in (unit, within) if name is not None]
+    if not named:
+        return None
+    for option, name in (("unit", unit), ("within", within)):
+        if name is not None and name not in per_query.columns:
+            raise ParameterError(f"per_query has no column {name!r}", did_you_mean(name, per_query.columns), option=option)
+    queries = pl.DataFrame([query_id, *(per_query[name] for name in dict.fromkeys(named) if name != "query_id")]).unique()
+    several = queries.filter(queries["query_id"].is_duplicated())["query_id"].unique().sort()
+    if len(several):
+        ids = listed(several.to_list(), 3)
+        raise ParameterError(
+            f"{listed([*dict.fromkeys(named)])} must have one value for each query; query {ids} has several",
+            option="unit" if unit is not None else "within",
+        )
+    return make_draws(queries.sort("query_id"), unit, within, n_resamples=1, seed=0, name="queries")
+
+
+def matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str, pl.Series, np.ndarray]]:
+    """Each measure with its queries by id, and its values, queries × runs (as listed), NaN where there is none."""
+    column = pl.DataFrame({"run": pl.Series(runs, dtype=pl.String), "column": np.arange(len(runs))})
+    placed = table.join(column, on="run", maintain_order="left", nulls_equal=True)
+    for (measure,), rows in placed.group_by("measure", maintain_order=True):
+        query = rows["query_id"].rank("dense").to_numpy().astype(np.int64) - 1
+        values = np.full((query.max() + 1, len(runs)), np.nan)
+        values[query, rows["column"].to_numpy()] = rows["value"].to_numpy()
+        yield str(measure), rows["query_id"].unique().sort(), values
+
+
+def complete(values: np.ndarray) -> Iterator[tuple[np.ndarray, np.ndarray]]:
+    """The columns in groups that have values in the same rows, with these rows; columns without any are in no group."""
+    patterns, group = np.unique(np.isfinite(values), axis=1, return_inverse=True)
+    return ((np.flatnonzero(group == k), np.flatnonzero(rows)) for k, rows in enumerate(patterns.T) if rows.any())
+
+
+def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:
+    """The mean of each column in each draw of the rows, of shape (columns, resamples), over the rows that have a value.
+
+    NaN is a missing value, and the mean of a draw without values. All means are NaN if there are fewer than two units.
+
+    >>> draws = Draws(np.arange(2), None, n_resamples=4, seed=0)
+    >>> resampled_means(np.array([[0.0, 0.5], [1.0, np.nan]]), draws).tolist()
+    [[1.0, 0.5, 0.0, 0.0], [nan, 0.5, 0.5, 0.5]]
+    """
+    n_rows, n_columns = values.shape
+    if draws.n_units < 2 or not n_rows:
+        return np.full((n_columns, draws.n_resamples), np.nan)
+    has_value = np.isfinite(values)
+    means = []
+    for counts in draws.blocks(draws.n_resamples):
+        weights = counts.sum(axis=0) if has_value.all() else has_value.astype(np.float64).T @ counts
+        with np.errstate(invalid="ignore"):
+            means.append(np.where(has_value, values, 0).T @ counts / weights)
+    return np.concatenate(means, axis=1)
