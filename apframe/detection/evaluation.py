@@ -12,6 +12,7 @@ import polars as pl
 from apframe.detection import numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.diagnose import confusion as confused
+from apframe.detection.diagnose import error_rates, operating_points
 from apframe.detection.diagnose.implausible import warn_of_metrics
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
@@ -55,6 +56,8 @@ class Evaluation(WritableResult):
     """
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
+    lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
+    operating_points = operating_points.operating_points
     by, where = slices.by, slices.where
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs

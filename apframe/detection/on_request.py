@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
 from apframe.detection.diagnose.confusion import confusion_table
+from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -13,7 +14,12 @@ if TYPE_CHECKING:
 
     from apframe.detection.evaluation import Evaluation
 
-ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {"confusion": confusion_table}
+ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
+    "confusion": confusion_table,
+    "lrp": lrp_table,
+    "miss_rates": miss_rates_table,
+    "froc": froc_table,
+}
 """What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
 
 To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one

@@ -215,6 +215,20 @@ class Pipeline:
             tables.append(table.drop("list").select(*where, pl.all()))
         return tables
 
+    def positives(self, threshold: int, area: int, *, pooled: bool = False) -> pl.DataFrame:
+        """How many annotations of each category count: category_id, area_range, iou_threshold, n_annotations.
+
+        There is a row for each category, also for those without detections. `pooled`: one row, of all categories.
+        """
+        verdicts = self.verdicts
+        counts = verdicts.lists.select("category_id", n_annotations=pl.Series(verdicts.positives[:, area], dtype=pl.Int64))
+        if pooled:
+            sums = counts.select(pl.lit(None, counts.schema["category_id"]).alias("category_id"), pl.sum("n_annotations"))
+            counts = sums.head(1)
+        names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
+        n = counts.height
+        return counts.select("category_id", areas.gather([area] * n), names.gather([threshold] * n), "n_annotations")
+
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
         verdicts = self.verdicts if min_score is None else self.at_score(min_score)

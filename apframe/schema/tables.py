@@ -118,6 +118,8 @@ _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ra
 _DETECTION = _id("detection_id", "the detection", required=False)
 _ANNOTATION = _id("annotation_id", "the annotation", required=False)
 _CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
+_CATEGORY_OR_MEAN = _id("category_id", "the category; null: the mean over categories, or pooled categories", required=False)
+_POSITIVES = Column("n_annotations", pl.Int64, "annotations that count")
 _SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
@@ -208,6 +210,31 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("n", pl.Int64, "pairs of an annotation and a detection; detections of nothing; missed annotations"),
         Column("share_of_true", pl.Float64, "of the annotations of the true category that count; null for background"),
         Column("share_of_found", pl.Float64, "of the detections of the found category that count; null for missed"),
+    ),
+    "lrp": (
+        _CATEGORY_OR_MEAN,
+        _AREA_RANGE,
+        _THRESHOLD,
+        _POSITIVES,
+        Column("olrp", pl.Float64, "the smallest lrp of any score threshold; null without positives"),
+        Column("lrp_loc", pl.Float64, "mean of 1 - similarity over its true positives; null without any"),
+        Column("lrp_fp", pl.Float64, "fp / (tp + fp) there; null without true positives"),
+        Column("lrp_fn", pl.Float64, "fn / (tp + fn) there; null without positives"),
+        Column("score_threshold", pl.Float64, "the highest score with that lrp; null without true positives"),
+    ),
+    "miss_rates": (
+        _CATEGORY_OR_MEAN,
+        _AREA_RANGE,
+        _THRESHOLD,
+        _POSITIVES,
+        Column("lamr", pl.Float64, "log-average miss rate; null without positives"),
+    ),
+    "froc": (
+        _CATEGORY_OR_MEAN,
+        _AREA_RANGE,
+        _THRESHOLD,
+        _POSITIVES,
+        Column("cpm", pl.Float64, "mean recall at 1/8 to 8 false positives per image; null without positives"),
     ),
 }
 """The tables of an evaluation."""

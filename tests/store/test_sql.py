@@ -20,6 +20,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe import interruption
+from apframe.detection.on_request import ON_REQUEST
 from apframe.exceptions import ParameterError, QueryError
 from apframe.store import sql
 from tests.store.test_aggregate import ITEMS
@@ -141,7 +142,7 @@ def test_bad_query(query: str, parameters: dict[str, Any], message: str, evaluat
     assert "\n" not in text
     assert text.endswith(
         "; the tables are images, categories, annotations, detections, pairs, assignments, matches, curves, metrics, summary, "
-        "per_image, thresholds"
+        f"per_image, thresholds, {', '.join(ON_REQUEST)}"
     )
 
 
