@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.detection import numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
+from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose import error_rates, operating_points
 from apframe.detection.diagnose.implausible import warn_of_metrics
@@ -61,6 +62,7 @@ class Evaluation(WritableResult):
     by, where = slices.by, slices.where
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
+    calibration, reliability = calibrated.calibration, calibrated.reliability
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 

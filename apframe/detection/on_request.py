@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable
 from typing import TYPE_CHECKING, Any
 
+from apframe.detection.diagnose.calibration import calibration_table, reliability_table
 from apframe.detection.diagnose.confusion import confusion_table
 from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
 from apframe.exceptions import ParameterError, did_you_mean
@@ -19,6 +20,8 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "lrp": lrp_table,
     "miss_rates": miss_rates_table,
     "froc": froc_table,
+    "calibration": calibration_table,
+    "reliability": reliability_table,
 }
 """What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
 

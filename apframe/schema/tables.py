@@ -121,6 +121,8 @@ _CATEGORY = _id("category_id", "the category; null where they are pooled", requi
 _CATEGORY_OR_MEAN = _id("category_id", "the category; null: the mean over categories, or pooled categories", required=False)
 _POSITIVES = Column("n_annotations", pl.Int64, "annotations that count")
 _SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity")
+_TARGET = Column("target", pl.String, "outcome: 1 for a true positive, 0 for a false one; similarity: that instead of 1")
+_MIN_SCORE = Column("min_score", pl.Float64, "detections below this score are left out")
 _COUNTS = (
     Column("tp", pl.UInt32, "true positives"),
     Column("fp", pl.UInt32, "false positives"),
@@ -235,6 +237,37 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         _THRESHOLD,
         _POSITIVES,
         Column("cpm", pl.Float64, "mean recall at 1/8 to 8 false positives per image; null without positives"),
+    ),
+    "calibration": (
+        _CATEGORY,
+        _AREA_RANGE,
+        _THRESHOLD,
+        _TARGET,
+        Column("bins", pl.String, "uniform or quantile"),
+        Column("n_bins", pl.Int64, "number of bins, before equal edges are merged"),
+        _MIN_SCORE,
+        Column("n", pl.Int64, "detections that count; without any, what follows is null"),
+        Column("ece", pl.Float64, "mean of |gap| over the bins, weighted by n: expected calibration error"),
+        Column("mce", pl.Float64, "the largest |gap| of a bin"),
+        Column("brier", pl.Float64, "mean of (score - target)²"),
+        Column("mean_gap", pl.Float64, "mean target - mean score; negative where scores are too high"),
+        Column("mae", pl.Float64, "mean of |score - target|"),
+    ),
+    "reliability": (
+        _CATEGORY,
+        _AREA_RANGE,
+        _THRESHOLD,
+        _TARGET,
+        _MIN_SCORE,
+        Column("bin", pl.Int64, "number of the bin, from 1"),
+        Column("score_from", pl.Float64, "its lower edge"),
+        Column("score_to", pl.Float64, "its upper edge"),
+        Column("n", pl.Int64, "detections that count; without any, what follows is null"),
+        Column("mean_score", pl.Float64, "mean of their scores"),
+        Column("mean_target", pl.Float64, "mean of their targets"),
+        Column("gap", pl.Float64, "mean_target - mean_score; negative where scores are too high"),
+        Column("low", pl.Float64, "lower end of Wilson's 95 % interval of mean_target; null for similarities"),
+        Column("high", pl.Float64, "upper end of that interval"),
     ),
 }
 """The tables of an evaluation."""

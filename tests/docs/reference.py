@@ -69,6 +69,8 @@ ROWS = {
     "lrp": "one row per category, and the mean, at the lowest threshold, computed on request",
     "miss_rates": "one row per category, and the mean, at the lowest threshold, computed on request",
     "froc": "one row per category, and the mean, at the lowest threshold, computed on request",
+    "calibration": "one row per category, at the lowest threshold, computed on request",
+    "reliability": "one row per category and bin of scores, at the lowest threshold, computed on request",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
     "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",
