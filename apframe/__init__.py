@@ -2,6 +2,7 @@
 
 Evaluate detections    evaluate(truth, detections) returns an Evaluation; Evaluator takes batch after batch
 Look into the result   Evaluation: summary, by (slices), where, sql, metrics, matches, curves, thresholds, per_image
+Find what costs AP     Evaluation: errors, error_impact; error_kinds() lists the kinds
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
@@ -42,6 +43,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.compare.agreement import tau_ap as tau_ap
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
+    from apframe.detection.diagnose.error_kinds import error_kinds as error_kinds
     from apframe.detection.evaluate import evaluate as evaluate
     from apframe.detection.evaluation import Evaluation as Evaluation
     from apframe.detection.evaluator import Evaluator as Evaluator
@@ -141,6 +143,7 @@ _HOMES = {
     "apframe.checks.statistics": "stats",
     "apframe.compare.agreement": "kendall_tau rank_biased_overlap tau_ap",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
+    "apframe.detection.diagnose.error_kinds": "error_kinds",
     "apframe.detection.evaluate": "evaluate",
     "apframe.detection.evaluation": "Evaluation",
     "apframe.detection.evaluator": "Evaluator",

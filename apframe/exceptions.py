@@ -166,6 +166,10 @@ class MissedCategoryWarning(ApframeWarning):
     """Some categories have annotations but no detections."""
 
 
+class CategoriesNotComparedWarning(ApframeWarning):
+    """Detections cannot be compared with annotations of other categories, so errors of the category are not found."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There are no annotations, so no metric is defined."""
 

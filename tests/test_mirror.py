@@ -17,6 +17,7 @@ TESTED_IN = {
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
+    "detection/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",

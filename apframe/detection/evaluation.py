@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection import numbers, stored, tables
+from apframe.detection import errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
@@ -45,6 +45,7 @@ class Evaluation(WritableResult):
     The tables in SQL are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
     curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` are of every threshold
     and area range; of these only what the filters of a query on iou_threshold and area_range let through is computed.
+    errors and error_impact are of the lowest threshold.
 
     Attributes
     ----------
@@ -63,6 +64,7 @@ class Evaluation(WritableResult):
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
+    errors, error_impact = errors.errors, errors.error_impact
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterable
+from functools import partial
 from typing import TYPE_CHECKING, Any
 
 from apframe.detection.diagnose.calibration import calibration_table, reliability_table
 from apframe.detection.diagnose.confusion import confusion_table
 from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
+from apframe.detection.errors import stored_or_computed
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -22,6 +24,8 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "froc": froc_table,
     "calibration": calibration_table,
     "reliability": reliability_table,
+    "errors": partial(stored_or_computed, name="errors"),
+    "error_impact": partial(stored_or_computed, name="error_impact"),
 }
 """What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
 

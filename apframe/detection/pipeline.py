@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.detection.diagnose.across import pair_across
 from apframe.detection.diagnose.per_image import count_per_image
 from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_verdicts, sweep_thresholds
 from apframe.detection.pairing import arrange, matching_rules
@@ -49,6 +50,7 @@ class Pipeline:
 
     def __init__(self, inputs: Inputs, protocol: Protocol, judged: Callable[[], Verdicts] | None = None) -> None:
         self.inputs, self.protocol, self._judged = inputs, protocol, judged
+        self._across: tuple[float, pl.DataFrame] | None = None
 
     @cached_property
     def rows(self) -> Rows:
@@ -93,6 +95,12 @@ class Pipeline:
             return replace(part, detections=detections, annotations=annotations)
 
         return judged
+
+    def across(self, least: float) -> pl.DataFrame:
+        """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
+        if self._across is None or self._across[0] != least:
+            self._across = least, pair_across(self.inputs, self.protocol, least)
+        return self._across[1]
 
     @cached_property
     def ranking(self) -> Ranking:

@@ -42,7 +42,7 @@ def match_by_best_overlap(
     reach = count_reached(similarity, thresholds, strict=strict)
     of_crowd = is_crowd[annotation]
 
-    row = _find_best(np.flatnonzero(~of_crowd), detection, annotation, similarity)
+    row = find_best(np.flatnonzero(~of_crowd), detection, annotation, similarity)
     # by annotation, its best ranked rival first
     row = row[np.argsort((annotation[row].astype(np.int64) << 32) | detection[row])]
     # at the first so many of the thresholds that a detection reaches, a better ranked one has the annotation if it counts
@@ -56,7 +56,7 @@ def match_by_best_overlap(
         n_detections = int(detection.max()) + 1
         single_of, reach_of, taken_of = np.zeros((3, n_detections), dtype=np.int64)
         single_of[detection[row]], reach_of[detection[row]], taken_of[detection[row]] = annotation[row], reach[row], taken
-        crowd = _find_best(np.flatnonzero(of_crowd), detection, annotation, similarity)
+        crowd = find_best(np.flatnonzero(of_crowd), detection, annotation, similarity)
         left_over = np.minimum(taken_of[detection[crowd]], reach[crowd])
         late = np.flatnonzero(left_over)
         tries = pl.concat([
@@ -71,8 +71,12 @@ def match_by_best_overlap(
     )  # fmt: skip
 
 
-def _find_best(row: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray) -> np.ndarray:
-    """Of some of the pairs, those of each detection's most similar annotation, the first of several."""
+def find_best(row: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray) -> np.ndarray:
+    """Of some of the pairs, those of each detection's most similar annotation, the first of several.
+
+    >>> find_best(np.array([0, 1, 2]), np.array([7, 7, 8]), np.array([1, 0, 0]), np.array([0.5, 0.5, 0.2])).tolist()
+    [1, 2]
+    """
     n_detections = int(detection.max(initial=0)) + 1
     best = np.full(n_detections, -np.inf)
     np.maximum.at(best, detection[row], similarity[row])

@@ -112,6 +112,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 """All other columns are attributes and are kept."""
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
+ERRORS = pl.Enum(["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"])
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
 _THRESHOLD = Column("iou_threshold", pl.Float64, "lowest similarity at which a pair can match, rounded to ten digits")
 _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
@@ -268,6 +269,28 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("gap", pl.Float64, "mean_target - mean_score; negative where scores are too high"),
         Column("low", pl.Float64, "lower end of Wilson's 95 % interval of mean_target; null for similarities"),
         Column("high", pl.Float64, "upper end of that interval"),
+    ),
+    "errors": (
+        _THRESHOLD,
+        _id("image_id", "the image", required=False),
+        _id("category_id", "category of the detection; of a missed annotation, its own", required=False),
+        _id("detection_id", "the false positive; null for a missed annotation", required=False),
+        Column("score", pl.Float64, "score of the detection; null for a missed annotation"),
+        Column("error", ERRORS, "its kind: cls, loc, both, dupe, bkg or miss; see `apframe.error_kinds`"),
+        _id("annotation_id", "the annotation that the error is about; null for bkg", required=False),
+        _id("target_category_id", "the category of that annotation", required=False),
+        Column("similarity", pl.Float64, "similarity of the detection and that annotation"),
+        Column("same", pl.Float64, "largest similarity to annotations of its category; null below the background threshold"),
+        Column("other", pl.Float64, "largest similarity to those of other categories; null below the background threshold"),
+        Column("is_fixable", pl.Boolean, "fixing it gives a true positive, as with some of cls and loc; null for miss"),
+    ),
+    "error_impact": (
+        _THRESHOLD,
+        _id("category_id", "the category; null: the mean over the categories with positives", required=False),
+        Column("error", ERRORS, "the kind of errors; fp and fn are all false positives and all missed annotations"),
+        Column("n", pl.Int64, "number of errors; those of detections count in the category of the detection"),
+        Column("ap", pl.Float64, "average precision as it is; null without positives"),
+        Column("delta_ap", pl.Float64, "by how much it rises if all errors of the kind are fixed; null without positives"),
     ),
 }
 """The tables of an evaluation."""

@@ -14,6 +14,7 @@ import duckdb
 import pytest
 
 import apframe as apf
+from apframe.detection.on_request import ON_REQUEST
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 
 Capture, Patch = pytest.CaptureFixture[str], pytest.MonkeyPatch
@@ -29,7 +30,7 @@ def places(tmp_path_factory: pytest.TempPathFactory) -> dict[str, Path]:
     folder = tmp_path_factory.mktemp("sets")
     evaluation = apf.evaluate(*files(folder))
     evaluation.write_parquet(folder / "runs" / "a")
-    evaluation.write_duckdb(folder / "a.duckdb")
+    evaluation.write_duckdb(folder / "a.duckdb", tables=list(ON_REQUEST))
     ranking = apf.evaluate_run(SEARCH / "qrels.txt", SEARCH / "run_dense.txt")
     ranking.write_parquet(folder / "search")
     ranking.write_duckdb(folder / "search.duckdb")

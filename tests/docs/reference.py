@@ -71,6 +71,8 @@ ROWS = {
     "froc": "one row per category, and the mean, at the lowest threshold, computed on request",
     "calibration": "one row per category, at the lowest threshold, computed on request",
     "reliability": "one row per category and bin of scores, at the lowest threshold, computed on request",
+    "errors": "one row per false positive and per missed annotation, at the lowest threshold",
+    "error_impact": "one row per category and kind of error, and one per kind for the mean, at the lowest threshold",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
     "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",
@@ -153,7 +155,8 @@ def _tables() -> Iterator[str]:
     yield (
         "# Tables\n\nEvery column of every table. Attributes, which any table may have, follow these columns.\n\n"
         "The methods `ev.curves()`, `ev.thresholds()` and `ev.per_image()` return the tables of these names at one threshold "
-        "and area range, with `name` after category_id and `file_name` after image_id.\n"
+        "and area range, with `name` after category_id and `file_name` after image_id. `ev.errors()` and `ev.error_impact()` "
+        "return theirs at one threshold, the latter with `name`.\n"
     )
     columns, start = dictionary(), 0
     for kind, tables in (("", {**TABLES, **RESULTS, "(slices)": SLICES}), (" of search runs", RUN_RESULTS)):

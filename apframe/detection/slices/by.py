@@ -17,7 +17,7 @@ from apframe.schema.conditions import conjunction
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import Key, SliceKey
-    from apframe.schema.conditions import Condition
+    from apframe.schema.conditions import Condition, Masks
 
 
 def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
@@ -122,14 +122,22 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
 
 def each_slice(self: Evaluation, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:
     """Every slice: the values of the keys as a table of one row, and the evaluation of the slice."""
+    for values, masks in masks_of_slices(self, keys, {"name", *(column.name for column in RESULTS["curves"])}):
+        yield values, self._subset(masks)
+
+
+def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str]) -> Iterator[tuple[pl.DataFrame, Masks]]:
+    """Every slice: the values of the keys as a table of one row, and its masks as `Inputs.subset` takes them.
+
+    `taken` are names that no key may have, as the result has columns of these names.
+    """
     from apframe.detection.slices.slices import make_slicings, walk
 
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
-    _refuse_keys(self, made, {"name", *(column.name for column in RESULTS["curves"])})
+    _refuse_keys(self, made, taken)
     heights = {name: table.height for name, table in tables.items()}
-    for values, masks in walk(make_slicings(made, heights), made, heights):
-        yield values, self._subset(masks)
+    yield from walk(make_slicings(made, heights), made, heights)
 
 
 def _refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:

@@ -1,0 +1,89 @@
+"""Verdicts at one threshold and area range, and what became of each detection and annotation there."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import Verdicts, has_bit
+
+
+def verdicts_at(verdicts: Verdicts, threshold: int, k: int) -> Verdicts:
+    """The verdicts of one threshold, one area range (both by number) and the largest limit, beyond which detections are gone.
+
+    >>> from apframe.matching.verdicts import example
+    >>> verdicts_at(example(), 0, 0).hits.select("first", "last", "ranges", "true").rows()
+    [(0, 1, 1, 1)]
+    """
+    limit = verdicts.limits[-1]
+    hits = verdicts.hits_at(-1)
+    holds = has_bit(hits["ranges"].to_numpy(), k)
+    holds &= (hits["first"].to_numpy() <= threshold) & (threshold < hits["last"].to_numpy())
+    hits = hits.filter(pl.Series(holds))
+    ones = np.ones(hits.height, dtype=np.uint8)
+    within = (verdicts.detections["place"] <= limit).to_numpy()
+    at_one = replace(
+        verdicts,
+        thresholds=verdicts.thresholds[threshold : threshold + 1],
+        ranges=verdicts.ranges[k : k + 1],
+        limits=(limit,),
+        detections=_as_one(verdicts.detections, "inside", k),
+        annotations=_as_one(verdicts.annotations, "counts", k),
+        hits=hits.select(
+            "detection",
+            "annotation",
+            "similarity",
+            pl.Series("first", ones * 0, dtype=pl.UInt16),
+            pl.Series("last", ones, dtype=pl.UInt16),
+            pl.Series("ranges", ones),
+            pl.Series("true", has_bit(hits["true"].to_numpy(), k).astype(np.uint8)),
+        ),
+    )
+    return at_one if within.all() else at_one.without(np.flatnonzero(~within))
+
+
+def _as_one(table: pl.DataFrame, bits: str, k: int) -> pl.DataFrame:
+    return table.with_columns(pl.Series(bits, has_bit(table[bits].to_numpy(), k).astype(np.uint8)))
+
+
+@dataclass(frozen=True)
+class Outcomes:
+    """What became of the detections and annotations of `verdicts_at`, by position.
+
+    Attributes
+    ----------
+    is_true, is_false
+        of the detections; one that is neither is ignored
+    counts, is_found
+        of the annotations: whether it is a positive, and whether a true positive matches it
+    """
+
+    is_true: np.ndarray
+    is_false: np.ndarray
+    counts: np.ndarray
+    is_found: np.ndarray
+
+    @property
+    def is_missed(self) -> np.ndarray:
+        """The positives that no true positive matches."""
+        return self.counts & ~self.is_found
+
+
+def outcomes(verdicts: Verdicts) -> Outcomes:
+    """The outcomes of `verdicts_at`.
+
+    >>> from apframe.matching.verdicts import example
+    >>> found = outcomes(verdicts_at(example(), 0, 0))
+    >>> found.is_true.tolist(), found.is_false.tolist(), found.is_missed.tolist()
+    ([True, False], [False, True], [False])
+    """
+    detection, annotation, true = (verdicts.hits[name].to_numpy() for name in ("detection", "annotation", "true"))
+    is_hit, is_true = np.zeros((2, verdicts.detections.height), dtype=bool)
+    is_found = np.zeros(verdicts.annotations.height, dtype=bool)
+    is_hit[detection] = True
+    is_true[detection[true > 0]] = True
+    is_found[annotation[true > 0]] = True
+    inside = verdicts.detections["inside"].to_numpy() > 0
+    return Outcomes(is_true, inside & ~is_hit, verdicts.annotations["counts"].to_numpy() > 0, is_found)

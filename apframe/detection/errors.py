@@ -1,0 +1,240 @@
+"""Why AP is what it is: the errors of an evaluation, and what each kind costs."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
+from apframe.detection.slices.by import masks_of_slices
+from apframe.detection.slices.keys import Bins
+from apframe.detection.tables import threshold_at
+from apframe.exceptions import ParameterError
+from apframe.schema import ERRORS, RESULTS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.detection.diagnose.find_errors import Errors
+    from apframe.detection.diagnose.outcomes import Outcomes
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.slices.keys import SliceKey
+    from apframe.matching.verdicts import Verdicts
+
+BACKGROUND = 0.1
+
+
+def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: float = BACKGROUND) -> pl.DataFrame:
+    """One row per false positive and per missed annotation, with the kind of error that it is (TIDE).
+
+    `apf.error_kinds()` lists the kinds with their conditions and what fixing them does. Annotations of other categories are
+    compared by the similarity of the protocol. Crowds and ignored annotations are never what an error is about, and ignored
+    detections and those beyond max_detections are no errors. Where categories are pooled there are no errors `cls` and `both`.
+
+    Parameters
+    ----------
+    iou_threshold
+        one of the protocol's, found to 1e-9; None is the lowest
+    background
+        a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold)
+
+    Returns
+    -------
+    iou_threshold, image_id, category_id, detection_id, score (these two null for missed annotations), error, annotation_id
+    (what it is about; null for `bkg`), target_category_id (the category of that), similarity (to that; null for missed ones),
+    same and other (largest similarity to an annotation of the detection's category, and of other categories; null below
+    `background`), and is_fixable: whether fixing the error gives a true positive, null for missed annotations. Detections come
+    by category and rank, then missed annotations by category. An annotation that is missed and that an error `cls` or `loc` is
+    about has no row of its own.
+
+    Raises
+    ------
+    ParameterError
+        a threshold that was not evaluated, or `background` is not below it
+
+    Warns
+    -----
+    CategoriesNotComparedWarning
+        keypoints are compared, and categories have different ones: there are no errors `cls` and `both` then
+
+    Source: Bolya et al., TIDE, ECCV 2020, with COCO's rules for crowds, limits and ties; DIAGNOSIS.md 1.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9},
+    ...          {"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 4], "score": 0.8}]
+    >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
+    [(2, 'loc', 5, False), (1, 'cls', 5, True)]
+    """
+    return stored_or_computed(self, "errors", *_thresholds(self, iou_threshold, background))
+
+
+def error_impact(
+    self: Evaluation,
+    iou_threshold: float | None = 0.5,
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+    background: float = BACKGROUND,
+) -> pl.DataFrame:
+    """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
+
+    Each kind is fixed alone, by editing what matching decided, and AP is computed again by the protocol's own definition.
+    `apf.error_kinds()` says what fixing does. The rises do not add up to anything: fixing two kinds at once may give more than
+    both, or less. A rise can be slightly negative, for `cls`, `loc`, `miss` and `fn`.
+
+    Parameters
+    ----------
+    iou_threshold, background
+        as in `errors`
+    by
+        keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
+        the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
+        the whole evaluation
+
+    Returns
+    -------
+    category_id, name (both null for the mean over the categories with positives, which comes first), iou_threshold, error (`fp`
+    and `fn` are all false positives and all missed annotations), n (number of errors; those of detections count in the
+    category of the detection), ap and delta_ap (both null without positives). If no positives are left once errors are fixed,
+    AP is 1 if no detection counts, and 0 otherwise. With `by`, the keys are there instead of category_id and name, and `ap` and
+    `delta_ap` are means.
+
+    Raises
+    ------
+    ParameterError
+        a threshold that was not evaluated, `background` is not below it, or keys that `by` refuses
+
+    Source: Bolya et al., TIDE, ECCV 2020; DIAGNOSIS.md 1.3.
+
+    >>> from apframe import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+    ...          "annotations": [{"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10]}]}
+    >>> found = [{"image_id": 1, "category_id": 2, "bbox": [0, 0, 10, 10], "score": 0.9}]
+    >>> evaluate(truth, found).error_impact().filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
+    [(1, 0.0, 0.9999999999999998)]
+    """
+    threshold, background = _thresholds(self, iou_threshold, background)
+    if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
+        return _of_slices(self, keys, threshold, background)
+    table = stored_or_computed(self, "error_impact", threshold, background)
+    names = self.dataset.categories.select("category_id", "name")
+    table = table.join(names, on="category_id", how="left", maintain_order="left")
+    return table.select("category_id", "name", pl.exclude("category_id", "name"))
+
+
+def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float = BACKGROUND) -> pl.DataFrame:
+    """The table of a name at a threshold, by number; as it was stored, if it is one that is."""
+    compute = _errors_table if name == "errors" else _impact_table
+    if threshold == 0 and background == BACKGROUND:
+        return self._kept(name, lambda: compute(self, threshold, background))
+    return compute(self, threshold, background)
+
+
+def _thresholds(self: Evaluation, iou_threshold: float | None, background: float) -> tuple[int, float]:
+    """The number of the threshold, and the background threshold as a number."""
+    threshold = threshold_at(self, iou_threshold)
+    foreground = self.protocol.iou_thresholds[threshold]
+    if isinstance(background, bool) or not isinstance(background, (int, float)) or not 0 <= background < foreground:
+        problem = f"must be at least 0 and below the IoU threshold {foreground:.10g}, not {background!r}"
+        raise ParameterError(problem, option="background")
+    return threshold, float(background)
+
+
+def _find(self: Evaluation, threshold: int, background: float) -> tuple[Verdicts, Outcomes, Errors]:
+    """The verdicts at a threshold, by number, with their outcomes and errors."""
+    from apframe.detection.diagnose.find_errors import errors_of  # brings in NumPy
+
+    return errors_of(self._pipeline, threshold, background)
+
+
+def _errors_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
+    """See `errors`."""
+    import numpy as np
+
+    from apframe.detection.diagnose.find_errors import NONE
+
+    verdicts, _, found = _find(self, threshold, background)
+    detections, annotations = self._inputs.detections, self._inputs.annotations
+    at, missed = np.flatnonzero(found.kind != NONE), np.flatnonzero(found.is_miss)
+    target = pl.Series(np.concatenate([found.target[at], missed]))
+    target = verdicts.annotations["row"].gather(target.set(target == NONE, None))
+    rows = [verdicts.detections["row"].gather(at), verdicts.annotations["row"].gather(missed)]
+
+    def of_both(name: str) -> pl.Series:
+        return pl.concat([frame[name].gather(row) for frame, row in zip((detections, annotations), rows, strict=True)])
+
+    def of_detections(values: pl.Series) -> pl.Series:
+        return values.extend_constant(None, len(missed))
+
+    def numbers(values: np.ndarray) -> pl.Series:
+        return of_detections(pl.Series(values[at], nan_to_null=True, dtype=pl.Float64))
+
+    kinds = pl.Series([*OF_DETECTIONS, "miss"], dtype=ERRORS)
+    columns = {
+        "image_id": of_both("image_id"),
+        "category_id": of_both("category_id"),
+        "detection_id": of_detections(detections["detection_id"].gather(rows[0])),
+        "score": of_detections(verdicts.detections["score"].gather(at)),
+        "error": kinds.gather(np.concatenate([found.kind[at], np.full(len(missed), len(OF_DETECTIONS))])),
+        "annotation_id": annotations["annotation_id"].gather(target),
+        "target_category_id": annotations["category_id"].gather(target),
+        "similarity": numbers(found.similarity),
+        "same": numbers(found.same),
+        "other": numbers(found.other),
+        "is_fixable": of_detections(pl.Series(found.is_fixable[at], dtype=pl.Boolean)),
+    }
+    table = _with_threshold(self, pl.DataFrame(columns), threshold)
+    return table.select(column.name for column in RESULTS["errors"])
+
+
+def _impact_table(self: Evaluation, threshold: int, background: float) -> pl.DataFrame:
+    """See `error_impact`, without `name`."""
+    import numpy as np
+
+    from apframe.detection.diagnose.fixes import Impact
+
+    verdicts, found, each = _find(self, threshold, background)
+    impact = Impact.of(verdicts, found, each, self.protocol)
+    ids = verdicts.lists["category_id"]
+    table = impact.mean(np.ones(len(ids), dtype=bool)).with_columns(category_id=pl.lit(None, ids.dtype))
+    if not self.protocol.agnostic:
+        of_lists = ids.gather(np.repeat(np.arange(len(ids)), len(ERROR_KINDS)))
+        table = pl.concat([table, impact.table().with_columns(of_lists.alias("category_id"))])
+    return _with_threshold(self, table, threshold).select(column.name for column in RESULTS["error_impact"])
+
+
+def _of_slices(self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float) -> pl.DataFrame:
+    """See `error_impact` with `by`."""
+    import numpy as np
+
+    from apframe.detection.diagnose.fixes import Impact, fix_all
+
+    columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
+    whole = _find(self, threshold, background)
+    fixed = None
+    parts = []
+    for values, masks in masks_of_slices(self, keys, set(columns)):
+        kept = (
+            np.ones(whole[0].lists.height, dtype=bool)
+            if self.protocol.agnostic
+            else masks["categories"]["categories"].to_numpy()
+        )
+        if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
+            part = self._subset({table: masks[table] for table in ("images", "annotations", "detections")})
+            impact = Impact.of(*_find(part, threshold, background), self.protocol)
+        else:
+            fixed = fixed or fix_all(*whole)
+            impact = Impact.of(*whole, self.protocol, fixed, masks["images"]["images"].to_numpy())
+        table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
+        parts.append(values.join(table, how="cross", maintain_order="left_right"))
+    if not parts:
+        raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
+    return pl.concat(parts, how="vertical_relaxed")
+
+
+def _with_threshold(self: Evaluation, table: pl.DataFrame, threshold: int) -> pl.DataFrame:
+    """The table with the threshold of that number, rounded as tables show it."""
+    return table.with_columns(iou_threshold=pl.lit(round(self.protocol.iou_thresholds[threshold], 10), pl.Float64))

@@ -1,0 +1,161 @@
+"""Errors and what they cost: the worked examples and reference values of the specification, sums, slices, bad input."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.detection.diagnose.error_kinds import ERROR_KINDS
+
+STREET = Path(__file__).parents[2] / "data" / "street"
+A, B, C = [0, 0, 10, 10], [50, 50, 10, 10], [100, 100, 10, 10]
+AT = 51 / 101  # AP where one of two annotations is found without a false positive before it
+
+
+def truth(*annotations: tuple[int, list[int]], crowds: tuple[tuple[int, list[int]], ...] = ()) -> dict[str, Any]:
+    rows = [(category, box, 0) for category, box in annotations] + [(category, box, 1) for category, box in crowds]
+    return {
+        "images": [{"id": 1}],
+        "categories": [{"id": number, "name": f"c{number}"} for number in (1, 2, 3)],
+        "annotations": [
+            {"id": k, "image_id": 1, "category_id": category, "bbox": box, "area": 100, "iscrowd": crowd}
+            for k, (category, box, crowd) in enumerate(rows, 1)
+        ],
+    }
+
+
+def found(*detections: tuple[int, list[int], float]) -> list[dict[str, Any]]:
+    return [{"image_id": 1, "category_id": category, "bbox": box, "score": score} for category, box, score in detections]
+
+
+# ground truth, detections, counts of errors (those not named are 0), AP, and the rises (those not named are not checked)
+EXAMPLES: dict[str, tuple[Any, Any, dict[str, int], float, dict[str, float]]] = {
+    "T1": (
+        truth((1, A), (1, B)), found((1, [4, 0, 10, 10], 0.9), (1, [5, 0, 10, 10], 0.8), (1, [6, 0, 10, 10], 0.7)),
+        {"loc": 3, "miss": 1, "fp": 3, "fn": 2}, 0, {"loc": AT, "miss": 0},
+    ),
+    "T2": (
+        truth((1, A), (2, B)), found((2, A, 0.9), (2, B, 0.8)),
+        {"cls": 1, "fp": 1, "fn": 1}, 0.25, {"cls": 0.75, "fp": 0.25, "fn": 0.5},
+    ),
+    "T3": (
+        truth((1, A), (2, A)), found((1, A, 0.9), (1, A, 0.8)),
+        {"cls": 1, "fp": 1, "fn": 1}, 0.5, {"cls": 0.5, "fn": 0.5},
+    ),
+    "T4": (
+        truth((1, A), (1, B)), found((1, A, 0.9), (1, A, 0.8), (1, B, 0.7)),
+        {"dupe": 1, "fp": 1}, (51 + 50 * 2 / 3) / 101, {"dupe": 1 - (51 + 50 * 2 / 3) / 101},
+    ),
+    "T5": (truth((1, A)), found((1, A, 0.9), (3, C, 0.8)), {"bkg": 1, "fp": 1}, 1, {"bkg": 0}),
+    "T6": (
+        truth((1, A), crowds=((1, [0, 0, 60, 60]),)), found((1, [4, 0, 10, 10], 0.9)),
+        {"miss": 1, "fn": 1}, 0, {"miss": 1, "fn": 1},
+    ),
+    "T7": (truth((1, A)), found((1, [4, 0, 10, 10], 0.95), (1, A, 0.9)), {"loc": 1, "fp": 1}, 0.5, {"loc": 0.5}),
+    "T8": (
+        truth((1, A), (2, B)), found((1, [4, 0, 10, 10], 0.9), (2, A, 0.8), (2, B, 0.7)),
+        {"loc": 1, "cls": 1, "fp": 2, "fn": 1}, 0.25, {"loc": 0.5, "cls": 0.25},
+    ),
+    "T9": (truth((1, A)), found((1, A, 0.9), (1, [0, 0, 10, 5], 0.8)), {"loc": 1, "fp": 1}, 1, {"loc": 0}),
+    "T10": (
+        truth((1, A), (1, B)), found((1, A, 0.5), (1, [4, 50, 10, 10], 0.5), (1, B, 0.5)),
+        {"bkg": 1, "fp": 1}, (51 + 50 * 2 / 3) / 101, {"bkg": 1 - (51 + 50 * 2 / 3) / 101, "fn": 0},
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", EXAMPLES)
+def test_worked_examples(name: str) -> None:
+    annotations, detections, counts, ap, rises = EXAMPLES[name]
+    evaluation = apf.evaluate(annotations, detections)
+    mean = evaluation.error_impact().filter(pl.col("category_id").is_null())
+    assert mean["error"].to_list() == list(ERROR_KINDS)
+    assert dict(mean.select("error", "n").rows()) == dict.fromkeys(ERROR_KINDS, 0) | counts
+    assert mean["ap"].to_list() == pytest.approx([ap] * 8)
+    assert {kind: rise for kind, rise in mean.select("error", "delta_ap").rows() if kind in rises} == pytest.approx(rises)
+    rows = evaluation.errors()
+    assert {k: n for k, n in counts.items() if k not in ("fp", "fn")} == dict(rows["error"].value_counts().rows())
+
+
+def test_the_rows_of_an_example() -> None:
+    table = apf.evaluate(*EXAMPLES["T8"][:2]).errors()
+    nothing = dict.fromkeys(["same", "other"])
+    assert table.drop("iou_threshold", "image_id").rows(named=True) == [
+        {
+            "category_id": 1, "detection_id": 1, "score": 0.9, "error": "loc", "annotation_id": 1, "target_category_id": 1,
+            "similarity": 60 / 140, "same": 60 / 140, "other": None, "is_fixable": True,
+        },
+        {
+            "category_id": 2, "detection_id": 2, "score": 0.8, "error": "cls", "annotation_id": 1, "target_category_id": 1,
+            "similarity": 1.0, "same": None, "other": 1.0, "is_fixable": False,
+        },
+    ]  # fmt: skip
+    missed = apf.evaluate(truth((1, A), (2, B)), found((2, B, 0.7))).errors()
+    assert missed.drop("iou_threshold", "image_id").rows(named=True) == [
+        {
+            "category_id": 1, "detection_id": None, "score": None, "error": "miss", "annotation_id": 1, "target_category_id": 1,
+            "similarity": None, "is_fixable": None,
+        } | nothing,
+    ]  # fmt: skip
+
+
+def test_between_equal_annotations_the_first_of_the_input_wins() -> None:
+    rows = [{"id": key, "image_id": 1, "category_id": 1, "bbox": A} for key in (7, 3)]
+    table = apf.evaluate(truth() | {"annotations": rows}, found((1, [4, 0, 10, 10], 0.9), (2, A, 0.8))).errors()
+    assert table.drop_nulls("detection_id").select("error", "annotation_id").rows() == [("loc", 7), ("cls", 7)]
+
+
+def test_the_best_of_the_errors_for_an_annotation_is_fixable() -> None:
+    near = [4, 0, 10, 10]
+    table = apf.evaluate(truth((1, A)), found((1, near, 0.7), (1, near, 0.9), (2, A, 0.8), (1, near, 0.9))).errors()
+    assert table.sort("detection_id")["is_fixable"].to_list() == [False, True, False, False]
+
+
+# AP50, then cls loc both dupe bkg miss fp fn; DIAGNOSIS.md 1.6
+WITHOUT_CROWDS = {
+    "a": (
+        (0.436893571219, 0.007368320229, 0.003087339752, 0.005618070487, 0.002422366172, 0.047631668137, 0.400038072192,
+         0.063931511290, 0.423105017077),
+        (21, 44, 47, 70, 746, 1188, 928, 1219),
+    ),
+    "b": (
+        (0.429591683750, 0.002164839437, 0.000880723592, 0.005941986226, 0.002012304214, 0.036971100994, 0.431493276594,
+         0.049781253543, 0.438746527674),
+        (8, 22, 46, 74, 649, 1209, 799, 1219),
+    ),
+}  # fmt: skip
+WITH_CROWDS = {
+    "a": (
+        (0.457740667169, 0.006841966083, 0.002164850675, 0.000624918991, 0.002697433657, 0.033703646355, 0.421384112547,
+         0.043084415339, 0.442760924889),
+        (19, 33, 21, 70, 665, 1192, 808, 1219),
+    ),
+    "b": (
+        (0.451371070890, 0.002224566192, 0.000655404389, 0.000524181493, 0.002491623999, 0.021848656805, 0.456692688675,
+         0.028001866404, 0.464133273789),
+        (7, 20, 23, 74, 569, 1210, 693, 1219),
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", "ab")
+@pytest.mark.parametrize("crowds", [False, True])
+def test_reference_values(model: str, *, crowds: bool) -> None:
+    annotations, detections = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / f"model_{model}.json")
+    if not crowds:
+        ordinary = annotations.annotations.filter(~pl.col("is_crowd"))
+        annotations = apf.Dataset(annotations.images, annotations.categories, ordinary)
+        detections = detections.with_columns(score=pl.col("score") - 1e-7 * pl.int_range(pl.len()))
+    impact = apf.evaluate(annotations, detections).error_impact()
+    values, counts = (WITH_CROWDS if crowds else WITHOUT_CROWDS)[model]
+    mean = impact.filter(pl.col("category_id").is_null())
+    assert [mean["ap"][0], *mean["delta_ap"]] == pytest.approx(values, abs=1e-12, rel=0)
+    assert mean["n"].to_list() == list(counts)
+    of_categories = impact.filter(pl.col("category_id").is_not_null())
+    sums = of_categories.group_by("error").agg(pl.sum("n"), pl.mean("delta_ap")).sort("error")
+    assert sums["n"].to_list() == list(counts)
+    assert sums["delta_ap"].to_list() == pytest.approx(values[1:], abs=1e-12, rel=0)
