@@ -226,6 +226,10 @@ class FewResamplesWarning(ApframeWarning):
     """There are more comparisons than the number of resamples can tell apart from chance."""
 
 
+class LargeResultWarning(ApframeWarning):
+    """A table of resamples takes more than 1 GB of memory."""
+
+
 class BiasWarning(ApframeWarning):
     """The mean of the resamples is so far from the estimate that their interval is shifted."""
 

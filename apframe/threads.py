@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator
+from typing import TYPE_CHECKING, TypeVar
 
 import polars as pl
 
 if TYPE_CHECKING:
-    from concurrent.futures import ThreadPoolExecutor
+    from concurrent.futures import Future, ThreadPoolExecutor
+
+Given = TypeVar("Given")
+Made = TypeVar("Made")
 
 
 def threads() -> int:
@@ -31,3 +36,19 @@ def pool() -> ThreadPoolExecutor:
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(threads(), "apframe")
+
+
+def map_lazily(others: ThreadPoolExecutor, function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
+    """What a function makes of each item, in their order; only a few items are taken ahead, however many there are.
+
+    >>> with pool() as others:
+    ...     list(map_lazily(others, abs, iter([-1, 2])))
+    [1, 2]
+    """
+    running: deque[Future[Made]] = deque()
+    for item in items:
+        running.append(others.submit(function, item))
+        if len(running) > 2 * threads():
+            yield running.popleft().result()
+    while running:
+        yield running.popleft().result()

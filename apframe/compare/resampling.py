@@ -38,41 +38,48 @@ class Draws:
         """How many units there are."""
         return int(self.unit.max()) + 1 if len(self.unit) else 0
 
-    def blocks(self, size: int) -> Iterator[np.ndarray]:
-        """How often each row is drawn, of shape (rows, resamples), for so many resamples at a time.
+    def blocks(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
+        """How often each row is drawn, of shape (rows, resamples), for some resamples at a time, which the slice names.
 
         >>> draws = Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0)
-        >>> [block.tolist() for block in draws.blocks(2)]
-        [[[0.0, 1.0], [0.0, 1.0], [2.0, 1.0]], [[2.0], [2.0], [0.0]]]
+        >>> [(some.start, counts.tolist()) for some, counts in draws.blocks(2)]
+        [(0, [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), (2, [[0.0], [0.0], [2.0]])]
         """
+        first = 0
         for counts in draw_counts(self.n_units, self.n_resamples, self.seed, size, self.stratum):
-            yield np.ascontiguousarray(counts.T, dtype=np.float64).take(self.unit, axis=0)
+            some = slice(first, first + len(counts))
+            yield some, np.ascontiguousarray(counts.T, dtype=np.float64).take(self.unit, axis=0)
+            first = some.stop
+
+    def n_blocks(self, size: int) -> int:
+        """How many blocks there are of that size."""
+        return -(-self.n_resamples // block_size(self.n_units, size))
+
+
+def block_size(n_units: int, size: int) -> int:
+    """How many resamples are drawn at a time: as many as are asked for, or fewer if there are millions of units."""
+    return max(1, min(size, _NUMBERS // max(n_units, 1)))
 
 
 def draw_counts(
     n_units: int, n_resamples: int, seed: int, size: int, stratum: np.ndarray | None = None
 ) -> Iterator[np.ndarray]:
-    """How often each unit is drawn, of shape (resamples, units), for so many resamples at a time.
+    """How often each unit is drawn, of shape (resamples, units), for some resamples at a time.
 
     The draws do not depend on `size`. `stratum` is the number of the stratum of each unit, within which units are drawn.
 
     >>> [block.tolist() for block in draw_counts(3, 2, seed=0, size=5)]
-    [[[0, 2, 1], [3, 0, 0]]]
+    [[[1, 1, 1], [0, 0, 3]]]
     """
-    rng = np.random.default_rng(seed)
-    order = np.arange(n_units)
-    first, n = np.zeros(1, dtype=np.int64), np.array(n_units)
-    if stratum is not None:
-        order = np.argsort(stratum, kind="stable")
-        in_order = stratum[order]
-        first = np.searchsorted(in_order, in_order)
-        n = np.searchsorted(in_order, in_order, side="right") - first
-    size = max(1, min(size, _NUMBERS // max(n_units, 1)))
+    strata = [np.arange(n_units)] if stratum is None else [np.flatnonzero(stratum == k) for k in range(stratum.max() + 1)]
+    rngs = [np.random.default_rng(seed if stratum is None else [seed, k]) for k in range(len(strata))]
+    size = block_size(n_units, size)
     for start in range(0, n_resamples, size):
-        rows = min(size, n_resamples - start)
-        place = rng.integers(0, n, (rows, n_units)) + first
-        cells = order[place] + n_units * np.arange(rows)[:, None]
-        yield np.bincount(cells.ravel(), minlength=cells.size).reshape(cells.shape)
+        counts = np.zeros((min(size, n_resamples - start), n_units), dtype=np.int64)
+        for rng, units in zip(rngs, strata, strict=True):
+            n = len(units)
+            counts[:, units] = rng.multinomial(n, np.full(n, 1 / max(n, 1)), size=len(counts))
+        yield counts
 
 
 def make_draws(
@@ -132,7 +139,7 @@ def make_draws(
         )
     if within is None:
         return Draws(number, None, n_resamples, seed)
-    stratum = table[within].rank("dense").fill_null(0).to_numpy().astype(np.int64)
+    stratum = np.unique(table[within].rank("dense").fill_null(0).to_numpy(), return_inverse=True)[1]
     of_unit = np.zeros(n_units, dtype=np.int64)
     of_unit[number] = stratum
     split = np.flatnonzero(of_unit[number] != stratum)

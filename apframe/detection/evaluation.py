@@ -12,6 +12,8 @@ import polars as pl
 from apframe.detection import errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.diagnose import calibration as calibrated
+from apframe.detection import numbers, stored, tables
+from apframe.detection.comparison import intervals as resamples
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose import error_rates, operating_points
 from apframe.detection.diagnose.implausible import warn_of_metrics
@@ -65,6 +67,7 @@ class Evaluation(WritableResult):
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact = errors.errors, errors.error_impact
+    intervals, compare = resamples.intervals, resamples.compare
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
+
+from apframe.matching.verdicts import Verdicts
 
 _MOST_KEYS = 1 << 22  # which are looked up in a table of them all
 
@@ -74,6 +76,34 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     met = links.select(*columns, *rows.links.columns[2:]).collect()
     of = pl.DataFrame({"group": numbers // n_lists, "category": numbers % n_lists})
     return Rows(tables[0], tables[1], met, of)
+
+
+def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) -> tuple[Verdicts, pl.DataFrame]:
+    """The verdicts with a list for each group of images and list that has some rows, and the group and category of these lists.
+
+    `members` has `image` (the number of an image) and `group`; an image may be in several groups, or in none.
+
+    >>> from apframe.matching.verdicts import example
+    >>> parts, lists = split_by_images(example(), pl.DataFrame({"image": [0, 1, 1], "group": [0, 1, 2]}), 3)
+    >>> lists.rows(), parts.detections["list"].to_list(), parts.hits.height
+    ([(0, 0), (1, 0), (2, 0)], [0, 1, 2], 1)
+    """
+    categories = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
+    links = verdicts.hits.with_columns(of=pl.int_range(pl.len()))
+    rows = Rows(verdicts.detections, verdicts.annotations, links, categories)
+    groups = members.lazy().with_columns(pl.col("image").cast(pl.UInt32))
+    chosen = [
+        table.lazy().select("image").with_row_index("at").join(groups, on="image").select("at", "group", inside=True).collect()
+        for table in (verdicts.detections, verdicts.annotations)
+    ]
+    parts = regroup(rows, chosen[0], chosen[1], n_groups)
+    return with_rows(verdicts, parts), parts.lists
+
+
+def with_rows(verdicts: Verdicts, rows: Rows) -> Verdicts:
+    """The verdicts with other rows of theirs, whose links are the hits and `of`, their places among those of the whole."""
+    hits = rows.links.sort("detection", "of").drop("of")  # as they were, so that sums are the same to the last bit
+    return replace(verdicts, lists=rows.lists, detections=rows.detections, annotations=rows.annotations, hits=hits)
 
 
 def count_only(table: pl.DataFrame, bits: str, flags: pl.Series) -> pl.DataFrame:

@@ -45,8 +45,8 @@ class WeightedRanking:
     An image of weight 2 counts as two copies of it: its detections, false positives and annotations all do. For definitions
     with an envelope and whole weights, the numbers are those of a data set with such copies; other definitions take the
     precision after all copies of a detection. Copies of an image follow one another, so detections of one image that have equal
-    scores must be alike for that. Where weights are not whole numbers, a recall of 1e-9 less than a level reaches it, for sums
-    are rounded: what is perfect stays perfect.
+    scores must be alike for that. Where weights are not whole numbers, their sums are rounded, so a recall within 1e-9 of a
+    level is taken as equal to it: what is perfect stays perfect.
 
     Parameters
     ----------
@@ -235,14 +235,17 @@ class _Curves:
         n = counted.take(chunk.mark, axis=0)
         if chunk.change is not None:
             n += _running(own * chunk.change[:, None], chunk.starts)
-        n += self._least
         if chunk.is_true is not None:
             own *= chunk.is_true[:, None]
         k = _running(own.copy(), chunk.starts)
+        expected = positives.take(chunk.number, axis=0)
+        if slack:  # what should be 0 is not quite
+            k *= k > slack * expected.take(chunk.segment, axis=0)
+            np.maximum(n, k, out=n)
+        n += self._least
         precision = np.divide(k, n, out=n)
         if self._definition.interpolated:
             precision = _running_best(precision, chunk.segment)
-        expected = positives.take(chunk.number, axis=0)
         if self._reached is None:
             precision *= own
             return np.add.reduceat(precision, chunk.starts, axis=0) / expected
@@ -349,23 +352,23 @@ def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
 
 
 def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
-    """What counts the levels that k of n positives reach, of arrays: all that are at most `k / n + slack`, with k = 0 too.
+    """What counts the levels that k of n positives reach, of arrays, where sums are rounded by less than `slack`.
 
     That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
     """
     levels = np.array(definition.levels)
     n = len(levels) - 1
     if type(definition).levels_reached is Levels.levels_reached and np.abs(levels - np.linspace(0, 1, n + 1)).max() < _ROUNDING:
+        too_large = levels > np.arange(n + 1) / n  # by a bit: j of n positives do not reach level j / n
 
         def evenly_spaced(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
+            edges = levels + np.where(too_large, slack, -slack)
             recall = np.divide(k, positives, out=k)
             number = recall * n
             number += 100 * _ROUNDING
             below = number.astype(np.intp)
-            above = levels.take(below, out=number, mode="clip")  # or at it, where it is one bit too large to be reached
-            recall += slack
             reached = below + 1
-            reached -= above > recall
+            reached -= edges.take(below, out=number, mode="clip") > recall
             return reached
 
         return evenly_spaced

@@ -78,7 +78,7 @@ def by(self: Evaluation, *keys: SliceKey, level: str = "summary", marginals: boo
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
     taken = {"rolled_up", *(line.metric for line in headlines(self.protocol)), *SUPPORT}
-    _refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
+    refuse_keys(self, made, taken | ({"category_id", "name"} if each_category else set()))
     heights = {name: table.height for name, table in tables.items()}
     if self.protocol.agnostic:
         heights["categories"] = 1  # they are one
@@ -136,11 +136,13 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
     _refuse_keys(self, made, taken)
+    refuse_keys(self, made, {"name", *(column.name for column in RESULTS["curves"])})
     heights = {name: table.height for name, table in tables.items()}
     yield from walk(make_slicings(made, heights), made, heights)
 
 
-def _refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
+def refuse_keys(self: Evaluation, keys: Sequence[Key], taken: set[str]) -> None:
+    """An error where keys cannot be those of a table with columns of the names `taken`."""
     for place, key in enumerate(keys):
         if key.name in [other.name for other in keys[:place]]:
             raise ParameterError(f"{key.name} is given twice", option="by")

@@ -15,7 +15,7 @@ from apframe.detection.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
 from apframe.matching.order import place_within
-from apframe.matching.regroup import Rows, count_only, regroup
+from apframe.matching.regroup import Rows, count_only, regroup, with_rows
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.metrics import Cells, compute_cells
 from apframe.ranking.ranking import Ranking, Rest, rank
@@ -83,7 +83,7 @@ class _Work:
     @property
     def matches_again(self) -> bool:
         """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
-        return bool(self._divides_detections or self.slicing.objects.keys or self.slicing.objects.within)
+        return self.slicing.matches_again(self.rows.detections.height)
 
     @property
     def _divides_detections(self) -> bool:
@@ -148,10 +148,7 @@ class _Work:
         if self.matches_again:
             verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
         else:
-            hits = rows.links.sort("detection", "of").drop("of")  # as they were, so that sums are the same to the last bit
-            verdicts = replace(
-                self.verdicts, lists=rows.lists, detections=rows.detections, annotations=rows.annotations, hits=hits
-            )
+            verdicts = with_rows(self.verdicts, rows)
         return rank(verdicts, self.protocol.definition, self.protocol.addend, rest)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:

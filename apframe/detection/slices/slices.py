@@ -7,7 +7,7 @@ some of the keys. A slice is a group of the images, one of the detections, one o
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import combinations, product
 
 import numpy as np
@@ -101,6 +101,15 @@ class Slicing:
         """The groups by the table of their keys, in the order of the axes of results."""
         objects = {"annotations": self.objects}
         return {"images": self.images, "detections": self.detections, **objects, "categories": self.categories}
+
+    def matches_again(self, n_detections: int) -> bool:
+        """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
+        return not self.detections.is_whole(n_detections) or bool(self.objects.keys or self.objects.within)
+
+    def of_all_categories(self, n_categories: int) -> Slicing:
+        """The same groups of the other tables, with one of all categories."""
+        rows = pl.DataFrame({"row": pl.Series(range(n_categories), dtype=pl.UInt32)})
+        return replace(self, categories=Groups(pl.DataFrame({"": [0]}), rows.with_columns(group=pl.lit(0, pl.UInt32))))
 
 
 def make_slicings(

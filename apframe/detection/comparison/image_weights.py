@@ -1,0 +1,143 @@
+"""Weights of the images: those of a column, or such that each part of the images has a given share."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean, listed
+
+
+@dataclass(frozen=True)
+class ImageWeights:
+    """What the images weigh: `fixed` is the weight of each; or `part` is the number of its part, and `shares` are theirs.
+
+    The parts have their shares in every resample. An image in no part has the number of the last share, which is 0.
+    """
+
+    fixed: np.ndarray | None = None
+    part: np.ndarray | None = None
+    shares: np.ndarray | None = None
+
+    def apply(self, counts: np.ndarray) -> np.ndarray:
+        """The weights of images that are drawn that often, of shape (images, resamples).
+
+        A resample without any image of a part that has a share has no value: all its weights are 0.
+
+        >>> ImageWeights(part=np.array([0, 0, 1]), shares=np.array([0.5, 0.5, 0.0])).apply(np.array([[1, 2], [1, 0], [1, 1]]))
+        array([[0.25, 0.5 ],
+               [0.25, 0.  ],
+               [0.5 , 0.5 ]])
+        """
+        if self.fixed is not None:
+            return counts * self.fixed[:, None]
+        if self.part is None or self.shares is None:
+            return counts
+        sums = (np.arange(len(self.shares))[:, None] == self.part) @ counts
+        lacking = ((sums == 0) & (self.shares[:, None] > 0)).any(axis=0)
+        factor = np.where(lacking, 0, self.shares[:, None] / np.maximum(sums, 1))
+        return counts * factor[self.part]
+
+
+def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any, Any] | None) -> ImageWeights:
+    """The weights of the rows of a table of images.
+
+    Parameters
+    ----------
+    images
+        with their attributes
+    weights
+        the name of a column of numbers, at least 0
+    to_mix
+        the share of each value of a column, such as `{"night": 0.7, "day": 0.3}`, or `{"light": {"night": 0.7, "day": 0.3}}`
+        where several columns have these values. Shares are divided by their sum; images of other values have none
+
+    Raises
+    ------
+    ParameterError
+        both are given, unknown columns or values, weights or shares that are no numbers, are negative, or are all 0
+
+    >>> images = pl.DataFrame({"image_id": [1, 2], "light": ["day", "night"]})
+    >>> make_weights(images, None, {"day": 1, "night": 3}).shares.tolist()
+    [0.25, 0.75, 0.0]
+    """
+    if weights is not None and to_mix is not None:
+        raise ParameterError("weights and to_mix cannot be combined", "multiply the weights by the shares in one column")
+    if weights is not None:
+        if weights not in images.columns:
+            raise ParameterError(
+                f"the images have no column {weights!r}", did_you_mean(str(weights), images.columns), option="weights"
+            )
+        values = images[weights]
+        if not values.dtype.is_numeric():
+            raise ParameterError(f"{weights} holds {values.dtype}; weights are numbers", option="weights")
+        numbers = values.cast(pl.Float64)
+        wrong = ~(numbers.is_finite() & (numbers >= 0)).fill_null(False)
+        if wrong.any():
+            ids = listed(images["image_id"].filter(wrong).to_list())
+            problem = f"{weights} is not a number of at least 0 for {wrong.sum():,} images ({ids})"
+            raise ParameterError(problem, "give each image a weight", option="weights")
+        if not numbers.sum():
+            raise ParameterError(f"all values of {weights} are 0", option="weights")
+        return ImageWeights(fixed=numbers.to_numpy())
+    if to_mix is None:
+        return ImageWeights()
+    column, shares = _column_of(images, to_mix)
+    parts = [*shares]
+    share = np.array([_share(each, shares[each]) for each in parts])
+    if not share.sum():
+        raise ParameterError("all shares are 0", option="to_mix")
+    known = pl.DataFrame({"value": pl.Series(parts, dtype=images[column].dtype), "code": range(len(parts))})
+    of_image = images.select(value=column).join(known, on="value", how="left", maintain_order="left")["code"]
+    lacking = [each for at, each in enumerate(parts) if share[at] > 0 and not (of_image == at).any()]
+    if lacking:
+        raise ParameterError(f"no image has {column} {listed(lacking)}", "leave it out of the mix", option="to_mix")
+    part = of_image.fill_null(len(parts)).to_numpy().astype(np.int64)
+    return ImageWeights(part=part, shares=np.append(share / share.sum(), 0.0))
+
+
+def _column_of(images: pl.DataFrame, to_mix: Mapping[Any, Any]) -> tuple[str, Mapping[Any, Any]]:
+    """The column that is mixed, and the shares of its values."""
+    if not isinstance(to_mix, Mapping) or not to_mix:
+        raise ParameterError(f'is a dict of shares, such as {{"night": 0.7, "day": 0.3}}, not {to_mix!r}', option="to_mix")
+    if all(isinstance(shares, Mapping) for shares in to_mix.values()):
+        if len(to_mix) > 1:
+            raise ParameterError(
+                f"one column is mixed, not {len(to_mix)}", "put their combinations into one column", option="to_mix"
+            )
+        ((column, shares),) = to_mix.items()
+        if column not in images.columns:
+            raise ParameterError(
+                f"the images have no column {column!r}", did_you_mean(str(column), images.columns), option="to_mix"
+            )
+        return str(column), shares
+    found = [name for name in images.columns if _has_all(images[name], list(to_mix))]
+    if len(found) == 1:
+        return found[0], to_mix
+    problem = f"several columns of the images ({listed(found)})" if found else "no column of the images"
+    verb = "have" if found else "has"
+    raise ParameterError(
+        f"{problem} {verb} the values {listed(list(to_mix))}",
+        'name the column: {"light": {"night": 0.7, "day": 0.3}}',
+        option="to_mix",
+    )
+
+
+def _has_all(column: pl.Series, values: list[Any]) -> bool:
+    """Whether the column has each of the values."""
+    if column.dtype.is_nested():
+        return False
+    try:
+        return set(values) <= set(column.unique().to_list())
+    except TypeError:  # values that cannot be hashed
+        return False
+
+
+def _share(value: Any, share: Any) -> float:
+    if isinstance(share, bool) or not isinstance(share, (int, float)) or not 0 <= share < float("inf"):
+        raise ParameterError(f"the share of {value!r} is a number of at least 0, not {share!r}", option="to_mix")
+    return float(share)

@@ -1,0 +1,333 @@
+"""Headline numbers and differences of them, with intervals from resamples of the images."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import numpy as np
+import polars as pl
+
+from apframe.compare import intervals as rule
+from apframe.compare.resampling import make_draws
+from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.image_weights import make_weights
+from apframe.detection.comparison.names import names_beside
+from apframe.detection.comparison.resampled import Resampled, Slices, resample
+from apframe.detection.slices.by import refuse_keys
+from apframe.detection.slices.keys import Bins, make_keys
+from apframe.detection.slices.parts import conditions_of_parts
+from apframe.detection.slices.slices import make_slicings
+from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of
+from apframe.rule_sets.summary import Headline, headlines
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.slices.keys import SliceKey
+
+LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples"]
+DIFFERENCE = [
+    "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p", "p_holm", "q",
+    "detectable", "n_units", "n_resamples",
+]  # fmt: skip
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is drawn, how often, and which numbers are computed of each draw; see `intervals`."""
+
+    by: Any = ()
+    level: str = "summary"
+    metrics: Sequence[str] | str | None = None
+    unit: str | None = None
+    within: str | None = None
+    weights: str | None = None
+    to_mix: Mapping[Any, Any] | None = None
+    n_resamples: int = 1_000
+    confidence: float = 0.95
+    seed: int = 0
+
+
+def intervals(
+    self: Evaluation,
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+    level: str = "summary",
+    metrics: Sequence[str] | str | None = None,
+    unit: str | None = None,
+    within: str | None = None,
+    weights: str | None = None,
+    to_mix: Mapping[Any, Any] | None = None,
+    n_resamples: int = 1_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Compute every headline number with its bootstrap interval: how far it would move with other images of the same kind.
+
+    Images are drawn with replacement, as many as there are, and each number is computed of each draw, as if the images drawn
+    twice were there twice. The middle 95 % of its values are the interval (percentile bootstrap). It does not say what
+    training with another seed would change. To compare models, use `compare`: whether two intervals overlap says little.
+
+    Parameters
+    ----------
+    by
+        keys of slices, as the method `by` takes them
+    level
+        "summary": means over categories. "category": a row for each category
+    metrics
+        names of headline numbers, such as ["AP", "AP50"]; all by default. Few are faster
+    unit
+        a column of the images, such as "video": all images of a value are drawn together, for they resemble each other
+    within
+        a column of the images: as many units are drawn of each of its values as there are (strata)
+    weights, to_mix
+        a column of the images with their weights; or shares of the values of a column of the images, such as
+        {"night": 0.7, "day": 0.3}: the numbers of data in which 70 % of the images are at night, in every draw
+    n_resamples
+        how many draws
+    confidence
+        the share of the draws within the interval
+    seed
+        the same seed gives the same table, whatever the order of the rows, the number of threads or the other metrics
+
+    Returns
+    -------
+    The keys of slices, and category_id and name with level="category", then metric, estimate (the number itself), low, high, se
+    (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn), n_resamples (draws in
+    which the number has a value). Where fewer than half have one, or fewer than five units have annotations that count, there
+    is an estimate and no interval. A category without annotations in a draw is left out of the draw's means.
+
+    Raises
+    ------
+    ParameterError
+        unknown columns, units, metrics or options; fewer than two units
+
+    Warns
+    -----
+    FewUnitsWarning, BiasWarning, LargeResultWarning
+        fewer than 20 units; an interval that is shifted; numbers of more than 1 GB
+
+    Source: Efron 1979 and 1981; images as units: Everingham et al. 2015; DIAGNOSIS.md 7.3.
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
+    >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
+    >>> ev.intervals(metrics="AP50").select("metric", pl.col("estimate", "low", "high").round(2)).rows()
+    [('AP50', 0.75, 0.61, 0.88)]
+    """
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    tables = []
+    for numbers in sample([self], sampling):
+        made = rule.describe(numbers.estimates[0], numbers.draws[0], confidence, numbers.n_with)
+        made |= {"estimate": numbers.estimates[0], "n_units": numbers.n_units}
+        tables.append(numbers.with_columns({}, {name: made[name] for name in LEVEL}))
+    table = _in_order(tables)
+    if table.height == len(tables):
+        rule.warn_of_bias(table["metric"].to_list(), table["bias"].to_numpy(), table["se"].to_numpy())
+    return table
+
+
+def compare(
+    self: Evaluation,
+    other: Evaluation | Sequence[Evaluation],
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+    level: str = "summary",
+    metrics: Sequence[str] | str | None = None,
+    names: Sequence[str] | None = None,
+    on_images: str = "same",
+    unit: str | None = None,
+    within: str | None = None,
+    weights: str | None = None,
+    to_mix: Mapping[Any, Any] | None = None,
+    n_resamples: int = 1_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Compare this evaluation with another one, or several, of the same images: differences with intervals and p values.
+
+    All get the same draws, so what makes an image easy or hard for both cancels out. The other options are those of
+    `intervals`.
+
+    Parameters
+    ----------
+    other
+        an evaluation of the same ground truth by the same rules; of several, this one is compared with each
+    names
+        what the evaluations are called, this one first; by default their own names
+    on_images
+        "same": an error unless the images are the same; "common": those that all have
+    by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed
+        see `intervals`
+
+    Returns
+    -------
+    The keys of slices, and category_id and name with level="category", then metric, run_a, run_b, estimate_a, estimate_b,
+    difference (estimate_b - estimate_a), low, high, se, bias (of the difference), share_better (the share of draws in which
+    run_b is better, ties by half), p (two-sided; below .05 where the 95 % interval excludes 0), p_holm (corrected for the pairs
+    of runs; Holm 1979), q (false discovery rate over the rows of the metric and pair; Benjamini and Hochberg 1995), detectable
+    (the difference that this set shows in four of five cases: 2.8 se), n_units and n_resamples. Nulls are those of `intervals`.
+
+    Raises
+    ------
+    NotComparableError
+        another ground truth, protocol, or other categories or images
+    ParameterError
+        as `intervals`
+
+    Warns
+    -----
+    FewUnitsWarning, FewResamplesWarning, LargeResultWarning, ImagesLeftOutWarning
+        fewer than 20 units; more comparisons than `n_resamples` can tell from chance; see `intervals`; images that not all have
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
+    >>> a, b = (evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(found)]) for found in (30, 36))
+    >>> found = a.compare(b, metrics="AP50")
+    >>> found.select("metric", pl.col("difference", "low", "high", "p").round(3)).rows()
+    [('AP50', 0.149, 0.05, 0.257, 0.002)]
+    """
+    others = [other] if not isinstance(other, Sequence) else list(other)
+    evaluations = [self, *others]
+    called = names_beside(evaluations, names)
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    return compare_all(agree(evaluations, called, on_images), called, [(0, k) for k in range(1, len(evaluations))], sampling)
+
+
+def compare_all(
+    evaluations: Sequence[Evaluation], names: Sequence[str], pairs: Sequence[tuple[int, int]], sampling: Sampling
+) -> pl.DataFrame:
+    """The differences of some pairs of evaluations that agree, see `compare`."""
+    tables = []
+    for numbers in sample(evaluations, sampling):
+        made = [_difference(numbers, a, b, sampling.confidence) for a, b in pairs]
+        holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
+        for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
+            each |= {"p_holm": each["p"] if holm is None else holm[k], "q": rule.false_discovery(each["p"])}
+            labels = {"run_a": names[a], "run_b": names[b]}
+            tables.append(numbers.with_columns(labels, {name: each[name] for name in DIFFERENCE[2:]}))
+    rule.warn_of_few_resamples(sampling.n_resamples, max(len(pairs), *(each.height for each in tables)))
+    return _in_order(tables)
+
+
+def _difference(numbers: Numbers, a: int, b: int, confidence: float) -> dict[str, np.ndarray]:
+    """The columns of the difference of two evaluations, before several of them are corrected for."""
+    difference = numbers.estimates[b] - numbers.estimates[a]
+    made = rule.compare(difference, numbers.draws[b] - numbers.draws[a], confidence, numbers.n_with)
+    return made | {
+        "estimate_a": numbers.estimates[a],
+        "estimate_b": numbers.estimates[b],
+        "difference": difference,
+        "n_units": numbers.n_units,
+    }
+
+
+def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
+    """The tables of several metrics as one: by row, and by metric within it."""
+    rows = [table.with_row_index("at").with_columns(of=pl.lit(k)) for k, table in enumerate(tables)]
+    return pl.concat(rows).sort("at", "of").drop("at", "of")
+
+
+@dataclass(frozen=True)
+class Numbers:
+    """One headline number of several evaluations, in all rows of a table and all resamples; see `Resampled`.
+
+    `estimates` and `draws` are of shape (evaluations, rows) and (evaluations, rows, resamples).
+    """
+
+    metric: str
+    table: pl.DataFrame
+    estimates: np.ndarray
+    draws: np.ndarray
+    n_units: np.ndarray
+    n_with: np.ndarray
+
+    def only(self, row: int, metric: str) -> Numbers:
+        """The number of one row under another name, without the columns of the table."""
+        kept = slice(row, row + 1)
+        return Numbers(
+            metric, pl.DataFrame(), self.estimates[:, kept], self.draws[:, kept], self.n_units[kept], self.n_with[kept]
+        )
+
+    def with_columns(self, labels: Mapping[str, str], columns: Mapping[str, np.ndarray]) -> pl.DataFrame:
+        """The table with the metric, the labels and the columns; null where these are NaN."""
+        named = {"metric": self.metric, **labels}
+        made = pl.DataFrame({name: pl.Series(values, nan_to_null=True) for name, values in columns.items()})
+        constants = [pl.repeat(value, made.height, eager=True).alias(name) for name, value in named.items()]
+        return pl.concat([self.table, pl.DataFrame(constants), made], how="horizontal")
+
+
+def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Numbers]:
+    """The headline numbers of evaluations that agree, in resamples; options are refused before anything is computed."""
+    first, level = evaluations[0], one_of("level", sampling.level, ("summary", "category"))
+    if not 0 < sampling.confidence < 1:
+        raise ParameterError(f"is between 0 and 1, such as 0.95, not {sampling.confidence!r}", option="confidence")
+    lines = chosen_lines(first, sampling.metrics)
+    tables = first._inputs.tables()
+    images = tables["images"].select("image_id", pl.exclude("image_id"))
+    draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
+    weights = make_weights(images, sampling.weights, sampling.to_mix)
+    keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
+    slices = make_slices(first, keys, level, [*LEVEL, *DIFFERENCE])
+    whole = [line for line in lines if line.part is None]
+    found: dict[str, Numbers] = {}
+    if whole:
+        found |= _numbers(whole, resample(evaluations, whole, slices, draws, weights))
+    of_parts = [line for line in lines if line.part is not None]
+    conditions = conditions_of_parts(first.protocol, tables) if of_parts and not keys and level == "summary" else {}
+    if conditions:
+        called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in of_parts}
+        distinct = list(dict.fromkeys(called.values()))
+        parts = resample(evaluations, distinct, make_slices(first, [conditions], level, []), draws, weights)
+        place = {name: at for at, name in enumerate(parts.table["slice"].to_list())}
+        for line in of_parts:
+            if line.part in place:
+                numbers = _numbers(distinct, parts)[called[line.metric].metric]
+                found[line.metric] = numbers.only(place[line.part], line.metric)
+    return [found[line.metric] for line in lines if line.metric in found]
+
+
+def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers]:
+    """The numbers of each line by its name."""
+    return {
+        line.metric: Numbers(
+            line.metric,
+            sampled.table,
+            sampled.estimates[:, at],
+            sampled.draws[:, at],
+            sampled.n_units,
+            sampled.n_with[at],
+        )
+        for at, line in enumerate(lines)
+    }
+
+
+def make_slices(evaluation: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
+    """The slices by some keys, which may not have the names of the columns that are `taken`."""
+    if evaluation.protocol.agnostic and level == "category":
+        raise ParameterError('the categories are pooled: there is no level="category"')
+    tables = evaluation._inputs.tables()
+    keys = make_keys(by, tables)
+    own = {"metric", *taken} | ({"category_id", "name"} if level == "category" else set())
+    refuse_keys(evaluation, keys, own)
+    heights = {name: table.height for name, table in tables.items()}
+    if evaluation.protocol.agnostic:
+        heights["categories"] = 1  # they are one
+    slicings = make_slicings(keys, heights, each_category=level == "category")
+    return Slices(keys, slicings, tables["categories"].select("category_id", "name") if level == "category" else None)
+
+
+def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:
+    """The headlines of these names, or all of them; an unknown name is a ParameterError."""
+    known = {line.metric: line for line in headlines(evaluation.protocol, with_parts=True)}
+    if metrics is None:
+        return list(known.values())
+    wanted = [metrics] if isinstance(metrics, str) else list(metrics)
+    if not wanted:
+        raise ParameterError("name at least one", did_you_mean("", list(known)), option="metrics")
+    return list(dict.fromkeys(by_name("metric", each, known) for each in wanted))
