@@ -38,22 +38,15 @@ class Draws:
         """How many units there are."""
         return int(self.unit.max()) + 1 if len(self.unit) else 0
 
-    def blocks(self, size: int) -> Iterator[tuple[slice, np.ndarray]]:
-        """How often each row is drawn, of shape (rows, resamples), for some resamples at a time, which the slice names.
+    def blocks(self, size: int) -> Iterator[np.ndarray]:
+        """How often each row is drawn, of shape (rows, resamples), for `block_size` resamples at a time.
 
         >>> draws = Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0)
-        >>> [(some.start, counts.tolist()) for some, counts in draws.blocks(2)]
-        [(0, [[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]]), (2, [[0.0], [0.0], [2.0]])]
+        >>> [counts.tolist() for counts in draws.blocks(2)]
+        [[[1.0, 1.0], [1.0, 1.0], [1.0, 1.0]], [[0.0], [0.0], [2.0]]]
         """
-        first = 0
         for counts in draw_counts(self.n_units, self.n_resamples, self.seed, size, self.stratum):
-            some = slice(first, first + len(counts))
-            yield some, np.ascontiguousarray(counts.T, dtype=np.float64).take(self.unit, axis=0)
-            first = some.stop
-
-    def n_blocks(self, size: int) -> int:
-        """How many blocks there are of that size."""
-        return -(-self.n_resamples // block_size(self.n_units, size))
+            yield np.ascontiguousarray(counts.T, dtype=np.float64).take(self.unit, axis=0)
 
 
 def block_size(n_units: int, size: int) -> int:
@@ -77,8 +70,8 @@ def draw_counts(
     for start in range(0, n_resamples, size):
         counts = np.zeros((min(size, n_resamples - start), n_units), dtype=np.int64)
         for rng, units in zip(rngs, strata, strict=True):
-            n = len(units)
-            counts[:, units] = rng.multinomial(n, np.full(n, 1 / max(n, 1)), size=len(counts))
+            if n := len(units):
+                counts[:, units] = rng.multinomial(n, np.full(n, 1 / n), size=len(counts))
         yield counts
 
 

@@ -11,9 +11,8 @@ import polars as pl
 
 from apframe.detection import errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
-from apframe.detection.diagnose import calibration as calibrated
-from apframe.detection import numbers, stored, tables
 from apframe.detection.comparison import intervals as resamples
+from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose import error_rates, operating_points
 from apframe.detection.diagnose.implausible import warn_of_metrics

@@ -22,7 +22,7 @@ IMAGES = pl.DataFrame(
 
 def whole(**options: object) -> np.ndarray:
     chosen = {"unit": None, "within": None, "n_resamples": 50, "seed": 0} | options
-    return np.concatenate([counts for _, counts in make_draws(IMAGES, **chosen).blocks(7)], axis=1)  # type: ignore[arg-type]
+    return np.concatenate(list(make_draws(IMAGES, **chosen).blocks(7)), axis=1)  # type: ignore[arg-type]
 
 
 def test_every_resample_has_as_many_units_as_there_are() -> None:

@@ -268,7 +268,7 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     if not 0 < sampling.confidence < 1:
         raise ParameterError(f"is between 0 and 1, such as 0.95, not {sampling.confidence!r}", option="confidence")
     lines = chosen_lines(first, sampling.metrics)
-    tables = first._inputs.tables()
+    tables = _tables(first)
     images = tables["images"].select("image_id", pl.exclude("image_id"))
     draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
     weights = make_weights(images, sampling.weights, sampling.to_mix)
@@ -307,19 +307,23 @@ def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers
     }
 
 
-def make_slices(evaluation: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
+def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
     """The slices by some keys, which may not have the names of the columns that are `taken`."""
-    if evaluation.protocol.agnostic and level == "category":
+    if self.protocol.agnostic and level == "category":
         raise ParameterError('the categories are pooled: there is no level="category"')
-    tables = evaluation._inputs.tables()
+    tables = _tables(self)
     keys = make_keys(by, tables)
     own = {"metric", *taken} | ({"category_id", "name"} if level == "category" else set())
-    refuse_keys(evaluation, keys, own)
+    refuse_keys(self, keys, own)
     heights = {name: table.height for name, table in tables.items()}
-    if evaluation.protocol.agnostic:
+    if self.protocol.agnostic:
         heights["categories"] = 1  # they are one
     slicings = make_slicings(keys, heights, each_category=level == "category")
     return Slices(keys, slicings, tables["categories"].select("category_id", "name") if level == "category" else None)
+
+
+def _tables(self: Evaluation) -> dict[str, pl.DataFrame]:
+    return self._inputs.tables()
 
 
 def chosen_lines(evaluation: Evaluation, metrics: Sequence[str] | str | None) -> list[Headline]:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws
+from apframe.compare.resampling import Draws, block_size
 from apframe.detection.comparison.image_weights import ImageWeights
 from apframe.detection.slices.keys import Key
 from apframe.detection.slices.slices import Slicing, tabulate, walk
@@ -98,14 +98,16 @@ def resample(
     for job in jobs:
         job.fill(once, estimates)
 
-    def fill(block: tuple[slice, np.ndarray]) -> None:
-        some, counts = block
+    size = block_size(draws.n_units, BLOCK)
+
+    def fill(numbered: tuple[int, np.ndarray]) -> None:
+        k, counts = numbered
         weighted = weights.apply(counts)
         for job in jobs:
-            job.fill(weighted, found[..., some])
+            job.fill(weighted, found[..., k * size : (k + 1) * size])
 
     with pool() as others:
-        for _ in with_bar(map_lazily(others, fill, draws.blocks(BLOCK)), "resampling", draws.n_blocks(BLOCK)):
+        for _ in with_bar(map_lazily(others, fill, enumerate(draws.blocks(size))), "resampling", -(-draws.n_resamples // size)):
             pass
     table = tabulate(tables, slices.keys, slices.categories).drop("rolled_up")
     order = table["at"].to_numpy()
@@ -127,23 +129,27 @@ class _Piece:
     image: np.ndarray
 
 
-def _pieces(evaluation: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator[_Piece]:
+def _pieces(self: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator[_Piece]:
     """The verdicts of all groups of images, detections and objects: together, unless some of them are matched again."""
-    verdicts = evaluation._pipeline.verdicts
+    verdicts = _verdicts(self)
     n_images, ids = verdicts.images.height, verdicts.images["image_id"]
     every = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
-    if not slicing.matches_again(evaluation.detections.height):
+    if not slicing.matches_again(self.detections.height):
         if not slicing.images.is_whole(n_images):
             members = slicing.images.members.rename({"row": "image"})
             verdicts, every = split_by_images(verdicts, members, len(slicing.images))
         yield _Piece(verdicts, every, np.arange(n_images))
         return
-    heights = {name: table.height for name, table in evaluation._inputs.tables().items()}
+    heights = {name: table.height for name, table in self._inputs.tables().items()}
     for group, (_, masks) in enumerate(walk([slicing.of_all_categories(heights["categories"])], keys, heights)):
         masks.pop("categories")
-        part = evaluation._subset(masks)._pipeline.verdicts
+        part = _verdicts(self._subset(masks))
         image = ids.to_frame().with_row_index("n").join(part.images, on="image_id", maintain_order="right")["n"].to_numpy()
         yield _Piece(part, every.with_columns(group=pl.lit(group)), image)
+
+
+def _verdicts(self: Evaluation) -> Verdicts:
+    return self._pipeline.verdicts
 
 
 def _targets(piece: _Piece, slicing: Slicing, offset: int) -> tuple[np.ndarray, np.ndarray]:

@@ -135,8 +135,7 @@ def masks_of_slices(self: Evaluation, keys: Sequence[SliceKey], taken: set[str])
 
     tables = self._inputs.tables()
     made = make_keys(keys, tables)
-    _refuse_keys(self, made, taken)
-    refuse_keys(self, made, {"name", *(column.name for column in RESULTS["curves"])})
+    refuse_keys(self, made, taken)
     heights = {name: table.height for name, table in tables.items()}
     yield from walk(make_slicings(made, heights), made, heights)
 
