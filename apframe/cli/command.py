@@ -15,6 +15,7 @@ import typer
 
 from apframe.cli.catalogues import list_formats, list_protocols
 from apframe.cli.check import check_files
+from apframe.cli.confusion import show_confusion
 from apframe.cli.convert import convert_files
 from apframe.cli.evaluate import evaluate_files
 from apframe.cli.help_pages import SHORT_HELP, Overview
@@ -60,7 +61,7 @@ def about(
 
 
 _VERBS: dict[str, Callable[..., None]] = {
-    "eval": evaluate_files, "rank": evaluate_rankings, "check": check_files, "stats": count_files, "convert": convert_files,
+    "eval": evaluate_files, "confusion": show_confusion, "rank": evaluate_rankings, "check": check_files, "stats": count_files, "convert": convert_files,
     "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats, "protocols": list_protocols,
 }  # fmt: skip
 for _name, _verb in _VERBS.items():

@@ -13,6 +13,9 @@ TASKS = {
         "eval": ("Evaluate detections against ground truth.", "apframe eval instances.json detections.json --by weather"),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
+    "Explain the numbers": {
+        "confusion": ("Show what is mistaken for what.", "apframe confusion instances.json detections.json --min-score 0.3"),
+    },
     "Check and convert data": {
         "check": ("Find errors and suspicious values.", "apframe check instances.json detections.json"),
         "stats": ("Count images, annotations and detections.", "apframe stats instances.json --by weather"),
@@ -33,7 +36,7 @@ _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in
 _PURPOSES = {
     "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
-    "Output": "out name tag matches per_query compare rules as_json as_csv as_markdown as_latex",
+    "Output": "out name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
 }
 
 

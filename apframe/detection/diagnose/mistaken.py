@@ -85,35 +85,31 @@ def _mistaken(
     """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
     detections, annotations = verdicts.detections, verdicts.annotations
     wanted = wanted[~_never_others(inputs, protocol).to_numpy()[annotations["row"].to_numpy()[wanted]]]
-    wanted = wanted[
-        np.argsort(annotations["row"].to_numpy()[wanted])
-    ]  # as they came: of equally similar ones the first is taken
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
     at_annotated[annotations["image"].to_numpy()[wanted]] = True
     free = free[at_annotated[detections["image"].to_numpy()[free]]]
-    # by score, equal ones as they came: the order in which detections choose
-    score, row = detections["score"].fill_null(-np.inf).to_numpy()[free], detections["row"].to_numpy()[free]
-    free = free[np.lexsort((row, -score))]
+    # the policy takes the later one of equally similar annotations, and the earlier one is asked for: they come backwards
+    wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])[::-1]]
     rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     thresholds = np.array(protocol.iou_thresholds[threshold : threshold + 1])
     pairs = pair(part, protocol, least=float(thresholds[0]), across_categories=True)
-    reached = count_reached(pairs["similarity"].to_numpy(), thresholds, strict=protocol.strict) > 0
+    pairs = pairs.filter(pl.Series(count_reached(pairs["similarity"].to_numpy(), thresholds, strict=protocol.strict) > 0))
     ours, theirs = (
         table["list"].to_numpy()[place[pairs[name].to_numpy()]]
         for table, place, name in ((detections, free, "detection"), (annotations, wanted, "annotation"))
     )
-    keep = reached & ~_related(verdicts, inputs, protocol, ours, theirs)
-    # the policy takes the later one of equally similar annotations, so they are numbered from the end
-    backwards = len(wanted) - 1 - pairs["annotation"].to_numpy().astype(np.int64)
-    pairs = pairs.with_columns(pl.Series("annotation", backwards, dtype=pl.UInt32)).filter(pl.Series(keep))
+    pairs = pairs.filter(pl.Series(~_related(verdicts, inputs, protocol, ours, theirs)))
+    # numbered in the order in which they choose: by score, equal ones as they came
+    rivals, number = np.unique(free[pairs["detection"].to_numpy()], return_inverse=True)
+    score, row = (detections[name].gather(rivals).to_numpy() for name in ("score", "row"))
+    order = np.lexsort((row, -score))
+    pairs = pairs.with_columns(pl.Series("detection", np.argsort(order)[number], dtype=pl.UInt32))
     nothing = np.zeros(len(wanted), dtype=bool)
     assigned = POLICIES["score"].assign(pairs, nothing, nothing[None, :], thresholds, strict=protocol.strict)
-    annotation = wanted[len(wanted) - 1 - assigned["annotation"].to_numpy().astype(np.int64)]
-    return pl.DataFrame(
-        {"detection": free[assigned["detection"].to_numpy()], "annotation": annotation, "similarity": assigned["similarity"]}
-    )
+    detection, annotation = rivals[order][assigned["detection"].to_numpy()], wanted[assigned["annotation"].to_numpy()]
+    return pl.DataFrame({"detection": detection, "annotation": annotation, "similarity": assigned["similarity"]})
 
 
 def _never_others(inputs: Inputs, protocol: Protocol) -> pl.Series:

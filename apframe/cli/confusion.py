@@ -1,0 +1,153 @@
+"""`apframe confusion`: what is mistaken for what."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.options import (
+    BoxFormat,
+    Categories,
+    CategoryMap,
+    DtFormat,
+    GtFormat,
+    ImageAttributes,
+    ImageSizes,
+    JoinByName,
+    Latex,
+    Markdown,
+    Names,
+    Relative,
+    Split,
+    Unmapped,
+    Where,
+    one_style,
+    path_argument,
+    words,
+)
+from apframe.cli.output import print_lines, progress, show_table
+from apframe.detection.diagnose.cuts import BEST_F1
+from apframe.exceptions import ParameterError, counted
+from apframe.rule_sets.published import PUBLISHED, as_protocol
+
+_SHOWN, _SIDES = 20, ("true", "found")
+
+
+def show_confusion(
+    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")],
+    results: Annotated[Path, path_argument(metavar="DT", help="detections, in any format; - is stdin")],
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
+    join_by_name: JoinByName = None,
+    names: Names = None,
+    image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
+    ] = "coco",
+    iou_type: Annotated[
+        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
+    ] = None,
+    iou_threshold: Annotated[float, typer.Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = 0.5,
+    min_score: Annotated[
+        str | None,
+        typer.Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
+    ] = None,
+    categories: Categories = None,
+    where: Where = None,
+    pairs: Annotated[bool, typer.Option("--pairs", help="print the detections and annotations behind the cells")] = False,
+    as_json: Annotated[bool, typer.Option("--json", help="print all cells, as a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print all cells, as comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
+    drop_unknown_images: Annotated[
+        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
+    ] = False,
+    invalid: Annotated[
+        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
+    ] = "error",
+) -> None:
+    """Show what is mistaken for what.
+
+    True positives are those of `apframe eval`. Each other detection is matched to the most similar annotation of another
+    category. Without a style, the largest mistakes are printed; --json and --csv have all cells, the diagonal, background
+    (true is empty) and missed annotations (found is empty) included.
+    """
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    chosen = as_protocol(protocol).variant(iou_type).with_options(iou_thresholds=[iou_threshold])
+    cut = _score(min_score)
+    with progress() as say:
+        say("reading")
+        evaluation = apf.evaluate(
+            truth,
+            results,
+            chosen,
+            categories=words(categories) or None,
+            unknown_images="drop" if drop_unknown_images else "error",
+            invalid=invalid,
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            box_format=box_format,
+            relative=relative,
+            join_by_name=words(join_by_name),
+            names=names,
+            image_attributes=image_attributes,
+            category_map=category_map,
+            unmapped=unmapped,
+        )
+        if where is not None:
+            evaluation = evaluation.where(where)
+        say("matching")
+        table = evaluation.confusion(iou_threshold, min_score=cut)
+        rows = evaluation.confusion_pairs(iou_threshold, min_score=cut) if pairs else None
+    if rows is not None:
+        show_table(rows, style, digits=3, least=["true_category_id", "found_category_id"])
+    elif style in ("json", "csv"):
+        show_table(table, style)
+    else:
+        _print_mistakes(table, style, iou_threshold, min_score)
+
+
+def _score(text: str | None) -> float | str | None:
+    if text is None or text == BEST_F1:
+        return text
+    try:
+        return float(text)
+    except ValueError:
+        raise ParameterError(f"--min-score takes a number or {BEST_F1}, not {text!r}") from None
+
+
+def _print_mistakes(table: pl.DataFrame, style: str | None, iou_threshold: float, min_score: str | None) -> None:
+    """Totals in a line, then the largest cells of one category found as another."""
+    true, found, n = pl.col("true_category_id"), pl.col("found_category_id"), pl.col("n")
+    mistaken = table.filter(true != found).sort(n, true, found, descending=[True, False, False])
+    if style is None:
+        right, others, background, missed = (
+            int(table.filter(part)["n"].sum()) for part in (true == found, true != found, true.is_null(), found.is_null())
+        )
+        at = "all scores" if min_score is None else f"scores from {min_score}"
+        at = "scores from the best F1 of each category" if min_score == BEST_F1 else at
+        print_lines(
+            [
+                f"At IoU {iou_threshold:g} and {at}: {counted(right, 'detection')} right, {others:,} found as another category, "
+                f"{background:,} where nothing is; {counted(missed, 'annotation')} missed.",
+            ]
+        )
+        if mistaken.is_empty():
+            return
+    id_or_name = [pl.coalesce(f"{side}_name", pl.col(f"{side}_category_id").cast(pl.String)).alias(side) for side in _SIDES]
+    shown = mistaken.select(*id_or_name, "n", "share_of_true", "share_of_found")
+    show_table(shown if style else shown.head(_SHOWN), style, digits=3)
+    if style is None and shown.height > _SHOWN:
+        print_lines([f"The other {shown.height - _SHOWN:,} cells are smaller or equal; --csv has all."])
