@@ -61,8 +61,9 @@ def about(
 
 
 _VERBS: dict[str, Callable[..., None]] = {
-    "eval": evaluate_files, "confusion": show_confusion, "rank": evaluate_rankings, "check": check_files, "stats": count_files, "convert": convert_files,
-    "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats, "protocols": list_protocols,
+    "eval": evaluate_files, "confusion": show_confusion, "rank": evaluate_rankings, "check": check_files, "stats": count_files,
+    "convert": convert_files, "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats,
+    "protocols": list_protocols,
 }  # fmt: skip
 for _name, _verb in _VERBS.items():
     app.command(_name, cls=Command, short_help=SHORT_HELP[_name])(_verb)

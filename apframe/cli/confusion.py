@@ -133,17 +133,12 @@ def _print_mistakes(table: pl.DataFrame, style: str | None, iou_threshold: float
     true, found, n = pl.col("true_category_id"), pl.col("found_category_id"), pl.col("n")
     mistaken = table.filter(true != found).sort(n, true, found, descending=[True, False, False])
     if style is None:
-        right, others, background, missed = (
-            int(table.filter(part)["n"].sum()) for part in (true == found, true != found, true.is_null(), found.is_null())
-        )
+        parts = (true == found, true != found, true.is_null(), found.is_null())
+        right, others, nothing, missed = (int(table.filter(part)["n"].sum()) for part in parts)
         at = "all scores" if min_score is None else f"scores from {min_score}"
         at = "scores from the best F1 of each category" if min_score == BEST_F1 else at
-        print_lines(
-            [
-                f"At IoU {iou_threshold:g} and {at}: {counted(right, 'detection')} right, {others:,} found as another category, "
-                f"{background:,} where nothing is; {counted(missed, 'annotation')} missed.",
-            ]
-        )
+        found_so = f"{counted(right, 'detection')} right, {others:,} found as another category, {nothing:,} where nothing is"
+        print_lines([f"At IoU {iou_threshold:g} and {at}: {found_so}; {counted(missed, 'annotation')} missed."])
         if mistaken.is_empty():
             return
     id_or_name = [pl.coalesce(f"{side}_name", pl.col(f"{side}_category_id").cast(pl.String)).alias(side) for side in _SIDES]

@@ -17,7 +17,9 @@ BOX, AWAY = [0, 0, 10, 10], [50, 50, 10, 10]
 TRUTH = {
     "images": [{"id": 1}],
     "categories": [{"id": number, "name": f"thing {number}"} for number in range(1, 31)],
-    "annotations": [{"id": 1, "image_id": 1, "category_id": 1, "bbox": BOX}, {"id": 2, "image_id": 1, "category_id": 2, "bbox": AWAY}],
+    "annotations": [
+        {"id": 1, "image_id": 1, "category_id": 1, "bbox": BOX}, {"id": 2, "image_id": 1, "category_id": 2, "bbox": AWAY},
+    ],
 }  # fmt: skip
 FOUND = [
     {"image_id": 1, "category_id": 1, "bbox": BOX, "score": 0.9}, {"image_id": 1, "category_id": 1, "bbox": AWAY, "score": 0.4},
@@ -40,8 +42,8 @@ def test_the_totals_and_the_largest_mistakes(run: Any) -> None:
     assert first == (
         "At IoU 0.5 and all scores: 1 detection right, 1 found as another category, 1 where nothing is; 0 annotations missed."
     )
-    assert [[cell.strip() for cell in line.split("┆")] for line in table if "thing" in line] == [
-        ["│ thing 2", "thing 1", "1", "1.000", "0.500 │"]
+    assert [[cell.strip("│ ") for cell in line.split("┆")] for line in table if "thing" in line] == [
+        ["thing 2", "thing 1", "1", "1.000", "0.500"]
     ]
 
 

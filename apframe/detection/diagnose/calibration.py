@@ -187,7 +187,8 @@ def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
 
 def _sums(self: Evaluation, at: _Options) -> tuple[BinSums, np.ndarray]:
     """The sums of every list and bin, and the edges of the bins."""
-    from apframe.detection.diagnose.score_bins import bin_edges, scored, sum_bins  # brings in NumPy
+    from apframe.detection.diagnose.outcomes import verdicts_at  # brings in NumPy, as the next one does
+    from apframe.detection.diagnose.score_bins import bin_edges, scored, sum_bins
 
     score = self.detections["score"]
     refuse_rows(
@@ -197,7 +198,7 @@ def _sums(self: Evaluation, at: _Options) -> tuple[BinSums, np.ndarray]:
     pipeline = self._pipeline
     verdicts = pipeline.verdicts if at.min_score <= 0 else pipeline.at_score(at.min_score)
     by_similarity = at.target == "similarity"
-    rows = scored(verdicts, at.threshold, at.area, by_similarity=by_similarity)
+    rows = scored(verdicts_at(verdicts, at.threshold, at.area), by_similarity=by_similarity)
     edges = bin_edges(rows.score, at.n_bins, by_quantile=at.bins == "quantile")
     closed: Literal["left", "right"] = "right" if by_similarity else "left"
     return sum_bins(rows, rows.number, verdicts.lists.height, edges, closed=closed), edges

@@ -119,11 +119,13 @@ def _confused(self: Evaluation, threshold: int, area: int, min_score: MinScore) 
     if self.protocol.agnostic:
         problem = "the categories are pooled, so none can be mistaken for another"
         raise ParameterError(problem, "evaluate without pooling them to see which are")
-    from apframe.detection.diagnose.mistaken import confuse  # brings in NumPy
+    from apframe.detection.diagnose.mistaken import confuse  # brings in NumPy, as the next one does
+    from apframe.detection.diagnose.outcomes import verdicts_at
 
     cuts = cut_scores(self, min_score, threshold, area)["min_score"]
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(cuts)
-    return confuse(verdicts, self._inputs, self.protocol, threshold, area), verdicts, cuts
+    verdicts = verdicts_at(verdicts, threshold, area)
+    return confuse(verdicts, self._inputs, self.protocol), verdicts, cuts
 
 
 def _count(self: Evaluation, rows: pl.DataFrame, cuts: pl.Series, threshold: int, area: int) -> pl.DataFrame:

@@ -6,15 +6,17 @@ from dataclasses import dataclass
 from typing import Literal
 
 import numpy as np
+import polars as pl
 
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.detection.diagnose.outcomes import outcomes
+from apframe.matching.verdicts import Verdicts
 
 Z95 = 1.959963984540054  # of the normal distribution, for 95 %
 
 
 @dataclass(frozen=True)
 class Scored:
-    """The counted detections, true and false positives, at one threshold and area range, in the order of the verdicts.
+    """The counted detections, true and false positives, in the order of the verdicts.
 
     Attributes
     ----------
@@ -72,22 +74,21 @@ class BinSums:
             }
 
 
-def scored(verdicts: Verdicts, threshold: int, k: int, *, by_similarity: bool) -> Scored:
-    """The counted detections at a threshold and area range, by number.
+def scored(verdicts: Verdicts, *, by_similarity: bool) -> Scored:
+    """The counted detections of verdicts at one threshold and area range, which `verdicts_at` gives.
 
+    >>> from apframe.detection.diagnose.outcomes import verdicts_at
     >>> from apframe.matching.verdicts import example
-    >>> rows = scored(example(), 0, 0, by_similarity=True)
+    >>> rows = scored(verdicts_at(example(), 0, 0), by_similarity=True)
     >>> rows.score.tolist(), rows.target.tolist()
     ([0.9, 0.8], [0.75, 0.0])
     """
-    rows, hits = verdicts.detections, verdicts.hits_at(-1)
-    first, last = hits["first"].to_numpy(), hits["last"].to_numpy()
-    held = np.flatnonzero((first <= threshold) & (threshold < last) & has_bit(hits["ranges"].to_numpy(), k))
-    detection, is_true = hits["detection"].to_numpy()[held], has_bit(hits["true"].to_numpy()[held], k)
-    counts = has_bit(rows["inside"].to_numpy(), k) & (rows["place"].to_numpy() <= verdicts.limits[-1])
-    counts[detection] = is_true
-    target = np.zeros(rows.height)
-    target[detection[is_true]] = hits["similarity"].to_numpy()[held][is_true] if by_similarity else 1
+    rows, became = verdicts.detections, outcomes(verdicts)
+    counts = became.is_true | became.is_false
+    target = became.is_true.astype(np.float64)
+    if by_similarity:
+        hits = verdicts.hits.filter(pl.col("true") > 0)
+        target[hits["detection"].to_numpy()] = hits["similarity"].to_numpy()
     number, image, score = (rows[name].to_numpy()[counts] for name in ("list", "image", "score"))
     return Scored(number, image, score, target[counts])
 
