@@ -43,6 +43,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.compare.agreement import tau_ap as tau_ap
     from apframe.compare.comparison import bootstrap_mean as bootstrap_mean
     from apframe.compare.comparison import compare_runs as compare_runs
+    from apframe.detection.diagnose.at_thresholds import CutEvaluation as CutEvaluation
     from apframe.detection.diagnose.error_kinds import error_kinds as error_kinds
     from apframe.detection.evaluate import evaluate as evaluate
     from apframe.detection.evaluation import Evaluation as Evaluation
@@ -144,6 +145,7 @@ _HOMES = {
     "apframe.compare.agreement": "kendall_tau rank_biased_overlap tau_ap",
     "apframe.compare.comparison": "bootstrap_mean compare_runs",
     "apframe.detection.diagnose.error_kinds": "error_kinds",
+    "apframe.detection.diagnose.at_thresholds": "CutEvaluation",
     "apframe.detection.evaluate": "evaluate",
     "apframe.detection.evaluation": "Evaluation",
     "apframe.detection.evaluator": "Evaluator",

@@ -170,6 +170,10 @@ class CategoriesNotComparedWarning(ApframeWarning):
     """Detections cannot be compared with annotations of other categories, so errors of the category are not found."""
 
 
+class MissingThresholdWarning(ApframeWarning):
+    """Some categories have no score threshold, so none of their detections counts."""
+
+
 class NoAnnotationsWarning(ApframeWarning):
     """There are no annotations, so no metric is defined."""
 

@@ -22,6 +22,7 @@ TESTED_IN = {
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
     "detection/diagnose/test_calibration.py": "detection/diagnose/score_bins",
+    "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
     "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
     "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",
     "file_formats/test_boxes.py": "file_formats/edges",

@@ -12,9 +12,9 @@ import polars as pl
 from apframe.detection import errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.comparison import intervals as resamples
+from apframe.detection.diagnose import at_thresholds, error_rates, operating_points
 from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
-from apframe.detection.diagnose import error_rates, operating_points
 from apframe.detection.diagnose.implausible import warn_of_metrics
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
@@ -60,7 +60,7 @@ class Evaluation(WritableResult):
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
-    operating_points = operating_points.operating_points
+    operating_points, at = operating_points.operating_points, at_thresholds.at
     by, where = slices.by, slices.where
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
