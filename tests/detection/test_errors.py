@@ -7,12 +7,15 @@ from typing import Any
 
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
+from apframe.exceptions import ParameterError
 
 STREET = Path(__file__).parents[2] / "data" / "street"
 A, B, C = [0, 0, 10, 10], [50, 50, 10, 10], [100, 100, 10, 10]
+OCCLUSION = apf.bins("occlusion", [0, 0.5, 1])
 AT = 51 / 101  # AP where one of two annotations is found without a false positive before it
 
 
@@ -159,3 +162,133 @@ def test_reference_values(model: str, *, crowds: bool) -> None:
     sums = of_categories.group_by("error").agg(pl.sum("n"), pl.mean("delta_ap")).sort("error")
     assert sums["n"].to_list() == list(counts)
     assert sums["delta_ap"].to_list() == pytest.approx(values[1:], abs=1e-12, rel=0)
+
+
+@pytest.fixture(scope="module")
+def street() -> apf.Evaluation:
+    return apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
+
+
+def impact_of(evaluation: apf.Evaluation) -> list[Any]:
+    """The mean over the categories."""
+    mean = evaluation.error_impact().filter(pl.col("category_id").is_null())
+    return [pytest.approx(row, abs=1e-12) for row in mean.select("n", "ap", "delta_ap").rows()]
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")  # crowds alone have no occlusion
+@pytest.mark.parametrize(
+    "keys",
+    [
+        ["weather"],
+        ["weather", "time_of_day"],
+        [apf.bins("occlusion", [0, 0.5, 1])],
+        ["weather", apf.bins("occlusion", [0, 0.5, 1])],
+    ],
+    ids=["images", "two keys", "objects", "both"],
+)
+def test_slices_are_the_evaluations_of_their_parts(keys: list[Any], street: apf.Evaluation) -> None:
+    table = street.error_impact(by=keys)
+    names = table.columns[:-5]
+    assert table.columns[len(names) :] == ["iou_threshold", "error", "n", "ap", "delta_ap"]
+    for values, rows in table.group_by(names, maintain_order=True):
+        assert rows["error"].to_list() == list(ERROR_KINDS)
+        conditions = [_condition(name, value) for name, value in zip(names, values, strict=True)]
+        assert rows.select("n", "ap", "delta_ap").rows() == impact_of(street.where(*conditions))
+
+
+def _condition(name: str, value: Any) -> Any:
+    if name != "occlusion":
+        return pl.col(name) == value
+    if value is None:
+        return pl.col(name).is_null()
+    return (pl.col(name) < 0.5) if value.startswith("[0, 0.5") else (pl.col(name) >= 0.5)
+
+
+def test_a_key_of_the_categories_averages_over_those_of_the_slice(street: apf.Evaluation) -> None:
+    by_name = street.error_impact(by="name")
+    whole = street.error_impact().drop_nulls("name")
+    columns = ["name", "error", "n", "ap", "delta_ap"]
+    assert by_name.select(columns).equals(whole.select(columns).sort("name", "error"))
+    groups = street.dataset.categories.select("name", "supercategory")
+    means = whole.join(groups, on="name").group_by("supercategory", "error").agg(pl.sum("n"), pl.mean("ap", "delta_ap"))
+    table = street.error_impact(by="supercategory").drop("iou_threshold")
+    assert_frame_equal(table, means.sort("supercategory", "error"), abs_tol=1e-12)
+
+
+def test_categories_without_positives_count_and_have_no_impact() -> None:
+    impact = apf.evaluate(truth((1, A)), found((1, A, 0.9), (3, C, 0.8))).error_impact()
+    rows = impact.filter(category_id=3, error="bkg").select("name", "n", "ap", "delta_ap").rows()
+    assert rows == [("c3", 1, None, None)]
+    nothing = apf.evaluate(truth(crowds=((1, A),)), found((3, C, 0.8))).error_impact().filter(pl.col("category_id").is_null())
+    assert nothing["ap"].null_count() == nothing["delta_ap"].null_count() == 8
+    assert nothing.filter(error="bkg")["n"].item() == 1
+
+
+def test_pooled_categories_have_one_impact_and_no_confusion() -> None:
+    evaluation = apf.evaluate(truth((1, A), (2, B)), found((2, A, 0.9), (2, [4, 50, 10, 10], 0.8)), agnostic=True)
+    assert evaluation.errors()["error"].to_list() == ["bkg", "miss"]
+    assert evaluation.error_impact()["category_id"].to_list() == [None] * 8
+    assert evaluation.error_impact(by=["image_id"])["image_id"].to_list() == [1] * 8
+    with pytest.raises(ParameterError, match="name is of the categories, which are pooled"):
+        evaluation.error_impact(by="name")
+
+
+def test_ids_that_are_strings() -> None:
+    annotations = pl.DataFrame({"annotation_id": ["a"], "image_id": ["i"], "category_id": ["cat"]} | box_columns(A))
+    dataset = apf.Dataset({"image_id": ["i"]}, {"category_id": ["cat", "dog"]}, annotations)
+    detections = pl.DataFrame(
+        {"detection_id": ["d"], "image_id": ["i"], "category_id": ["dog"], "score": [0.5]} | box_columns(A)
+    )
+    evaluation = apf.evaluate(dataset, detections)
+    ids = ["image_id", "category_id", "detection_id", "annotation_id", "target_category_id"]
+    assert evaluation.errors().select(ids).rows() == [("i", "dog", "d", "a", "cat")]
+    assert evaluation.sql("FROM errors").select(ids).rows() == [("i", "dog", "d", "a", "cat")]
+
+
+def box_columns(box: list[int]) -> dict[str, list[float]]:
+    return {name: [float(side)] for name, side in zip(("x", "y", "width", "height"), box, strict=True)}
+
+
+def test_tables_in_sql_and_stored_sets(street: apf.Evaluation, tmp_path: Path) -> None:
+    evaluation = apf.evaluate(STREET / "instances.json", STREET / "model_b.json", iou_thresholds=[0.3, 0.5])
+    assert evaluation.sql("SELECT count(*) AS n FROM errors").item() == evaluation.errors(0.3).height
+    evaluation.write_parquet(tmp_path / "run", tables=["errors", "error_impact"])
+    again = apf.read_evaluation(tmp_path / "run")
+    for threshold in (0.3, 0.5):
+        assert again.errors(threshold).equals(evaluation.errors(threshold))
+        assert again.error_impact(threshold).equals(evaluation.error_impact(threshold))
+    assert again.errors(0.3, background=0.2).equals(evaluation.errors(0.3, background=0.2))
+    query = "SELECT delta_ap FROM error_impact WHERE category_id IS NULL AND error = 'bkg'"
+    mean = evaluation.error_impact(0.3).filter(pl.col("category_id").is_null(), error="bkg")
+    assert again.sql(query).item() == mean["delta_ap"].item()
+    (tmp_path / "run" / "detections.parquet").unlink()  # what was stored is read, and nothing is computed again
+    assert street.errors().height
+
+
+def test_a_larger_background_threshold_makes_more_of_the_errors_background(street: apf.Evaluation) -> None:
+    counts = [street.errors(background=background).filter(error="bkg").height for background in (0, 0.1, 0.3, 0.49)]
+    assert counts == sorted(counts)
+    assert counts[0] < counts[-1]
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"iou_threshold": 0.51}, "iou_threshold 0.51 was not evaluated; there are 0.5, .*iou_thresholds"),
+        ({"iou_threshold": "x"}, "iou_threshold is a number"),
+        ({"background": 0.5}, "background must be at least 0 and below the IoU threshold 0.5, not 0.5"),
+        ({"background": -0.1}, "background must be at least 0"),
+        ({"background": float("nan")}, "background must be at least 0"),
+        ({"background": None}, "background must be at least 0"),
+    ],
+)
+def test_bad_thresholds(options: dict[str, Any], message: str, street: apf.Evaluation) -> None:
+    for method in (street.errors, street.error_impact):
+        with pytest.raises(ParameterError, match=message):
+            method(**options)
+
+
+@pytest.mark.parametrize(("keys", "message"), [("wether", "weather"), (["weather", "weather"], "given twice"), ({}, "slice")])
+def test_bad_keys(keys: Any, message: str, street: apf.Evaluation) -> None:
+    with pytest.raises(ParameterError, match=message):
+        street.error_impact(by=keys)

@@ -128,7 +128,8 @@ def find_errors(
 
 def _claims(verdicts: Verdicts, found: Outcomes, kind: np.ndarray, target: np.ndarray) -> np.ndarray:
     """Which errors are the best for a missed annotation: the highest score, then the first detection of the input."""
-    at = np.flatnonzero(((kind == LOC) | (kind == CLS)) & found.is_missed[target])
+    at = np.flatnonzero((kind == LOC) | (kind == CLS))
+    at = at[found.is_missed[target[at]]]
     score, row = (verdicts.detections[name].to_numpy()[at] for name in ("score", "row"))
     at = at[np.lexsort((row, -score))]
     _, first = np.unique(target[at], return_index=True)
