@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.detection.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.detection.tables import area_at, threshold_at, with_names
-from apframe.exceptions import one_of
+from apframe.exceptions import ParameterError, one_of
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -43,7 +43,17 @@ class CutEvaluation:
         """One row of everything: the columns of `by`, without keys."""
         return self.by()
 
-    def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
+    def by(
+        self,
+        *keys: SliceKey,
+        level: str = "summary",
+        marginals: bool = False,
+        unit: str | None = None,
+        within: str | None = None,
+        n_resamples: int = 0,
+        confidence: float = 0.95,
+        seed: int = 0,
+    ) -> pl.DataFrame:
         """Count the outcomes of every slice at the thresholds, with precision, recall, F1 and false positives per image.
 
         The rates are those of the summed counts: the categories of a slice are added up, and large ones weigh more.
@@ -54,16 +64,27 @@ class CutEvaluation:
             as in `Evaluation.by`; the rules of slices are the same. Slices of objects and of detections are matched again
         level
             "summary": one row per slice. "category": one row per slice and category
+        n_resamples
+            how many resamples of the images to draw for intervals, such as 1,000; 0: no intervals. Thresholds stay as they are
+        unit, within, confidence, seed
+            as in `Evaluation.intervals`
 
         Returns
         -------
         The keys, with level="category" category_id and name, with marginals rolled_up, then tp, fp, fn, precision (null without
-        detections), recall and f1 (null without annotations), fppi (false positives per image of the slice) and n_images.
+        detections), recall and f1 (null without annotations), fppi (false positives per image of the slice) and n_images. With
+        `n_resamples`, precision_low and precision_high follow precision, and so on: null where fewer than half of the resamples
+        have a value, or fewer than five units have annotations that count.
 
         Raises
         ------
         ParameterError
-            as in `Evaluation.by`; level="category" where the categories are pooled
+            as in `Evaluation.by` and `Evaluation.intervals`; level="category" where the categories are pooled
+
+        Warns
+        -----
+        FewUnitsWarning
+            fewer than 20 units are resampled
 
         >>> from apframe import Dataset, evaluate
         >>> box = {"image_id": [1, 2], "category_id": [1, 1], "x": [0, 0], "y": [0, 0], "width": [9, 9], "height": [9, 9]}
@@ -72,10 +93,13 @@ class CutEvaluation:
         >>> cut.by("weather").select("weather", "tp", "fp", "fn", "recall").rows()
         [('clear', 1, 0, 0, 1.0), ('fog', 0, 0, 1, 0.0)]
         """
-        from apframe.detection.diagnose.cut_counts import tabulate_cut  # brings in NumPy
+        from apframe.detection.diagnose.cut_counts import Sampling, tabulate_cut  # brings in NumPy
 
         each_category = one_of("level", level, ("summary", "category")) == "category"
-        table = tabulate_cut(self.evaluation, _cut(self), keys, each_category=each_category, marginals=marginals)
+        if not 0 < confidence < 1:
+            raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+        sampling = None if n_resamples == 0 else Sampling(unit, within, n_resamples, confidence, seed)
+        table = tabulate_cut(self.evaluation, _cut(self), keys, sampling, each_category=each_category, marginals=marginals)
         return table if marginals else table.drop("rolled_up")
 
     def per_image(self) -> pl.DataFrame:

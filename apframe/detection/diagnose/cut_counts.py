@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from itertools import product
 from typing import TYPE_CHECKING
@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.compare.resampling import make_draws
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import SliceKey, make_keys
 from apframe.detection.slices.slices import Slicing, make_slicings, tabulate
@@ -21,7 +22,20 @@ if TYPE_CHECKING:
     from apframe.schema.conditions import Masks
 
 COUNTS = ("tp", "fp", "fn")
-_NAMES = (*COUNTS, "precision", "recall", "f1", "fppi", "n_images")
+RATES = ("precision", "recall", "f1", "fppi")
+_NAMES = (*COUNTS, *RATES, *(f"{name}_{end}" for name in RATES for end in ("low", "high")), "n_images")
+_NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.Int64))
+
+
+@dataclass(frozen=True)
+class Sampling:
+    """What is drawn for intervals, and how often; see `Evaluation.intervals`."""
+
+    unit: str | None
+    within: str | None
+    n_resamples: int
+    confidence: float
+    seed: int
 
 
 @dataclass(frozen=True)
@@ -105,9 +119,15 @@ def cells_of_slices(self: Evaluation, cut: Cut, slicing: Slicing) -> pl.DataFram
 
 
 def tabulate_cut(
-    self: Evaluation, cut: Cut, keys: Sequence[SliceKey], *, each_category: bool = False, marginals: bool = False
+    self: Evaluation,
+    cut: Cut,
+    keys: Sequence[SliceKey],
+    sampling: Sampling | None = None,
+    *,
+    each_category: bool = False,
+    marginals: bool = False,
 ) -> pl.DataFrame:
-    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys."""
+    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `sampling`: no intervals."""
     if self.protocol.agnostic and each_category:
         raise ParameterError('the categories are pooled: there is no level="category"')
     tables = self._inputs.tables()
@@ -116,22 +136,38 @@ def tabulate_cut(
     heights = {name: table.height for name, table in tables.items()}
     if self.protocol.agnostic:
         heights["categories"] = 1  # they are one
+    draws = None
+    if sampling is not None:
+        images = tables["images"].select("image_id", pl.exclude("image_id"))
+        draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
-    parts = [(slicing, measure_slices(self, cut, slicing)) for slicing in slicings]
+    parts = []
+    for slicing in slicings:
+        shape = tuple(len(groups) for groups in slicing.axes.values())
+        cells = cells_of_slices(self, cut, slicing) if 0 not in shape else _NO_CELLS
+        values = measure_slices(cells, slicing)
+        if sampling is not None and draws is not None:
+            from apframe.detection.diagnose.cut_intervals import rate_intervals  # which needs the counts of this module
+
+            ends = rate_intervals(cells, slicing, draws, sampling.confidence)
+            values = {name: each for name in values for name, each in _beside(name, values, ends)}
+        parts.append((slicing, values))
     return tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)
 
 
-def measure_slices(self: Evaluation, cut: Cut, slicing: Slicing) -> dict[str, np.ndarray]:
+def _beside(name: str, values: Mapping[str, np.ndarray], ends: Mapping[str, np.ndarray]) -> list[tuple[str, np.ndarray]]:
+    """A column, and those of its interval after it."""
+    own = [f"{name}_low", f"{name}_high"]
+    return [(name, values[name]), *((end, ends[end]) for end in own if end in ends)]
+
+
+def measure_slices(cells: pl.DataFrame, slicing: Slicing) -> dict[str, np.ndarray]:
     """Counts and rates of every slice: by name, arrays over the groups of images, detections, objects and categories."""
     shape = tuple(len(groups) for groups in slicing.axes.values())
-    n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=shape[0])
-    cells = cells_of_slices(self, cut, slicing) if 0 not in shape else None
     size = int(np.prod(shape))
-    counts = {
-        name: np.zeros(size) if cells is None else np.bincount(cells["slice"], weights=cells[name], minlength=size)
-        for name in COUNTS
-    }
+    n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=shape[0])
     support = np.broadcast_to(n_images[:, None, None, None], shape)
+    counts = {name: np.bincount(cells["slice"], weights=cells[name], minlength=size) for name in COUNTS}
     values: dict[str, np.ndarray] = {name: each.astype(np.int64) for name, each in counts.items()}
     values |= rates(counts["tp"], counts["fp"], counts["fn"], support.ravel().astype(np.float64)) | {"n_images": support}
     return {name: each.reshape(shape) for name, each in values.items()}
