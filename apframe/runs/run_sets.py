@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
 from functools import cached_property, partial
 from pathlib import Path
@@ -11,10 +12,12 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
+from apframe.detection.comparison.intervals import Sampling
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.stored import NEEDED, stored_evaluation
 from apframe.exceptions import (
     FormatError,
+    NotComparableError,
     ParameterError,
     RunsDifferWarning,
     RunsLeftOutWarning,
@@ -24,10 +27,12 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.paths import names_of
+from apframe.runs import comparing
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
 from apframe.show.html import html_table
+from apframe.show.terminal import table_lines
 from apframe.store import sql
 from apframe.store.parquet import DETECTION, RETRIEVAL, read_manifest
 from apframe.store.results import LazyTable, QueryableResult
@@ -102,7 +107,8 @@ class RunSets(QueryableResult):
 
     SQL is answered over `tables`; only the files of tables that a query names are opened.
 
-    `len()` is the number of runs.
+    `len()` is the number of runs. `print` shows the leaderboard with the interval of the first metric, share_best and the range
+    of each rank, which takes a resampling of all runs; `repr` and notebooks show no more than is stored.
 
     Attributes
     ----------
@@ -159,7 +165,17 @@ class RunSets(QueryableResult):
             what = reason(error)
             raise FormatError(f"the summary of a run cannot be read ({what})", "evaluate again") from error
 
-    def leaderboard(self, sort_by: str = "AP", *, where: str | None = None) -> pl.DataFrame:
+    def leaderboard(
+        self,
+        sort_by: str = "AP",
+        *,
+        where: str | None = None,
+        intervals: bool = False,
+        unit: str | None = None,
+        within: str | None = None,
+        n_resamples: int = 1_000,
+        seed: int = 0,
+    ) -> pl.DataFrame:
         """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
 
         A metric that a run does not have is null. Runs that are equal in `sort_by` stay in the order of `runs`, those without
@@ -171,11 +187,19 @@ class RunSets(QueryableResult):
             a metric.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
+        intervals
+            also how sure the order is, from resamples of the images: low and high, the 95 % interval of `sort_by`; share_best,
+            the share of the resamples in which the run leads, ties split; rank_low and rank_high, the range of its rank in 95 %
+            of them. These columns follow that of `sort_by`
+        unit, within, n_resamples, seed
+            of the resamples, see `Evaluation.intervals`
 
         Raises
         ------
         ParameterError
-            there is no such metric.
+            there is no such metric, or options of resamples that cannot be
+        NotComparableError
+            with `intervals`: the runs are of other data, or by other rules
         QueryError
             DuckDB does not take the condition.
         """
@@ -190,7 +214,15 @@ class RunSets(QueryableResult):
                 raise ParameterError(f"is a condition in SQL, not {where!r}", option="where")
             kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
             table = table.join(kept, on="run", how="semi", maintain_order="left")
-        return table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+        table = table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+        if not intervals or table.is_empty():
+            return table
+        sampling = Sampling(metrics=[sort_by], unit=unit, within=within, n_resamples=n_resamples, seed=seed)
+        sure = comparing.ranks(self, table["run"].to_list(), sort_by, sampling)
+        at = table.columns.index(sort_by) + 1
+        taken = {name: _free(name, table.columns) for name in sure.columns[1:]}
+        columns = [*table.columns[:at], *taken.values(), *table.columns[at:]]
+        return table.join(sure.rename(taken), on="run", how="left", maintain_order="left").select(columns)
 
     def by(self, *keys: SliceKey, level: str = "summary", marginals: bool = False) -> pl.DataFrame:
         """The slices of every run, one run below the other: `run`, and the columns of `Evaluation.by`, which says the rest.
@@ -211,6 +243,8 @@ class RunSets(QueryableResult):
             for name in self.tables
         }
 
+    compare = comparing.compare
+
     def evaluation(self, run: str) -> Evaluation:
         """The evaluation of one run, as `apframe.read_evaluation` reads it.
 
@@ -226,11 +260,25 @@ class RunSets(QueryableResult):
     def __len__(self) -> int:
         return len(self._runs)
 
+    @cached_property
+    def _board(self) -> pl.DataFrame:
+        """The leaderboard by the first metric, and how sure it is where the runs can be compared."""
+        first = self.summary["metric"][0]
+        if len(self) < 2:
+            return self.leaderboard(first)
+        try:
+            return self.leaderboard(first, intervals=True)
+        except (NotComparableError, ParameterError):  # of other data, or of a single image
+            return self.leaderboard(first)
+
+    def __str__(self) -> str:
+        return table_lines(self._board, 3, width=shutil.get_terminal_size((100, 24)).columns)
+
     def __repr__(self) -> str:
         return f"RunSets({len(self)} run{'s' if len(self) > 1 else ''}: {listed(list(self._runs))})"
 
     def _repr_html_(self) -> str:
-        table = self.leaderboard(self.summary["metric"][0])
+        table = self._board if "_board" in self.__dict__ else self.leaderboard(self.summary["metric"][0])
         return html_table(table.columns, ([_shown(value) for value in row] for row in table.iter_rows()))
 
 

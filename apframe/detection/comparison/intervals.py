@@ -273,7 +273,7 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
     weights = make_weights(images, sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
-    slices = make_slices(first, keys, level, [*LEVEL, *DIFFERENCE])
+    slices = [make_slices(each, keys, level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
     whole = [line for line in lines if line.part is None]
     found: dict[str, Numbers] = {}
     if whole:
@@ -283,7 +283,8 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     if conditions:
         called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in of_parts}
         distinct = list(dict.fromkeys(called.values()))
-        parts = resample(evaluations, distinct, make_slices(first, [conditions], level, []), draws, weights)
+        of_each = [make_slices(each, [conditions], level, []) for each in evaluations]
+        parts = resample(evaluations, distinct, of_each, draws, weights)
         place = {name: at for at, name in enumerate(parts.table["slice"].to_list())}
         for line in of_parts:
             if line.part in place:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING
@@ -64,60 +65,90 @@ class Slices:
 def resample(
     evaluations: Sequence[Evaluation],
     lines: Sequence[Headline],
-    slices: Slices,
+    slices: Sequence[Slices],
     draws: Draws,
     weights: ImageWeights,
 ) -> Resampled:
-    """The headline numbers of evaluations of the same images in every slice and resample.
+    """The headline numbers of evaluations of the same images in every slice and resample; each has its slices by the same keys.
 
     Warns
     -----
     LargeResultWarning
         the numbers take more than 1 GB
     """
-    jobs, offset = [], 0
-    n_with, tables = [], []
-    for slicing in slices.slicings:
-        n_groups = len(slicing.images) * len(slicing.detections) * len(slicing.objects)
-        shape = (len(slicing.images), len(slicing.detections), len(slicing.objects), len(slicing.categories))
-        n_rows = n_groups * len(slicing.categories)
-        tables.append((slicing, _support(slicing, shape, offset, draws)))
-        for number, evaluation in enumerate(evaluations):
-            pieces = list(_pieces(evaluation, slicing, slices.keys))
-            jobs += [_Job(number, offset, piece, slicing, lines, evaluation.protocol) for piece in pieces]
-            if number == 0:
-                n_with.append(_units_with_positives(pieces, slicing, lines, evaluation.protocol, draws, n_rows))
-        offset += n_rows
-    shape_of_all = (len(evaluations), len(lines), offset)
-    size = 8 * int(np.prod(shape_of_all)) * draws.n_resamples
-    if size > _LARGE:
-        warn(f"the resamples of {offset:,} rows take {size / 1e9:.1f} GB of memory", LargeResultWarning)
-    found = np.full((*shape_of_all, draws.n_resamples), np.nan)
-    estimates = np.full((*shape_of_all, 1), np.nan)
+    parts = [_Part(each, lines, some, draws) for each, some in zip(evaluations, slices, strict=True)]
+    n_bytes = sum(part.table.height for part in parts) * len(lines) * draws.n_resamples * 8
+    if n_bytes > _LARGE:
+        n_rows = parts[0].table.height
+        warn(f"the resamples of {n_rows:,} rows take {n_bytes / 1e9:.1f} GB of memory", LargeResultWarning)
+    estimates, found = ([np.full((len(lines), part.table.height, n), np.nan) for part in parts] for n in (1, draws.n_resamples))
     once = weights.apply(np.ones((len(draws.unit), 1)))
-    for job in jobs:
-        job.fill(once, estimates)
-
+    for part, values in zip(parts, estimates, strict=True):
+        part.fill(once, values)
     size = block_size(draws.n_units, BLOCK)
 
     def fill(numbered: tuple[int, np.ndarray]) -> None:
         k, counts = numbered
         weighted = weights.apply(counts)
-        for job in jobs:
-            job.fill(weighted, found[..., k * size : (k + 1) * size])
+        for part, values in zip(parts, found, strict=True):
+            part.fill(weighted, values[..., k * size : (k + 1) * size])
 
     with pool() as others:
         for _ in with_bar(map_lazily(others, fill, enumerate(draws.blocks(size))), "resampling", -(-draws.n_resamples // size)):
             pass
-    table = tabulate(tables, slices.keys, slices.categories).drop("rolled_up")
-    order = table["at"].to_numpy()
-    return Resampled(
-        table.drop("at", "n_units"),
-        estimates[:, :, order, 0],
-        found[:, :, order],
-        table["n_units"].to_numpy(),
-        np.concatenate(n_with, axis=1)[:, order],
-    )
+    return _beside(parts, estimates, found)
+
+
+def _beside(parts: Sequence[_Part], estimates: Sequence[np.ndarray], found: Sequence[np.ndarray]) -> Resampled:
+    """The numbers of several evaluations in the rows of all: detections of one may have a value of a key that others lack."""
+    table, n_units, n_with = parts[0].table, parts[0].n_units, parts[0].n_with
+    if any(not part.table.equals(table) for part in parts[1:]):
+        table = pl.concat([part.table for part in parts], how="vertical_relaxed").unique(maintain_order=True)
+        numbered = table.with_row_index("row")
+        rows = [
+            part.table.cast(table.schema).join(numbered, on=table.columns, nulls_equal=True, maintain_order="left")["row"]
+            for part in parts
+        ]
+        places = [row.to_numpy() for row in rows]
+        estimates = [_spread(values, place, table.height) for values, place in zip(estimates, places, strict=True)]
+        found = [_spread(values, place, table.height) for values, place in zip(found, places, strict=True)]
+        n_units, n_with = np.zeros(table.height, dtype=np.int64), np.zeros((len(n_with), table.height), dtype=np.int64)
+        for part, place in zip(parts, places, strict=True):
+            n_units[place], n_with[:, place] = part.n_units, part.n_with
+    return Resampled(table, np.stack(estimates)[..., 0], np.stack(found), n_units, n_with)
+
+
+def _spread(values: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
+    """The values at other places of the second axis, of that length; NaN elsewhere."""
+    spread = np.full((len(values), n, values.shape[2]), np.nan)
+    spread[:, place] = values
+    return spread
+
+
+class _Part:
+    """One evaluation, made ready: the rows of its slices, and what fills them."""
+
+    def __init__(self, evaluation: Evaluation, lines: Sequence[Headline], slices: Slices, draws: Draws) -> None:
+        tables, n_with, self._jobs = [], [], []
+        offset, protocol = 0, evaluation.protocol
+        for slicing in slices.slicings:
+            support = _support(slicing, offset, draws)
+            pieces = list(_pieces(evaluation, slicing, slices.keys))
+            self._jobs += [_Job(offset, piece, slicing, lines, protocol) for piece in pieces]
+            n_with.append(_units_with_positives(pieces, slicing, lines, protocol, draws))
+            tables.append((slicing, support))
+            offset += support["at"].size
+        table = tabulate(tables, slices.keys, slices.categories).drop("rolled_up")
+        self._order = table["at"].to_numpy()
+        self.table, self.n_units = table.drop("at", "n_units"), table["n_units"].to_numpy()
+        self.n_with = np.concatenate(n_with, axis=1)[:, self._order]
+        self._row = np.empty_like(self._order)  # in the table
+        self._row[self._order] = np.arange(offset)
+
+    def fill(self, weights: np.ndarray, found: np.ndarray) -> None:
+        """Put the numbers where they belong, of shape (metrics, rows, resamples); `weights` of shape (images, resamples)."""
+        for job in self._jobs:
+            job.fill(weights, found, self._row)
 
 
 @dataclass(frozen=True)
@@ -164,10 +195,8 @@ def _targets(piece: _Piece, slicing: Slicing, offset: int) -> tuple[np.ndarray, 
 class _Job:
     """One piece of one evaluation, made ready to be ranked with weights."""
 
-    def __init__(
-        self, number: int, offset: int, piece: _Piece, slicing: Slicing, lines: Sequence[Headline], protocol: Protocol
-    ) -> None:
-        self._number, self._image = number, piece.image
+    def __init__(self, offset: int, piece: _Piece, slicing: Slicing, lines: Sequence[Headline], protocol: Protocol) -> None:
+        self._image = piece.image
         self._list, row = _targets(piece, slicing, offset)
         self._starts = np.flatnonzero(np.diff(row, prepend=-1))
         self._rows = row[self._starts]
@@ -175,8 +204,8 @@ class _Job:
         self._lines = list(cells)
         self._ranking = WeightedRanking(piece.verdicts, protocol.definition, protocol.addend, list(cells.values()))
 
-    def fill(self, weights: np.ndarray, found: np.ndarray) -> None:
-        """Put the means over the lists of each row where they belong; `weights` are of shape (images, resamples)."""
+    def fill(self, weights: np.ndarray, found: np.ndarray, row: np.ndarray) -> None:
+        """Put the means over the lists of each row where they belong; `row` has the row of the table that each row is."""
         if not len(self._rows):
             return
         for at, values in self._ranking.values(weights.take(self._image, axis=0)):
@@ -185,7 +214,7 @@ class _Job:
             own[~has_value] = 0
             n = np.add.reduceat(has_value, self._starts, axis=0, dtype=np.float64)
             with np.errstate(invalid="ignore"):
-                found[self._number, self._lines[at], self._rows] = np.add.reduceat(own, self._starts, axis=0) / n
+                found[self._lines[at], row[self._rows]] = np.add.reduceat(own, self._starts, axis=0) / n
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
@@ -200,8 +229,9 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
     return Cell(line.column, thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
 
 
-def _support(slicing: Slicing, shape: tuple[int, ...], offset: int, draws: Draws) -> dict[str, np.ndarray]:
+def _support(slicing: Slicing, offset: int, draws: Draws) -> dict[str, np.ndarray]:
     """The number of each row, and how many units its images are of."""
+    shape = tuple(len(groups) for groups in slicing.axes.values())
     members = slicing.images.members.with_columns(unit=pl.Series(draws.unit)[slicing.images.members["row"]])
     units = members.group_by("group").agg(pl.col("unit").n_unique())
     n_units = np.zeros(shape, dtype=np.int64)
@@ -210,16 +240,11 @@ def _support(slicing: Slicing, shape: tuple[int, ...], offset: int, draws: Draws
 
 
 def _units_with_positives(
-    pieces: Sequence[_Piece],
-    slicing: Slicing,
-    lines: Sequence[Headline],
-    protocol: Protocol,
-    draws: Draws,
-    n_rows: int,
+    pieces: Sequence[_Piece], slicing: Slicing, lines: Sequence[Headline], protocol: Protocol, draws: Draws
 ) -> np.ndarray:
     """How many units have annotations that count, of shape (metrics, rows)."""
     names = [name for name, *_ in protocol.area_ranges]
-    counted = np.zeros((len(names), n_rows), dtype=np.int64)
+    counted = np.zeros((len(names), math.prod(len(groups) for groups in slicing.axes.values())), dtype=np.int64)
     for piece in pieces:
         number, row = _targets(piece, slicing, 0)
         rows = pl.DataFrame({"list": number, "row": row}, schema={"list": pl.UInt32, "row": pl.Int64})

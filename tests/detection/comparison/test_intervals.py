@@ -159,6 +159,23 @@ def test_other_models_change_no_number(a: apf.Evaluation, b: apf.Evaluation) -> 
     assert both.filter(run_b="b")["p_holm"][0] >= alone["p_holm"][0]
 
 
+@pytest.mark.parametrize("by", [(), "weather", apf.bins("occlusion", [0, 0.3, 1]), "score_band"])
+def test_each_model_has_its_numbers_whatever_its_place(a: apf.Evaluation, b: apf.Evaluation, by: Any) -> None:
+    """Also by a column that only the detections have, of which one model lacks a value."""
+    if by == "score_band":
+        band = pl.when(pl.col("score") > 0.5).then(pl.lit("high")).otherwise(pl.lit("low"))
+        a, b = (apf.evaluate(each.dataset, each.detections.with_columns(score_band=band)) for each in (a, b))
+        a = apf.evaluate(a.dataset, a.detections.filter(score_band="low"))
+    for one, two in ((a, b), (b, a)):
+        table = one.compare(two, by=by, metrics="AP", n_resamples=200, names=["one", "two"])
+        for column, each in (("estimate_a", one), ("estimate_b", two)):
+            own = each.by(*([by] if by else []))
+            keys = own.columns[: own.columns.index("AP")]
+            found = table.join(own.select(*keys, "AP"), on=keys, nulls_equal=True) if keys else own.select("AP").hstack(table)
+            assert found.height == own.height
+            np.testing.assert_allclose(found[column].fill_null(-1), found["AP"].fill_null(-1), rtol=0, atol=1e-12)
+
+
 def test_the_shares_of_a_mix(a: apf.Evaluation) -> None:
     """The mix that the images have anyway gives the plain number; all of one part gives that of its slice."""
     images = a.dataset.images

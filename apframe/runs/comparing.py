@@ -1,0 +1,76 @@
+"""Methods of `RunSets` that say what is real between runs: differences with intervals, and how sure their ranks are."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.intervals import Sampling, compare_all, sample
+from apframe.exceptions import ParameterError, did_you_mean
+
+if TYPE_CHECKING:
+    from apframe.detection.slices.keys import SliceKey
+    from apframe.runs.run_sets import RunSets
+
+
+def compare(
+    self: RunSets,
+    baseline: str | None = None,
+    *,
+    by: SliceKey | Sequence[SliceKey] = (),
+    level: str = "summary",
+    metrics: Sequence[str] | str | None = None,
+    on_images: str = "same",
+    unit: str | None = None,
+    within: str | None = None,
+    weights: str | None = None,
+    to_mix: Mapping[Any, Any] | None = None,
+    n_resamples: int = 1_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Compare the runs in pairs, or with `baseline` that run with each other one: differences with intervals and p values.
+
+    See `Evaluation.compare` for the other options and the columns. All runs get the same draws of the images; p_holm is
+    corrected for the pairs. The files that the runs were made from are not needed.
+
+    Raises
+    ------
+    ParameterError
+        fewer than two runs, an unknown baseline, and as `Evaluation.compare`
+    NotComparableError
+        runs of other data, or by other rules
+    """
+    names = list(self.runs["run"])
+    if len(names) < 2:
+        raise ParameterError("a comparison needs two runs or more", f"there is only {names[0]}")
+    if baseline is not None and baseline not in names:
+        raise ParameterError(f"no run {baseline!r}", did_you_mean(str(baseline), names), option="baseline")
+    pairs = list(combinations(range(len(names)), 2))
+    if baseline is not None:
+        at = names.index(baseline)
+        pairs = [(at, k) for k in range(len(names)) if k != at]
+    evaluations = agree([self.evaluation(name) for name in names], names, on_images)
+    sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
+    return compare_all(evaluations, names, pairs, sampling)
+
+
+def ranks(self: RunSets, names: Sequence[str], metric: str, sampling: Sampling) -> pl.DataFrame:
+    """How sure the ranks of some runs by a metric are: run, low, high (of the metric), share_best, rank_low, rank_high."""
+    from apframe.compare.intervals import describe
+    from apframe.compare.ranks import rank_ranges
+
+    evaluations = agree([self.evaluation(name) for name in names], names)
+    sampled = sample(evaluations, sampling)
+    if not sampled:
+        raise ParameterError(f"{metric} has no value in these runs", "sort by another metric", option="sort_by")
+    numbers = sampled[0]
+    draws = numbers.draws[:, 0]
+    made = describe(numbers.estimates[:, 0], draws, sampling.confidence)
+    table = rank_ranges(draws.T, names, confidence=sampling.confidence)
+    ends = [pl.Series(end, made[end], nan_to_null=True) for end in ("low", "high")]
+    return table.insert_column(1, ends[0]).insert_column(2, ends[1])

@@ -1,0 +1,58 @@
+"""Stored runs compared without their files, and how sure the order of a leaderboard is."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import NotComparableError, ParameterError
+
+TRUTH = "data/street/instances.json"
+
+
+@pytest.fixture(scope="module")
+def runs(tmp_path_factory: pytest.TempPathFactory) -> apf.RunSets:
+    folder = tmp_path_factory.mktemp("runs")
+    for epoch, name in enumerate("ab"):
+        ev = apf.evaluate(TRUTH, f"data/street/model_{name}.json")
+        ev.write_parquet(folder / name, tags={"epoch": epoch})
+    return apf.scan_runs(f"{folder}/*")
+
+
+def test_stored_runs_are_compared_as_evaluations_are(runs: apf.RunSets) -> None:
+    a, b = runs.evaluation("a"), runs.evaluation("b")
+    options = {"metrics": ["AP", "AP50"], "by": "weather", "n_resamples": 200}
+    assert runs.compare(**options).equals(a.compare(b, names=["a", "b"], **options))  # type: ignore[arg-type]
+    other_way = runs.compare("b", metrics="AP")
+    assert other_way.select("run_a", "run_b", pl.col("difference", "low").round(4)).rows() == [("b", "a", -0.0082, -0.032)]
+
+
+def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
+    board = runs.leaderboard(intervals=True)
+    assert board.columns[:7] == ["run", "epoch", "AP", "low", "high", "share_best", "rank_low"]
+    rows = board.select("run", pl.col("AP", "low", "high").round(4), "share_best", "rank_low", "rank_high").rows()
+    assert rows == [("b", 0.2765, 0.2612, 0.2965, 0.756, 1, 2), ("a", 0.2684, 0.2492, 0.2903, 0.244, 1, 2)]
+    assert runs.leaderboard("AP50", intervals=True, where="epoch = 0", n_resamples=20).height == 1
+
+
+def test_print_shows_the_leaderboard(runs: apf.RunSets) -> None:
+    assert "share_best" in str(runs)
+    assert "0.756" in str(runs)
+    assert "share_best" in runs._repr_html_()  # computed by now
+
+
+def test_runs_that_cannot_be_compared(runs: apf.RunSets, tmp_path: Path) -> None:
+    with pytest.raises(ParameterError, match="baseline: no run 'c'; there are a, b"):
+        runs.compare("c")
+    runs.evaluation("a").where("weather = 'fog'").write_parquet(tmp_path / "fog")
+    runs.evaluation("b").write_parquet(tmp_path / "whole")
+    with pytest.warns(apf.exceptions.RunsDifferWarning):
+        different = apf.scan_runs(f"{tmp_path}/*")
+    with pytest.raises(NotComparableError, match="differ in images"):
+        different.compare()
+    assert "share_best" not in str(different)
+    with pytest.raises(ParameterError, match="needs two runs or more"):
+        apf.scan_runs(tmp_path / "whole").compare()
