@@ -11,7 +11,7 @@ Any ranked list        average_precision, precision, recall, ndcg, ... in a fram
 Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precision_recall, plot_roc, plot_vl_pr
 Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
-Compare rankings       kendall_tau, tau_ap, rank_biased_overlap
+Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
@@ -83,6 +83,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
+    from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
     from apframe.retrieval.evaluation import RunEvaluation as RunEvaluation
     from apframe.retrieval.evaluation import evaluate_run as evaluate_run
     from apframe.retrieval.evaluation import read_run_evaluation as read_run_evaluation
@@ -171,6 +172,7 @@ _HOMES = {
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",
+    "apframe.retrieval.agreement": "leaderboard_agreement",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",
     "apframe.retrieval.patches": "evaluate_patches",
     "apframe.retrieval.reidentification": "evaluate_reidentification",

@@ -116,7 +116,7 @@ def compare_runs(
     """
     options = Resampling(n_resamples, confidence, seed)
     compared = _compared(checked(per_query, unit, within), baseline, options)
-    _warn_of_few(compared["n_units"], unit)
+    warn_of_few(compared["n_units"], unit)
     return compared
 
 
@@ -263,7 +263,7 @@ def bootstrap_mean(
         labels = {"run": pl.Series(runs, dtype=pl.String), "measure": [measure] * len(runs)}
         means.append(pl.DataFrame(labels | found))
     whole = pl.concat(means).with_columns(pl.col(names).fill_nan(None))
-    _warn_of_few(whole["n_units"], unit)
+    warn_of_few(whole["n_units"], unit)
     return whole.select(*given, pl.exclude("run"))
 
 
@@ -305,7 +305,7 @@ def rank_runs(
             board.with_columns(pl.col("rank", "estimate", "low", "high").fill_nan(None)).sort("rank", nulls_last=True)
         )
     whole = pl.concat(boards).with_columns(pl.col("rank", "n_units").cast(pl.Int64))
-    _warn_of_few(whole["n_units"], unit)
+    warn_of_few(whole["n_units"], unit)
     return whole.select("measure", "rank", "run", "estimate", *INTERVAL[:2], pl.col("^(share|rank)_.*$"), "^n_.*$")
 
 
@@ -322,7 +322,7 @@ def _rates(p: pl.Series) -> np.ndarray:
     return false_discovery(p.cast(pl.Float64).fill_null(np.nan).to_numpy())
 
 
-def _warn_of_few(n_units: pl.Series, unit: str | None) -> None:
+def warn_of_few(n_units: pl.Series, unit: str | None) -> None:
     """A warning if intervals rest on few queries; with units of queries, `make_draws` has warned."""
     least = n_units.filter(n_units > 0).min()
     if unit is None and isinstance(least, int) and least < FEW:

@@ -58,7 +58,7 @@ def compare(
         )
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
     keys = list(dict.fromkeys([by] if isinstance(by, str) else by))
-    values = _with_units(self, plain_means(self), unit, within)
+    values = with_units(self, plain_means(self), unit, within)
     options |= {"baseline": baseline, "unit": unit, "within": within}
     if not keys:
         return compare_runs(values, **options)
@@ -98,7 +98,7 @@ def intervals(
     from apframe.compare.comparison import bootstrap_mean
 
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    return bootstrap_mean(_with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
+    return bootstrap_mean(with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
 
 
 def leaderboard(
@@ -145,7 +145,7 @@ def leaderboard(
             "leaderboard: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
         )
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
-    return rank_runs(_with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
+    return rank_runs(with_units(self, plain_means(self), unit, within), unit=unit, within=within, **options)
 
 
 def plain_means(self: RunEvaluation) -> pl.DataFrame:
@@ -158,8 +158,8 @@ def plain_means(self: RunEvaluation) -> pl.DataFrame:
     return self.per_query.filter(pl.col("measure").is_in(plain))
 
 
-def _with_units(self: RunEvaluation, values: pl.DataFrame, unit: str | None, within: str | None) -> pl.DataFrame:
-    """The values with the attributes of their queries that say what is drawn together."""
+def with_units(self: RunEvaluation, values: pl.DataFrame, unit: str | None, within: str | None) -> pl.DataFrame:
+    """Join the attributes of the queries that say what is drawn together."""
     for option, name in (("unit", unit), ("within", within)):
         if name is not None and not (option == "within" and name == unit):
             values = self.with_attributes(values, [name], ["run", "query_id", "measure", "value"], option)

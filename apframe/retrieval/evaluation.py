@@ -23,6 +23,8 @@ from apframe.exceptions import (
 from apframe.file_formats.stored_sets import read_table
 from apframe.keywords import names_keywords
 from apframe.lists.measures import USUAL, Measure, as_measures
+from apframe.retrieval import agreement as run_agreement
+from apframe.retrieval import bounds as run_bounds
 from apframe.retrieval import comparing
 from apframe.retrieval.one_run import Policies, evaluate_one, name_shown, same_ids
 from apframe.retrieval.sources import is_query_id
@@ -171,6 +173,7 @@ class RunEvaluation(WritableResult):
     """
 
     compare, intervals, leaderboard = comparing.compare, comparing.intervals, comparing.leaderboard
+    bounds, agreement = run_bounds.bounds, run_agreement.agreement
 
     measures: tuple[Measure, ...]
     options: Mapping[str, Any]

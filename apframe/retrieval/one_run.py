@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
@@ -25,11 +26,27 @@ class Policies:
     trec_eval: int
     max_documents: int | None
 
+    @staticmethod
+    def of(options: Mapping[str, Any]) -> Policies:
+        """The policies of an evaluation, from its options; stored ones leave out what they did not have."""
+        take = options.get
+        return Policies(
+            take("missing", "skip"), take("no_relevant", "zero"), take("unjudged", "nonrelevant"), take("trec_eval", 10),
+            take("max_documents"),
+        )  # fmt: skip
+
 
 def evaluate_one(
-    name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, measures: tuple[Measure, ...], policies: Policies
+    name: str | None,
+    judgements: pl.DataFrame,
+    run: pl.DataFrame,
+    measures: tuple[Measure, ...],
+    policies: Policies,
+    warns: bool = True,
 ) -> tuple[pl.DataFrame, pl.DataFrame, pl.DataFrame]:
     """The tables per_query, coverage and matches of one run, as `RunEvaluation` describes them.
+
+    With `warns` there is a warning if the run and the judgements have next to nothing in common.
 
     Raises
     ------
@@ -38,10 +55,7 @@ def evaluate_one(
     """
     shown = name_shown(name)
     run = same_ids(shown, run, judgements, ["query_id", "document_id"])
-    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
-    taken = kept.select("query_id", "document_id", "score")
-    if policies.trec_eval == 9:
-        taken = taken.with_columns(pl.col("score").cast(pl.Float32))
+    taken = _scores(run, policies)
     judged_ids = judgements["query_id"].unique(maintain_order=True)
     spans = find_spans(run)
     in_run = spans["query_id"].unique()
@@ -67,7 +81,8 @@ def evaluate_one(
             f"{shown} lacks {len(gone)} of {queries.height} judged queries: {listed(gone)}",
             f'add them, or choose {spelled("missing", "skip")} or "zero"',
         )
-    _warn_of_few(shown, in_run, queries, matches, ordered)
+    if warns:
+        _warn_of_few(shown, in_run, queries, matches, ordered)
     if policies.max_documents is not None:
         is_kept = pl.col("rank") <= policies.max_documents
         matches = matches.with_columns(pl.when(is_kept).then(pl.col("score", "rank")))
@@ -99,6 +114,35 @@ def evaluate_one(
         coverage.select(run_name, pl.all()),
         _with_attributes(matches, judgements).select(run_name, pl.all()),
     )
+
+
+def ranked_list(name: str | None, judgements: pl.DataFrame, run: pl.DataFrame, policies: Policies) -> pl.DataFrame:
+    """The lists of one run as they are evaluated, for the judged queries: query_id, document_id, score and rank, in this order.
+
+    Equal scores are in the order of trec_eval, by document id, descending.
+
+    >>> judged = pl.DataFrame({"query_id": ["q"], "document_id": ["a"], "relevance": [1.0]})
+    >>> run = pl.DataFrame({"query_id": ["q"] * 3, "document_id": ["a", "b", "c"], "score": [0.5, 0.5, 0.9]})
+    >>> ranked_list(None, judged, run, Policies("skip", "zero", "nonrelevant", 10, 2)).select("document_id", "rank").rows()
+    [('c', 1), ('b', 2)]
+    """
+    ids = ["query_id", "document_id"]
+    lists = _scores(same_ids(name_shown(name), run, judgements, ids), policies).join(judgements, on="query_id", how="semi")
+    rank = pl.int_range(1, pl.len() + 1, dtype=pl.Int64).over("query_id")
+    lists = lists.sort("query_id", "score", "document_id", descending=[False, True, True]).with_columns(rank=rank)
+    if policies.max_documents is not None:
+        lists = lists.filter(pl.col("rank") <= policies.max_documents)
+    if policies.unjudged == "remove":
+        judged = judgements.filter(pl.col("relevance") >= 0)
+        lists = lists.join(judged, on=ids, how="semi", maintain_order="left").with_columns(rank=rank)
+    return lists
+
+
+def _scores(run: pl.DataFrame, policies: Policies) -> pl.DataFrame:
+    """query_id, document_id and score of the rows that take a rank, with the precision in which scores are compared."""
+    kept = run.filter(~pl.col("ignore")) if "ignore" in run.columns else run
+    precision = pl.Float32 if policies.trec_eval == 9 else pl.Float64
+    return kept.select("query_id", "document_id", pl.col("score").cast(precision))
 
 
 def _warn_of_few(shown: str, in_run: pl.Series, queries: pl.DataFrame, matches: pl.DataFrame, ordered: pl.DataFrame) -> None:

@@ -1,0 +1,279 @@
+"""How much the runs of an evaluation agree, and how much two leaderboards do."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from itertools import combinations
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, did_you_mean, listed
+from apframe.retrieval.comparing import plain_means, with_units
+from apframe.retrieval.one_run import Policies, ranked_list
+from apframe.schema import different_id_types
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.retrieval.evaluation import RunEvaluation
+
+_STATISTICS = ["tau_b", "tau_ap_b", "rbo"]
+
+
+def agreement(
+    self: RunEvaluation,
+    baseline: str | None = None,
+    *,
+    depth: int | None = None,
+    p: float = 0.9,
+    per_query: bool = False,
+    unit: str | None = None,
+    within: str | None = None,
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Measure how much the lists of two runs agree, query by query, whatever is relevant.
+
+    - `tau_b`: Kendall's tau-b of the scores of the documents that both lists have
+    - `tau_ap_b`: the AP rank correlation of these scores, by the symmetric variant "b"
+    - `rbo`: the rank-biased overlap of the whole lists, extrapolated (RBO_EXT)
+
+    `apframe.kendall_tau`, `apframe.tau_ap` and `apframe.rank_biased_overlap` say what these are. The lists are those that are
+    evaluated, with the options of `evaluate_run`, and the queries are the judged ones that both runs have. Mind `n_common`:
+    the first two say nothing about documents that only one run has.
+
+    Parameters
+    ----------
+    baseline
+        compare this run with every other; without it, every pair is compared once
+    depth
+        only this number of documents of each list; None: all
+    p
+        of rank-biased overlap: the chance to look at the next rank, between 0 and 1
+    per_query
+        return the values of each query instead of the means
+    unit, within
+        attributes of `queries`, as in `compare`
+    n_resamples, confidence, seed
+        of the bootstrap over the queries, as in `compare`
+
+    Returns
+    -------
+    By pair: run_a, run_b, statistic, estimate (the mean over the queries that have a value), low, high, se, bias, n_units and
+    n_resamples.
+
+    With `per_query`: run_a, run_b, query_id, n_a, n_b (documents of each run), n_common (of both), tau_b, tau_ap_b and rbo. The
+    first two are null with fewer than two common documents and if one run gives them all the same score.
+
+    Raises
+    ------
+    ParameterError
+        one run alone, an unknown baseline or attribute, no queries were given, options that cannot be
+
+    Warns
+    -----
+    FewUnitsWarning
+        fewer than 20 queries or units are drawn from
+
+    >>> from apframe.retrieval.evaluation import evaluate_run
+    >>> runs = {"x": {"q": {"a": 0.9, "b": 0.8, "c": 0.7}}, "y": {"q": {"b": 3.0, "a": 2.0, "c": 1.0}}}
+    >>> evaluate_run({"q": {"a": 1}}, runs).agreement(per_query=True).drop("run_a", "run_b", "rbo").rows()
+    [('q', 3, 3, 3, 0.3333333333333333, 0.0)]
+    """
+    from apframe.compare.agreement import check_p
+    from apframe.compare.comparison import bootstrap_mean
+
+    check_p(p)
+    if depth is not None and (not isinstance(depth, int) or depth < 1):
+        raise ParameterError(f"must be a whole number of at least 1, not {depth!r}", option="depth")
+    names = [name for name in self.runs if name is not None]
+    if len(names) < 2:
+        raise ParameterError(
+            "agreement: only one run was evaluated", "give evaluate_run several runs, as a dict from names to runs"
+        )
+    if baseline is not None and baseline not in names:
+        raise ParameterError(f"no run {baseline!r}", did_you_mean(str(baseline), names), option="baseline")
+    pairs = list(combinations(names, 2)) if baseline is None else [(baseline, name) for name in names if name != baseline]
+    policies = Policies.of(self.options)
+    lists = {name: ranked_list(name, self.judgements, self.runs[name], policies) for name in names}
+    if depth is not None:
+        lists = {name: each.filter(pl.col("rank") <= depth) for name, each in lists.items()}
+    values = pl.concat(_of_pair(a, b, lists, p) for a, b in pairs)
+    if per_query:
+        return values
+    numbers = pl.DataFrame(pairs, schema={"run_a": pl.String, "run_b": pl.String}, orient="row")
+    numbers = numbers.with_columns(run=pl.int_range(pl.len()).cast(pl.String))
+    long = values.join(numbers, on=["run_a", "run_b"], maintain_order="left").unpivot(
+        _STATISTICS, index=["run", "query_id"], variable_name="measure"
+    )
+    options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
+    means = bootstrap_mean(with_units(self, long, unit, within), unit=unit, within=within, **options)
+    means = numbers.join(means, on="run", maintain_order="left_right")
+    return means.rename({"measure": "statistic"}).drop("run")
+
+
+def leaderboard_agreement(
+    first: RunEvaluation,
+    second: RunEvaluation,
+    *,
+    p: float = 0.9,
+    n_resamples: int = 10_000,
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> pl.DataFrame:
+    """Measure how much two evaluations of the same runs agree on which run is better, such as with two sets of judgements.
+
+    For each measure that both have, the runs are ranked by their means over the queries on which both evaluations have values:
+
+    - `tau_b`: Kendall's tau-b of the means
+    - `tau_ap_b`: the AP rank correlation of the means, in which the order of the best runs weighs more, by the symmetric
+      variant "b"
+    - `rbo`: the rank-biased overlap of the two orders; runs with equal means are in the order of their names
+
+    Means that differ by less than 1e-12 are equal. The interval is that of the bootstrap: both leaderboards are made anew from
+    the same draws of the queries. Draws are noisier than the sets themselves, so they agree less: mind `bias`.
+
+    Parameters
+    ----------
+    first, second
+        what `evaluate_run` returned for the same runs
+    p
+        of rank-biased overlap: the chance to look at the next rank, between 0 and 1
+    n_resamples, confidence, seed
+        as in `compare_runs`
+
+    Returns
+    -------
+    By measure: measure, statistic, estimate, low, high, se, bias, n_runs, n_units (queries) and n_resamples. An estimate is
+    null where a run has no value. tau_b and tau_ap_b are null where all means are equal.
+
+    Raises
+    ------
+    ParameterError
+        the runs differ or are fewer than two, no measure or query in common, options that cannot be
+    IdTypeError
+        the query ids are integers in one evaluation, and strings in the other
+
+    Warns
+    -----
+    FewUnitsWarning
+        fewer than 20 queries are drawn from
+
+    >>> from apframe.retrieval.evaluation import evaluate_run
+    >>> runs = {"x": {"q": {"a": 0.9, "b": 0.8}}, "y": {"q": {"b": 0.9, "a": 0.8}}}
+    >>> strict, lenient = (evaluate_run({"q": grades}, runs, "RR") for grades in ({"a": 1}, {"a": 1, "b": 1}))
+    >>> leaderboard_agreement(strict, strict).select("measure", "statistic", "estimate").rows()
+    [('RR', 'tau_b', 1.0), ('RR', 'tau_ap_b', 1.0), ('RR', 'rbo', 1.0)]
+    >>> leaderboard_agreement(strict, lenient)["estimate"].to_list()  # where both runs have 1.0
+    [None, None, 1.0]
+    """
+    import numpy as np
+
+    from apframe.compare.agreement import check_p
+    from apframe.compare.comparison import INTERVAL, warn_of_few
+    from apframe.compare.intervals import describe
+    from apframe.compare.values import Resampling, checked, matrices, resampled_means
+
+    check_p(p)
+    options = Resampling(n_resamples, confidence, seed)
+    tables = _in_common(first, second)
+    runs = tables[0]["run"].unique().sort().to_list()
+    sides = [checked(table, None, None) for table in tables]
+    boards = []
+    of_measure = {measure: matrix for measure, _, matrix in matrices(sides[1].table, runs)}
+    for measure, query_ids, matrix in matrices(sides[0].table, runs):
+        draws = sides[0].draws_of(query_ids, options)
+        estimates, resampled = [], []
+        for values in (matrix, of_measure[measure]):
+            has_value = np.isfinite(values)
+            counts = np.where(has_value.any(axis=0), has_value.sum(axis=0), np.nan)
+            estimates.append(np.where(has_value, values, 0).sum(axis=0, keepdims=True) / counts)
+            resampled.append(resampled_means(values, draws).T)
+        estimate = _of_leaderboards(estimates[0], estimates[1], p)[:, 0]
+        made = describe(estimate, _of_leaderboards(resampled[0], resampled[1], p), confidence)
+        numbers = {name: made[name] for name in (*INTERVAL, "n_resamples")}
+        board = pl.DataFrame({"statistic": _STATISTICS, "estimate": estimate} | numbers)
+        boards.append(board.with_columns(measure=pl.lit(measure), n_units=draws.n_units, n_runs=len(runs)))
+    whole = pl.concat(boards).with_columns(
+        pl.col("estimate", *INTERVAL).fill_nan(None), pl.col("n_units", "n_runs").cast(pl.Int64)
+    )
+    warn_of_few(whole["n_units"], None)
+    return whole.select("measure", "statistic", "estimate", *INTERVAL, "n_runs", "n_units", "n_resamples")
+
+
+def _of_pair(run_a: str, run_b: str, lists: Mapping[str, pl.DataFrame], p: float) -> pl.DataFrame:
+    """The agreement of two runs on each query that both have, by query."""
+    import numpy as np
+
+    from apframe.compare.agreement import Pairs, overlaps, tau_ap_b
+
+    a, b = lists[run_a], lists[run_b]
+    lengths = [each.group_by("query_id").agg(pl.len().cast(pl.Int64).alias(name)) for each, name in ((a, "n_a"), (b, "n_b"))]
+    queries = lengths[0].join(lengths[1], on="query_id").sort("query_id").with_row_index("group")
+    common = a.join(b, on=["query_id", "document_id"]).join(queries.select("query_id", "group"), on="query_id").sort("group")
+    group = common["group"].to_numpy().astype(np.int64)
+    deeper = common.select(pl.max_horizontal("rank", "rank_right")).to_series().to_numpy()
+    shorter, longer = (
+        queries.select(ends("n_a", "n_b")).to_series().to_numpy() for ends in (pl.min_horizontal, pl.max_horizontal)
+    )
+    found = {name: np.full(len(queries), np.nan) for name in _STATISTICS[:2]}
+    present, number = np.unique(group, return_inverse=True)
+    if len(present):
+        scores = [common[name].to_numpy().astype(np.float64) for name in ("score", "score_right")]
+        counted, exchanged = Pairs.of(number, *scores), Pairs.of(number, *scores[::-1])
+        found["tau_b"][present], found["tau_ap_b"][present] = counted.tau_b(), tau_ap_b(counted, exchanged)
+    found["rbo"] = overlaps(group, deeper, shorter, longer, p)
+    n_common = pl.Series(np.bincount(group, minlength=len(queries)), dtype=pl.Int64)
+    table = queries.with_columns(run_a=pl.lit(run_a), run_b=pl.lit(run_b), n_common=n_common, **found)
+    return table.select("run_a", "run_b", "query_id", "n_a", "n_b", "n_common", pl.col(_STATISTICS).fill_nan(None))
+
+
+def _of_leaderboards(a: np.ndarray, b: np.ndarray, p: float) -> np.ndarray:
+    """The three statistics of each pair of rows of means, NaN where a run has none."""
+    import numpy as np
+
+    from apframe.compare.agreement import Pairs, overlaps, tau_ap_b
+
+    n_rows, n_runs = a.shape
+    made = np.full((len(_STATISTICS), n_rows), np.nan)
+    known = np.isfinite(a).all(axis=1) & np.isfinite(b).all(axis=1)
+    n = int(known.sum())
+    if n:
+        group = np.repeat(np.arange(n), n_runs)
+        first, second = (np.round(means[known], 12) for means in (a, b))
+        scores = first.ravel(), second.ravel()
+        counted, exchanged = Pairs.of(group, *scores), Pairs.of(group, *scores[::-1])
+        ranks = [np.argsort(np.argsort(-means, axis=1, kind="stable"), axis=1) + 1 for means in (first, second)]
+        lengths = np.full(n, n_runs)
+        overlap = overlaps(group, np.maximum(*ranks).ravel(), lengths, lengths, p)
+        made[:, known] = counted.tau_b(), tau_ap_b(counted, exchanged), overlap
+    return made
+
+
+def _in_common(first: RunEvaluation, second: RunEvaluation) -> list[pl.DataFrame]:
+    """The values of both evaluations of the measures and queries that both have."""
+    sides = [plain_means(each) for each in (first, second)]
+    names = [each["run"].unique().sort().to_list() if "run" in each.columns else [] for each in sides]
+    for k in (0, 1):
+        extra = [name for name in names[k] if name not in names[1 - k]]
+        if extra:
+            which = ("first", "second")[k]
+            raise ParameterError(f"only {which} has the runs {listed(extra)}", "evaluate the same runs, with the same names")
+    if len(names[0]) < 2:
+        raise ParameterError(
+            "a leaderboard needs two runs or more", "give evaluate_run several runs, as a dict from names to runs"
+        )
+    mine, theirs = (each.schema["query_id"] for each in sides)
+    if mine != theirs:
+        cast = 'cast query_id to strings in the judgements and runs of both: pl.col("query_id").cast(pl.String)'
+        raise different_id_types("query_id of first", "", mine, "second", theirs, cast)
+    for name, what in (("measure", "measure"), ("query_id", "query")):
+        known = [each.filter(pl.col("value").is_not_null())[name].unique(maintain_order=True) for each in sides]
+        if not known[0].is_in(known[1].implode()).any():
+            has = [listed(each.to_list(), 3) or "none" for each in known]
+            raise ParameterError(f"no {what} in common: first has {has[0]}; second has {has[1]}")
+    keys = ["query_id", "measure"]
+    values = [each.filter(pl.col("value").is_not_null()) for each in sides]
+    return [each.join(values[1 - k], on=keys, how="semi", maintain_order="left") for k, each in enumerate(values)]
