@@ -126,7 +126,7 @@ def resampled_means(values: np.ndarray, draws: Draws) -> np.ndarray:
 
     >>> draws = Draws(np.arange(2), None, n_resamples=4, seed=0)
     >>> resampled_means(np.array([[0.0, 0.5], [1.0, np.nan]]), draws).tolist()
-    [[1.0, 0.5, 0.0, 0.0], [nan, 0.5, 0.5, 0.5]]
+    [[0.5, 0.5, 1.0, 1.0], [0.5, 0.5, nan, nan]]
     """
     n_rows, n_columns = values.shape
     if draws.n_units < 2 or not n_rows:

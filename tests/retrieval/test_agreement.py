@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.compare.resampling import draw_counts
 from apframe.exceptions import IdTypeError, ParameterError
 
 Nested = dict[str, dict[str, float]]
@@ -190,11 +191,10 @@ def test_the_interval_is_that_of_leaderboards_of_drawn_queries() -> None:
     columns = [{name: (1 / rng.integers(1, 4, 25)).tolist() for name in "abcde"} for _ in "xy"]
     reference, other = (evaluated(each) for each in columns)
     row = apf.leaderboard_agreement(reference, other, n_resamples=300, seed=9).row(0, named=True)
-    drawing, taus = np.random.default_rng(9), []
     a, b = (np.array(list(each.values())) for each in columns)
-    for _ in range(300):
-        drawn = drawing.integers(0, 25, 25)
-        taus.append(apf.kendall_tau(a[:, drawn].mean(axis=1).round(12), b[:, drawn].mean(axis=1).round(12)))
+    counts = np.concatenate([*draw_counts(25, 300, seed=9, size=300)])
+    copies = [np.repeat(np.arange(25), times) for times in counts]
+    taus = [apf.kendall_tau(*(each[:, drawn].mean(axis=1).round(12) for each in (a, b))) for drawn in copies]
     assert (row["low"], row["high"]) == pytest.approx(tuple(np.quantile(taus, [0.025, 0.975])))
     assert row["bias"] == pytest.approx(np.mean(taus) - row["estimate"])
 
