@@ -15,6 +15,7 @@ import typer
 
 from apframe.cli.catalogues import list_formats, list_protocols
 from apframe.cli.check import check_files
+from apframe.cli.compare import compare_models
 from apframe.cli.confusion import show_confusion
 from apframe.cli.convert import convert_files
 from apframe.cli.evaluate import evaluate_files
@@ -45,7 +46,7 @@ def about(
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
     `apframe COMMAND --help` explains a command. Exit status: 0 if all went well, 1 for bad data, 2 for bad usage, 3 if `check`
-    has warnings but no errors.
+    has warnings but no errors, 4 if `compare` finds a model worse that must not be.
     """
     if as_json and not show_version:
         raise ParameterError("--json without a command needs --version", "put the --json of a command after its name")
@@ -61,7 +62,8 @@ def about(
 
 
 _VERBS: dict[str, Callable[..., None]] = {
-    "eval": evaluate_files, "confusion": show_confusion, "rank": evaluate_rankings, "check": check_files, "stats": count_files,
+    "eval": evaluate_files, "compare": compare_models, "confusion": show_confusion, "rank": evaluate_rankings,
+    "check": check_files, "stats": count_files,
     "convert": convert_files, "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats,
     "protocols": list_protocols,
 }  # fmt: skip
@@ -73,9 +75,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     """Run the command with these arguments, by default the process's own; errors are one line on stderr.
 
     It ends with SystemExit: 0, 1 for bad data or a place that cannot be written, 2 for bad usage, 130 after Ctrl-C; see `check`
-    for 3. When the reader of its output goes away, as `| head` does, that is no error.
+    for 3 and `compare` for 4. When the reader of its output goes away, as `| head` does, that is no error.
     """
-    warnings.showwarning = _show_warning  # type: ignore[assignment]
+    said: set[str] = set()
+
+    def show_warning(message: Warning | str, *_: Any) -> None:
+        if str(message) not in said:  # what is true of the ground truth may come up once for each model
+            said.add(str(message))
+            say("warning", str(message))
+
+    warnings.showwarning = show_warning  # type: ignore[assignment]
     warnings.simplefilter("always", ApframeWarning)
     out, err = (Terminal(stream or StringIO(), name) for stream, name in ((sys.stdout, "stdout"), (sys.stderr, "stderr")))
     with redirect_stdout(out), redirect_stderr(err), spelling(as_flag):
@@ -115,7 +124,3 @@ def _run(arguments: Sequence[str] | None) -> int:
 def _fail(message: str, code: int) -> int:
     say("error", message)
     return code
-
-
-def _show_warning(message: Warning | str, *_: Any) -> None:
-    say("warning", str(message))

@@ -11,6 +11,9 @@ from typer.core import TyperCommand, TyperGroup
 TASKS = {
     "Evaluate": {
         "eval": ("Evaluate detections against ground truth.", "apframe eval instances.json detections.json --by weather"),
+        "compare": (
+            "Compare models: differences with intervals.", "apframe compare instances.json model_a.json model_b.json"
+        ),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
     "Explain the numbers": {
@@ -36,6 +39,7 @@ _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in
 _PURPOSES = {
     "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
+    "Gate": "fail_if_worse max_drop",
     "Output": "out name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
 }
 

@@ -24,10 +24,11 @@ def say(what: str, message: str) -> None:
 _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid", "iou_thresholds",
-        "iou_type", "join_by_name", "matching", "max_detections", "max_documents", "measures", "missing", "name", "names",
-        "no_relevant", "queries", "relative", "relevance_level", "sample", "seed", "split", "trec_eval", "unjudged",
-        "unmapped", "where",
+        "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid",
+        "iou_thresholds", "iou_type", "join_by_name", "level", "matching", "max_detections", "max_documents",
+        "measures", "metrics", "missing", "n_resamples", "name", "names", "no_relevant", "on_images", "queries",
+        "relative", "relevance_level", "sample", "seed", "split", "trec_eval", "unit", "unjudged", "unmapped", "where",
+        "within",
     )
 }  # fmt: skip
 

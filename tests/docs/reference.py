@@ -53,6 +53,7 @@ STATUSES = {
     1: "an error in the data or files: one line on stderr names the rows, files or columns",
     2: "an error in the command's arguments",
     3: "`check` found warnings, but no errors",
+    4: "`compare` found a model worse, by `--fail-if-worse` or `--max-drop`",
     130: "stopped by Ctrl-C",
 }
 ROWS = {

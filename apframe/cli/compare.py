@@ -1,0 +1,202 @@
+"""`apframe compare`: differences between models, and whether they are real."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Annotated, Any
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.gate import FAILED, known_metric, read_gate
+from apframe.cli.messages import say
+from apframe.cli.options import (
+    BoxFormat,
+    Categories,
+    CategoryMap,
+    DtFormat,
+    GtFormat,
+    ImageAttributes,
+    ImageSizes,
+    JoinByName,
+    Latex,
+    Markdown,
+    Names,
+    Relative,
+    Split,
+    Unmapped,
+    Where,
+    one_style,
+    path_argument,
+    words,
+)
+from apframe.cli.output import print_lines, progress, show_table
+from apframe.exceptions import ParameterError, one_of
+from apframe.file_formats.stored_sets import find_manifest
+from apframe.paths import is_folder
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.published import PUBLISHED, as_protocol
+from apframe.rule_sets.summary import headlines
+from apframe.show.comparison import compact_comparison, comparison_sentences
+
+# options that a stored evaluation has made its choice of
+_OF_FILES = (
+    "gt_format", "dt_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names", "image_attributes",
+    "category_map", "unmapped", "protocol", "iou_type", "categories", "drop_unknown_images", "invalid",
+)  # fmt: skip
+
+
+def compare_models(
+    context: typer.Context,
+    paths: Annotated[
+        list[Path],
+        path_argument(metavar="GT A B...", help="ground truth and results, or folders that `apframe eval --out` wrote: A B..."),
+    ],
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
+    join_by_name: JoinByName = None,
+    names: Names = None,
+    image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
+    drop_unknown_images: Annotated[
+        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
+    ] = False,
+    invalid: Annotated[
+        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated; see `apframe eval`")
+    ] = "error",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
+    ] = "coco",
+    iou_type: Annotated[
+        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
+    ] = None,
+    categories: Categories = None,
+    where: Where = None,
+    metrics: Annotated[
+        list[str] | None,
+        typer.Option(
+            metavar="AP,AP50", help="only these metrics (default: all; slices and categories are printed for the first alone)"
+        ),
+    ] = None,
+    by: Annotated[
+        list[str] | None, typer.Option(metavar="weather,camera", help="compare within each slice by these columns")
+    ] = None,
+    level: Annotated[
+        str, typer.Option(metavar="summary|category", help="compare means over categories, or each category")
+    ] = "summary",
+    unit: Annotated[
+        str | None, typer.Option(metavar="video", help="a column of the images: draw all images of a value together")
+    ] = None,
+    within: Annotated[
+        str | None, typer.Option(metavar="city", help="a column of the images: draw within each of its values")
+    ] = None,
+    n_resamples: Annotated[int, typer.Option(metavar="1000", help="how many times images are drawn")] = 1_000,
+    seed: Annotated[int, typer.Option(metavar="0", help="start of the random draws: the same seed gives the same table")] = 0,
+    on_images: Annotated[
+        str,
+        typer.Option(metavar="same|common", help="stored evaluations of different images: stop, or use those that all have"),
+    ] = "same",
+    fail_if_worse: Annotated[
+        list[str] | None,
+        typer.Option(metavar="AP,APs", help="exit with 4 if one of these is worse and its interval excludes 0"),
+    ] = None,
+    max_drop: Annotated[
+        list[str] | None, typer.Option(metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
+    ] = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
+) -> None:
+    """Compare models on the same ground truth: differences with 95 % intervals and p values.
+
+    The first model is compared with each other one. Images are drawn with replacement, the same ones for all models, to see how
+    far the difference would move with other images of the same kind. --json and --csv have all columns.
+
+    Exit status: 4 if --fail-if-worse or --max-drop finds a model that is worse than the first one.
+    """
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    one_of("level", level, ("summary", "category"))
+    one_of("on_images", on_images, ("same", "common"))
+    keys, rows_of = words(by), [*words(by), *(["name"] if level == "category" else [])]
+    is_stored = _are_stored(paths, context)
+    rules = apf.read_evaluation(paths[0]).protocol if is_stored else as_protocol(protocol).variant(iou_type)
+    gate = read_gate(fail_if_worse, max_drop, rules)
+    if gate.metrics and rows_of:
+        raise ParameterError(
+            "--fail-if-worse and --max-drop test the whole set, without --by and --level category", "test a part with --where"
+        )
+    # wrong names are errors before the work, not after it
+    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, rows_of, style)
+    options: dict[str, Any] = {
+        "categories": words(categories) or None, "unknown_images": "drop" if drop_unknown_images else "error",
+        "invalid": invalid, "format": gt_format, "results_format": dt_format, "split": split, "image_sizes": image_sizes,
+        "box_format": box_format, "relative": relative, "join_by_name": words(join_by_name), "names": names,
+        "image_attributes": image_attributes, "category_map": category_map, "unmapped": unmapped,
+    }  # fmt: skip
+    with progress() as tell:
+        evaluations = []
+        for path in paths if is_stored else paths[1:]:
+            tell(f"reading {path.name}")
+            read = apf.read_evaluation(path) if is_stored else apf.evaluate(paths[0], path, rules, **options)
+            evaluations.append(read if where is None else read.where(where))
+        tell("matching and ranking")
+        _ = [each.summary for each in evaluations]
+    first, *others = evaluations
+    table = first.compare(
+        others, by=keys, level=level, metrics=list(dict.fromkeys([*chosen, *gate.metrics])), on_images=on_images, unit=unit,
+        within=within, n_resamples=n_resamples, seed=seed,
+    )  # fmt: skip
+    failures = gate.failures(table)
+    _show(table, rows_of, style)
+    for failure in failures:
+        say("gate", failure)
+    raise typer.Exit(FAILED if failures else 0)
+
+
+def _are_stored(paths: Sequence[Path], context: typer.Context) -> bool:
+    """Whether the paths are stored evaluations, as the first one is or is not; errors where they do not belong together."""
+    stored = [is_folder(path) and find_manifest(path) is not None for path in paths]
+    if len(paths) < (2 if stored[0] else 3):
+        needed = "a second stored evaluation" if stored[0] else "the ground truth and results of two models or more"
+        context.fail(f"Missing argument: {needed}.")
+    if any(stored) and not all(stored):
+        one, other = (str(paths[stored.index(kind)]) for kind in (True, False))
+        raise ParameterError(
+            f"{one} is a stored evaluation, and {other} is not",
+            "compare stored evaluations with each other, or name ground truth and results",
+        )
+    if stored[0]:
+        given = [name for name in _OF_FILES if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+        if given:
+            raise ParameterError(
+                f"--{given[0].replace('_', '-')} is about files of ground truth and results, not about stored evaluations",
+                "give it to `apframe eval --out`",
+            )
+    return stored[0]
+
+
+def _usual_metrics(rules: Protocol, rows_of: Sequence[str], style: str | None) -> list[str]:
+    """All metrics; the first one alone where people read a row for each slice or category."""
+    every = [line.metric for line in headlines(rules, with_parts=True)]
+    return every[:1] if rows_of and style not in ("json", "csv") else every
+
+
+def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> None:
+    """Print a comparison: all of it for programs, what tells most for people and papers."""
+    if style in ("json", "csv"):
+        show_table(table, style)
+        return
+    compact = compact_comparison(table, rows_of)
+    if style is not None:
+        show_table(compact, style, digits=3)
+        return
+    show_table(compact, style, digits=3, least=["q"])
+    print_lines(comparison_sentences(table, rows_of))

@@ -1,0 +1,104 @@
+"""Comparisons of evaluations as people read them: a compact table, and what it says in a sentence."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import counted
+
+SIGNIFICANT = 0.05
+_LONGEST = 16  # characters of a name as the heading of a column
+_COMPACT = ["difference", "low", "high"]
+
+
+def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.DataFrame:
+    """The most telling columns of a table of `Evaluation.compare`, in the width of a terminal.
+
+    Parameters
+    ----------
+    table
+        differences from one evaluation, `run_a`
+    keys
+        the columns in front that say which slice or category a row is of
+
+    Returns
+    -------
+    The keys, metric, the numbers of both evaluations under their names (`a` and `b` if these are long), difference, low, high,
+    p, and q if there are keys. For several evaluations run and its value take the place of the two numbers, with p_holm as p.
+
+    >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "estimate_a": .25, "estimate_b": .5, "difference": .25,
+    ...        "low": .125, "high": .375, "p": .01, "p_holm": .01, "q": .01}
+    >>> compact_comparison(pl.DataFrame([row])).to_dicts()
+    [{'metric': 'AP', 'old': 0.25, 'new': 0.5, 'difference': 0.25, 'low': 0.125, 'high': 0.375, 'p': 0.01}]
+    """
+    front, last = [*keys, "metric"], ["q"] if keys else []
+    if table["run_b"].n_unique() > 1:
+        return table.select(*front, pl.col("run_b").alias("run"), pl.col("estimate_b").alias("value"), *_COMPACT, p="p_holm")
+    a, b = names_of_columns(table, keys)
+    return table.select(*front, pl.col("estimate_a").alias(a), pl.col("estimate_b").alias(b), *_COMPACT, "p", *last)
+
+
+def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str, str]:
+    """The headings of the numbers of the two evaluations: their names, or `a` and `b` if these do not do as headings."""
+    names = [table[column][0] if table.height else column for column in ("run_a", "run_b")]
+    taken = {*keys, "metric", *_COMPACT, "p", "q"}
+    fit = all(len(name) <= _LONGEST and name not in taken for name in names)
+    return (names[0], names[1]) if fit else ("a", "b")
+
+
+def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), confidence: float = 0.95) -> list[str]:
+    """What the first metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
+
+    With keys, a sentence says how many slices or categories differ, before and after the correction for their number.
+
+    >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
+    ...        "detectable": .033}
+    >>> print(*comparison_sentences(pl.DataFrame([row])), sep="\\n")
+    new is better than old by 0.008 AP, but the 95 % interval -0.015 to 0.032 includes 0.
+    This set can detect a difference of 0.033.
+    """
+    if table.is_empty():
+        return []
+    rows = table.filter(pl.col("metric") == table["metric"][0])
+    if keys:
+        pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
+        return [_of_rows(pair, keys, confidence, is_one=len(pairs) == 1) for pair in pairs]
+    return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, confidence)]
+
+
+def _of_pair(row: dict[str, Any], confidence: float) -> list[str]:
+    a, b, metric, difference, low, high = (row[name] for name in ("run_a", "run_b", "metric", "difference", "low", "high"))
+    if difference is None:
+        return [f"{metric} of {a} and {b} cannot be compared: it has no value."]
+    if low == high == 0:
+        return [f"{b} and {a} have the same {metric} in every resample."]
+    word = "better" if difference > 0 else "worse"
+    differs = f"{b} is {word} than {a} by {abs(difference):.3f} {metric}"
+    if difference == 0:
+        differs = f"{b} and {a} have the same {metric}"
+    if low is None:
+        return [f"{differs}; too few images have a value for an interval."]
+    level, ends = f"{confidence * 100:g} % interval", f"{low:.3f} to {high:.3f}"
+    detectable = f"This set can detect a difference of {row['detectable']:.3f}."
+    if difference == 0:
+        return [f"{differs}; the {level} of the difference is {ends}.", detectable]
+    if low <= 0 <= high:
+        return [f"{differs}, but the {level} {ends} includes 0.", detectable]
+    return [f"{differs}: the {level} {ends} excludes 0 (p = {row['p']:.2g})."]
+
+
+def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_one: bool) -> str:
+    """How many rows of a pair of evaluations have an interval without 0, and how many are left after the correction."""
+    noun = "category" if list(keys) == ["name"] else "slice" if "name" not in keys else "row"
+    named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
+    tested = rows.drop_nulls("p")
+    apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0)).height
+    real = tested.filter(pl.col("q") < SIGNIFICANT).height
+    if not apart:
+        return f"{named}: in none of {counted(tested.height, noun)} does the {confidence * 100:g} % interval exclude 0."
+    differ = f"{named}: {apart} of {counted(tested.height, noun)} {'differs' if apart == 1 else 'differ'}"
+    remain = f"{real or 'none'} {'does' if real < 2 else 'do'} (q < {SIGNIFICANT:g})"
+    return f"{differ} by the {confidence * 100:g} % interval; after correcting for {tested.height} comparisons, {remain}."

@@ -1,0 +1,219 @@
+"""`apframe compare`: what it prints where, how it ends, and what it refuses before anything is computed."""
+
+from __future__ import annotations
+
+import csv
+import io
+import json
+import warnings
+from pathlib import Path
+from typing import Any
+from unittest.mock import patch
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ApframeWarning
+from tests.cli.test_rank import Done, apframe
+
+STREET = Path(__file__).resolve().parents[2] / "data" / "street"
+GT, A, B = (str(STREET / f"{name}.json") for name in ("instances", "model_a", "model_b"))
+FEW = ("--n-resamples", "40")
+
+
+def compare(*arguments: str) -> Done:
+    return apframe("compare", *arguments)
+
+
+@pytest.fixture(scope="module")
+def stored(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The two sample models, stored; and one of half of the images."""
+    folder = tmp_path_factory.mktemp("runs")
+    for name, path in (("a", A), ("b", B)):
+        apf.evaluate(GT, path).write_parquet(folder / name)
+    apf.evaluate(GT, B).where("weather <> 'fog'").write_parquet(folder / "half")
+    return folder
+
+
+def test_two_models() -> None:
+    done = compare(GT, A, B)
+    assert (done.returncode, done.stderr) == (0, "")
+    *table, first, second = done.stdout.splitlines()
+    assert [name.strip() for name in table[1].strip("│").split("┆")] == [
+        "metric", "model_a", "model_b", "difference", "low", "high", "p",
+    ]  # fmt: skip
+    assert max(map(len, table)) <= 80
+    rows = {
+        cells[0].strip(): [float(cell) for cell in cells[1:]] for line in table[3:-1] if (cells := line.strip("│").split("┆"))
+    }
+    assert list(rows) == ["AP", "AP50", "AP75", "APs", "APm", "APl", "AR1", "AR10", "AR100", "ARs", "ARm", "ARl"]
+    assert rows["AP"] == pytest.approx([0.268, 0.277, 0.008, -0.015, 0.032, 0.49])  # DIAGNOSIS.md 7.2
+    assert first == "model_b is better than model_a by 0.008 AP, but the 95 % interval -0.015 to 0.032 includes 0."
+    assert second == "This set can detect a difference of 0.033."
+
+
+def test_categories() -> None:
+    done = compare(GT, A, B, "--level", "category")
+    assert (done.returncode, done.stderr) == (0, "")
+    *table, sentence = done.stdout.splitlines()
+    assert table[1].split()[1] == "name" and table[1].split()[-2] == "q" and len(table) == 16
+    assert sentence == (
+        "AP: 4 of 12 categories differ by the 95 % interval; after correcting for 12 comparisons, none does (q < 0.05)."
+    )
+
+
+@pytest.mark.parametrize("options", [
+    {}, {"by": ["weather"]}, {"level": "category", "metrics": ["AP", "AP50"]}, {"by": ["weather", "camera"], "seed": 3},
+    {"unit": "camera", "metrics": ["AP"]}, {"within": "city", "n_resamples": 30},
+], ids=str)  # fmt: skip
+def test_programs_get_the_table_of_the_library(options: dict[str, Any]) -> None:
+    flags: list[str] = []
+    for name, value in ({"n_resamples": 40} | options).items():
+        flags += [f"--{name.replace('_', '-')}", ",".join(value) if isinstance(value, list) else str(value)]
+    a, b = (apf.evaluate(GT, path) for path in (A, B))
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApframeWarning)  # of few units and resamples
+        table = a.compare(b, **({"n_resamples": 40} | options))
+    as_json, as_csv = compare(GT, A, B, *flags, "--json"), compare(GT, A, B, *flags, "--csv")
+    assert (as_json.returncode, as_csv.returncode) == (0, 0)
+    assert json.loads(as_json.stdout) == json.loads(table.write_json())
+    assert as_csv.stdout == table.write_csv()
+
+
+def test_papers() -> None:
+    done = compare(GT, A, B, *FEW, "--metrics", "ap,AP50", "--markdown")
+    head, _, *rows = done.stdout.splitlines()
+    assert [cell.strip() for cell in head.strip("|").split("|")] == [
+        "metric",
+        "model_a",
+        "model_b",
+        "difference",
+        "low",
+        "high",
+        "p",
+    ]
+    assert [row.split("|")[1].strip() for row in rows] == ["AP", "AP50"]
+    assert r"metric & model\_a & model\_b & difference" in compare(GT, A, B, *FEW, "--metrics", "AP", "--latex").stdout
+
+
+def test_a_part() -> None:
+    done = compare(GT, A, B, "--where", "weather = 'fog'", "--metrics", "AP", *FEW, "--json")
+    row = json.loads(done.stdout)[0]
+    foggy = [apf.evaluate(GT, path).where("weather = 'fog'") for path in (A, B)]
+    assert (row["estimate_a"], row["estimate_b"]) == pytest.approx([each["AP"] for each in foggy])
+    assert row["n_units"] == foggy[0].dataset.images.height
+
+
+def test_stored_evaluations(stored: Path) -> None:
+    """The numbers of the files, under the names of the folders."""
+    ours = compare(str(stored / "a"), str(stored / "b"), *FEW, "--csv")
+    theirs = compare(GT, A, B, *FEW, "--csv")
+    assert ours.stdout == theirs.stdout.replace("model_a", "a").replace("model_b", "b")
+    assert (ours.returncode, ours.stderr) == (0, "")
+
+
+def test_stored_evaluations_of_other_images(stored: Path) -> None:
+    done = compare(str(stored / "a"), str(stored / "half"))
+    assert done.returncode == 1 and done.stdout == ""
+    assert done.stderr.startswith("error: a and half differ in images: ")
+    assert "use --on-images common for the " in done.stderr
+    common = compare(str(stored / "a"), str(stored / "half"), "--on-images", "common", *FEW, "--csv")
+    n = apf.read_evaluation(stored / "half").dataset.images.height
+    assert common.returncode == 0 and f"compared on {n} images that all have; left out: {300 - n} of a" in common.stderr
+    assert {row["n_units"] for row in csv.DictReader(io.StringIO(common.stdout))} == {str(n)}
+
+
+def test_warnings_about_the_ground_truth_come_once(tmp_path: Path) -> None:
+    attributes = tmp_path / "sites.csv"
+    names = apf.read_coco(GT).images["file_name"]
+    pl.DataFrame({"file_name": ["nowhere.jpg", names[0]], "site": ["x", "y"]}).write_csv(attributes)
+    done = compare(GT, A, B, "--image-attributes", str(attributes), *FEW, "--csv")
+    assert done.stderr.count("nowhere.jpg") == 1
+
+
+@pytest.mark.parametrize(("flags", "code"), [
+    (["--fail-if-worse", "AP"], 0),  # better
+    (["--fail-if-worse", "AP50,AR10"], 0),  # worse, but the intervals include 0
+    (["--fail-if-worse", "AP50,APs"], 4),
+    (["--fail-if-worse", "AP50", "--fail-if-worse", "aps"], 4),
+    (["--max-drop", "AP50=0.007"], 0),
+    (["--max-drop", "AP50=0.006"], 4),
+    (["--max-drop", "AP=0,AP50=0.006"], 4),
+    (["--fail-if-worse", "AP", "--max-drop", "AP50=0.006"], 4),
+])  # fmt: skip
+def test_the_gate(flags: list[str], code: int) -> None:
+    done = compare(GT, A, B, *flags, "--metrics", "AP", "--n-resamples", "200")
+    assert done.returncode == code
+    assert "model_b is better than model_a by 0.008 AP" in done.stdout  # the table comes first, in any case
+    assert done.stderr.startswith("gate: ") == (code == 4)
+
+
+def test_the_gate_says_what_failed() -> None:
+    done = compare(GT, A, B, "--fail-if-worse", "APs", "--max-drop", "AP50=0.005", "--json")
+    rows = {row["metric"]: row for row in json.loads(done.stdout)}
+    low, high = rows["APs"]["low"], rows["APs"]["high"]
+    assert done.stderr.splitlines() == [
+        "gate: AP50 of model_b is worse than that of model_a by 0.0064, more than 0.005",
+        f"gate: APs of model_b is worse than that of model_a by 0.0981, and the interval {low:.4f} to {high:.4f} excludes 0",
+    ]
+    assert len(rows) == 12
+    assert compare(GT, B, A, "--fail-if-worse", "APs").returncode == 0
+
+
+@pytest.mark.parametrize(("arguments", "message"), [
+    (["--fail-if-worse", "AP51"], "no metric 'AP51'; did you mean AP75, AP50, AP"),
+    (["--max-drop", "mAP=1"], "no metric 'mAP'; did you mean AP"),
+    (["--metrics", "AP,APx"], "no metric 'APx'; did you mean AP"),
+    (["--max-drop", "AP"], "--max-drop takes METRIC=NUMBER, each metric once and numbers from 0, not 'AP'"),
+    (["--max-drop", "AP=-1"], "--max-drop takes METRIC=NUMBER, each metric once and numbers from 0, not 'AP=-1'"),
+    (["--max-drop", "AP=nan"], "numbers from 0, not 'AP=nan'"),
+    (["--max-drop", "AP=.1,ap=.2"], "numbers from 0, not 'ap=.2'"),
+    (["--fail-if-worse", "AP", "--by", "weather"],
+     "--fail-if-worse and --max-drop test the whole set, without --by and --level category; test a part with --where"),
+    (["--level", "image"], '--level is "summary" or "category", not \'image\''),
+    (["--on-images", "all"], '--on-images is "same" or "common", not \'all\''),
+    (["--json", "--csv"], "--json and --csv cannot be combined"),
+    (["--protocol", "voc2007", "--fail-if-worse", "APs"], "no metric 'APs'; "),
+])  # fmt: skip
+def test_wrong_options_are_refused_before_anything_is_computed(arguments: list[str], message: str) -> None:
+    with patch("apframe.evaluate", side_effect=AssertionError("computed")):
+        done = compare("nowhere.json", "a.json", "b.json", *arguments)
+    assert (done.returncode, done.stdout) == (2, "")
+    assert message in done.stderr
+
+
+def test_what_is_refused(stored: Path) -> None:
+    a, b = str(stored / "a"), str(stored / "b")
+    for arguments, message in [
+        ((GT, A), "Missing argument: the ground truth and results of two models or more"),
+        ((a,), "Missing argument: a second stored evaluation"),
+        ((a, b, "--protocol", "coco"), "--protocol is about files of ground truth and results, not about stored evaluations"),
+        ((GT, A, b), f"{b} is a stored evaluation, and {GT} is not; compare stored evaluations with each other"),
+        ((a, B), f"{a} is a stored evaluation, and {B} is not"),
+        ((GT, A, B, "--unit", "vidio"), "--unit: the images have no column 'vidio'"),
+        ((GT, A, B, "--n-resamples", "0"), "--n-resamples is a whole number of at least 1, not 0"),
+    ]:
+        done = compare(*arguments)
+        assert (done.returncode, done.stdout) == (2, ""), arguments
+        assert message in done.stderr
+
+
+def test_a_gate_that_cannot_test_is_an_error(tmp_path: Path) -> None:
+    """No object is small, so that APs has no value; few images, so that AP has no interval."""
+    truth: dict[str, Any] = {"images": [{"id": n} for n in range(30)], "categories": [{"id": 1, "name": "cat"}]}
+    truth["annotations"] = [
+        {"id": n + 1, "image_id": n, "category_id": 1, "bbox": [0, 0, 200, 200], "area": 40000, "iscrowd": 0} for n in range(3)
+    ]
+    found = [{"image_id": 0, "category_id": 1, "bbox": [0, 0, 200, 200], "score": 0.5}]
+    paths = [str(tmp_path / f"{name}.json") for name in ("truth", "a", "b")]
+    for path, value in zip(paths, (truth, found, found), strict=True):
+        Path(path).write_text(json.dumps(value))
+    for metric, message in [
+        ("APs", "error: APs has no value, so the gate cannot test it; test another metric, or more images"),
+        ("AP", "error: AP has no interval, as too few images have annotations that count, so the gate cannot test it"),
+    ]:
+        done = compare(*paths, "--fail-if-worse", metric, *FEW)
+        assert (done.returncode, done.stdout) == (1, "")
+        assert message in done.stderr
+    assert compare(*paths, "--max-drop", "AP=0.1", *FEW).returncode == 0

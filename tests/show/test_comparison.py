@@ -1,0 +1,88 @@
+"""What a comparison says in words, and which of its columns people get."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from apframe.show.comparison import compact_comparison, comparison_sentences
+
+NUMBERS = ["estimate_a", "estimate_b", "difference", "low", "high", "p", "p_holm", "q", "detectable"]
+
+
+def row(**columns: Any) -> dict[str, Any]:
+    return {
+        "metric": "AP", "run_a": "old", "run_b": "new", "estimate_a": 0.25, "estimate_b": 0.5, "difference": 0.25,
+        "low": 0.125, "high": 0.375, "p": 0.002, "p_holm": 0.004, "q": 0.03, "detectable": 0.2,
+    } | columns  # fmt: skip
+
+
+def table(*rows: dict[str, Any]) -> pl.DataFrame:
+    return pl.DataFrame(rows, schema_overrides=dict.fromkeys(NUMBERS, pl.Float64))
+
+
+@pytest.mark.parametrize(("columns", "sentence"), [
+    ({}, "new is better than old by 0.250 AP: the 95 % interval 0.125 to 0.375 excludes 0 (p = 0.002)."),
+    ({"difference": -0.02, "low": -0.04, "high": -0.01},
+     "new is worse than old by 0.020 AP: the 95 % interval -0.040 to -0.010 excludes 0 (p = 0.002)."),
+    ({"difference": -0.02, "low": -0.04, "high": 0.01},
+     "new is worse than old by 0.020 AP, but the 95 % interval -0.040 to 0.010 includes 0.|"
+     "This set can detect a difference of 0.200."),
+    ({"difference": 0.0, "low": 0.0, "high": 0.0}, "new and old have the same AP in every resample."),
+    ({"difference": 0.0, "low": -0.01, "high": 0.01},
+     "new and old have the same AP; the 95 % interval of the difference is -0.010 to 0.010.|"
+     "This set can detect a difference of 0.200."),
+    ({"low": None, "high": None, "p": None, "detectable": None},
+     "new is better than old by 0.250 AP; too few images have a value for an interval."),
+    ({"difference": None, "low": None, "high": None}, "AP of old and new cannot be compared: it has no value."),
+])  # fmt: skip
+def test_sentences_of_a_pair(columns: dict[str, Any], sentence: str) -> None:
+    assert comparison_sentences(table(row(**columns), row(metric="AP50"))) == sentence.split("|")
+
+
+def test_sentences_of_several_models() -> None:
+    found = comparison_sentences(table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.05)))
+    assert [text.split(" by")[0] for text in found] == ["new is better than old", "third is worse than old"]
+
+
+@pytest.mark.parametrize(("rows", "sentence"), [
+    ([{}, {"low": -0.1, "q": 0.4}],
+     "AP: 1 of 2 categories differs by the 95 % interval; after correcting for 2 comparisons, 1 does (q < 0.05)."),
+    ([{"q": 0.1}, {"low": -0.2, "high": -0.1, "q": 0.1}, {"low": None, "high": None, "p": None, "q": None}],
+     "AP: 2 of 2 categories differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05)."),
+    ([{}, {}, {"low": -0.1, "q": 0.4}],
+     "AP: 2 of 3 categories differ by the 95 % interval; after correcting for 3 comparisons, 2 do (q < 0.05)."),
+    ([{"low": -0.1, "q": 0.4}], "AP: in none of 1 category does the 95 % interval exclude 0."),
+])  # fmt: skip
+def test_sentences_of_categories(rows: list[dict[str, Any]], sentence: str) -> None:
+    named = [row(**columns) | {"name": f"c{number}"} for number, columns in enumerate(rows)]
+    assert comparison_sentences(table(*named), ["name"]) == [sentence]
+
+
+def test_sentences_of_slices() -> None:
+    rows = [row(run_b=run) | {"weather": value} for run in ("new", "third") for value in ("fog", "rain")]
+    assert [text.split(" differ")[0] for text in comparison_sentences(table(*rows), ["weather"])] == [
+        "AP of new: 2 of 2 slices", "AP of third: 2 of 2 slices",
+    ]  # fmt: skip
+    assert comparison_sentences(table()) == []
+
+
+def test_columns() -> None:
+    assert compact_comparison(table(row())).columns == ["metric", "old", "new", "difference", "low", "high", "p"]
+    long = table(row(run_b="a name that is longer"))
+    assert compact_comparison(long).columns == ["metric", "a", "b", "difference", "low", "high", "p"]
+    assert compact_comparison(table(row(run_b="low"))).columns[1:3] == ["a", "b"]
+    named = pl.DataFrame([row() | {"name": "cat"}])
+    assert compact_comparison(named, ["name"]).columns == [
+        "name",
+        "metric",
+        "old",
+        "new",
+        "difference",
+        "low",
+        "high",
+        "p",
+        "q",
+    ]
