@@ -9,7 +9,7 @@ Make slices            bins, quantiles: intervals of a column, for Evaluation.by
 Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
 Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
 Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precision_recall, plot_roc, plot_vl_pr
-Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds
+Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds, plot_reliability, plot_confusion
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
@@ -112,8 +112,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
     from apframe.show.charts import plot_roc as plot_roc
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
+    from apframe.show.confusion_chart import plot_confusion as plot_confusion
     from apframe.show.markup import to_latex as to_latex
     from apframe.show.markup import to_markdown as to_markdown
+    from apframe.show.reliability_chart import plot_reliability as plot_reliability
     from apframe.show.score_charts import plot_scores as plot_scores
     from apframe.show.score_charts import plot_thresholds as plot_thresholds
     from apframe.show.slice_charts import plot_slice_heatmap as plot_slice_heatmap
@@ -180,7 +182,9 @@ _HOMES = {
     "apframe.runs.run_sets": "RunSets scan_runs",
     "apframe.schema": "Dataset merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
+    "apframe.show.confusion_chart": "plot_confusion",
     "apframe.show.markup": "to_latex to_markdown",
+    "apframe.show.reliability_chart": "plot_reliability",
     "apframe.show.score_charts": "plot_scores plot_thresholds",
     "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",
     "apframe.similarity.boundary_iou": "BoundaryIoU",

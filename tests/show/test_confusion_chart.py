@@ -1,0 +1,122 @@
+"""The chart of a confusion matrix: what is in its specification."""
+
+from __future__ import annotations
+
+import sys
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.show.confusion_chart import plot_confusion
+
+pytest.importorskip("altair")
+
+NAMES = {1: "cat", 2: "dog", 3: "car", None: None}
+
+
+def confusion(*cells: tuple[int | None, int | None, int], **columns: Any) -> pl.DataFrame:
+    rows = [(true, NAMES[true], found, NAMES[found], n) for true, found, n in cells]
+    names = ["true_category_id", "true_name", "found_category_id", "found_name", "n"]
+    return pl.DataFrame(rows, schema=names, orient="row").with_columns(**columns)
+
+
+TABLE = confusion((1, 1, 6), (1, 2, 3), (1, None, 1), (2, 2, 4), (3, 3, 5), (3, 2, 1), (None, 3, 5))
+
+
+def drawn(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
+    (rows,) = {layer["data"]["name"] for layer in spec["layer"]} if "data" in spec["layer"][0] else {spec["data"]["name"]}
+    return {(row["true"], row["found"]): row for row in spec["datasets"][rows]}
+
+
+def test_the_matrix() -> None:
+    spec = plot_confusion(TABLE).to_dict()
+    cells = drawn(spec)
+    assert {at: row["n"] for at, row in cells.items()} == {
+        ("cat", "cat"): 6, ("cat", "dog"): 3, ("cat", "(missed)"): 1, ("dog", "dog"): 4, ("car", "car"): 5, ("car", "dog"): 1,
+        ("(background)", "car"): 5,
+    }  # fmt: skip
+    kinds = {at: row["kind"] for at, row in cells.items()}
+    assert kinds["cat", "cat"] == "right" and kinds["cat", "dog"] == kinds["car", "dog"] == "mistaken"
+    assert kinds["cat", "(missed)"] == kinds["(background)", "car"] == "other"
+    assert (cells["cat", "dog"]["of_true"], cells["cat", "dog"]["of_found"]) == (0.3, 3 / 8)
+    assert (cells["(background)", "car"]["of_true"], cells["(background)", "car"]["of_found"]) == (None, 0.5)
+    # the deepest colour of each kind is that of the largest share
+    assert [cells[at]["depth"] for at in (("dog", "dog"), ("cat", "dog"), ("(background)", "car"))] == [1, 1, 1]
+    assert cells["cat", "cat"]["depth"] == pytest.approx(0.6)
+    encoding = spec["layer"][0]["encoding"]
+    assert encoding["x"]["scale"]["domain"] == ["cat", "dog", "car", "(missed)"]
+    assert encoding["y"]["scale"]["domain"] == ["cat", "dog", "car", "(background)"]
+    assert spec["resolve"] == {"scale": {"color": "independent"}}
+    assert spec["title"]["subtitle"] == [
+        "blue: right; orange: found as another category; grey: missed, or nothing is there"
+    ] or (spec["title"]["subtitle"][0] == "")
+
+
+def test_many_categories() -> None:
+    spec = plot_confusion(TABLE, most=2).to_dict()
+    cells = drawn(spec)
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cat", "dog", "(1 others)", "(missed)"]
+    assert (cells["(1 others)", "dog"]["kind"], cells["(1 others)", "(1 others)"]["kind"]) == ("mistaken", "other")
+    assert sum(row["n"] for row in cells.values()) == TABLE["n"].sum()
+    assert spec["title"]["subtitle"][-1] == "2 of 3 categories: those with the most mistakes"
+
+
+def test_the_largest_mistakes() -> None:
+    spec = plot_confusion(TABLE, "cells").to_dict()
+    (rows,) = spec["datasets"].values()
+    assert [(row["cell"], row["n"], row["text"]) for row in rows] == [
+        ("cat → dog", 3, "3 · 30.0%"),
+        ("car → dog", 1, "1 · 16.7%"),
+    ]
+    one = plot_confusion(TABLE, "cells", most=1).to_dict()
+    assert one["title"]["subtitle"][-1] == "the 1 largest of 2 cells"
+
+
+def test_the_conditions_are_said() -> None:
+    def said(**columns: Any) -> str:
+        table = TABLE.with_columns(iou_threshold=0.5, area_range=pl.lit("all"), **columns)
+        return str(plot_confusion(table).to_dict()["title"]["subtitle"][0])
+
+    assert said(min_score=pl.lit(None, pl.Float64)) == "IoU threshold 0.5, area range all, all scores"
+    assert said(min_score=pl.when(pl.col("found_name").is_not_null()).then(0.3)) == (
+        "IoU threshold 0.5, area range all, scores from 0.3"
+    )
+    by_category = pl.col("found_category_id") / 10
+    assert said(min_score=by_category) == "IoU threshold 0.5, area range all, scores from 0.1 to 0.3, by category"
+
+
+def test_names_that_are_missing_or_twice() -> None:
+    table = TABLE.with_columns(pl.col("true_name", "found_name").replace({"dog": None, "car": "cat"}))
+    spec = plot_confusion(table).to_dict()
+    assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cat 1", "2", "cat 3", "(missed)"]
+
+
+def test_an_evaluation_is_drawn(tmp_path: Path) -> None:
+    pytest.importorskip("vl_convert")
+    folder = Path(__file__).parents[2] / "data" / "street"
+    table = apf.evaluate(folder / "instances.json", folder / "model_a.json").confusion()
+    plot_confusion(table).save(tmp_path / "matrix.svg")
+    assert "traffic light" in (tmp_path / "matrix.svg").read_text()
+
+
+def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
+    for most in (0, 61, True, "x"):
+        with pytest.raises(ParameterError, match="most is a whole number from 1 to 60"):
+            plot_confusion(TABLE, most=most)
+    with pytest.raises(ParameterError, match='kind is "matrix" or "cells"'):
+        plot_confusion(TABLE, "cell")
+    with pytest.raises(InputError, match="there is nothing to draw; it has no rows"):
+        plot_confusion(TABLE.clear())
+    with pytest.raises(InputError, match="there is nothing to draw; no category is found as another"):
+        plot_confusion(confusion((1, 1, 3)), "cells")
+    with pytest.raises(InputError, match="cells appear more than once; filter to one evaluation"):
+        plot_confusion(pl.concat([TABLE, TABLE]))
+    with pytest.raises(ColumnError, match="no column true_name"):
+        plot_confusion(TABLE.drop("true_name"))
+    monkeypatch.setitem(sys.modules, "altair", None)
+    with pytest.raises(ParameterError, match="charts need Altair"):
+        plot_confusion(TABLE)
