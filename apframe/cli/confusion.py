@@ -138,7 +138,7 @@ def _print_mistakes(table: pl.DataFrame, style: str | None, iou_threshold: float
         at = "all scores" if min_score is None else f"scores from {min_score}"
         at = "scores from the best F1 of each category" if min_score == BEST_F1 else at
         found_so = f"{counted(right, 'detection')} right, {others:,} found as another category, {nothing:,} where nothing is"
-        print_lines([f"At IoU {iou_threshold:g} and {at}: {found_so}; {counted(missed, 'annotation')} missed."])
+        print_lines([f"At IoU {iou_threshold:g}, {at}: {found_so}; {counted(missed, 'annotation')} missed."])
         if mistaken.is_empty():
             return
     id_or_name = [pl.coalesce(f"{side}_name", pl.col(f"{side}_category_id").cast(pl.String)).alias(side) for side in _SIDES]

@@ -72,6 +72,7 @@ def _labelled(table: pl.DataFrame) -> pl.DataFrame:
     label = pl.when(name.is_duplicated()).then(pl.concat_str(name, pl.lit(" "), text)).otherwise(name)
     known = known.select("id", label=label).with_row_index("number")
     for side in _SIDES:
+        table = table.with_columns(pl.col(f"{side}_category_id").cast(known["id"].dtype))
         of_side = known.rename({"id": f"{side}_category_id", "number": side, "label": f"{side}_label"})
         table = table.join(of_side, on=f"{side}_category_id", how="left", maintain_order="left")
     return table.select(*_SIDES, *(pl.col(f"{side}_label") for side in _SIDES), pl.col("n").cast(pl.Int64))
@@ -109,12 +110,11 @@ def _fold(cells: pl.DataFrame, most: int) -> tuple[pl.DataFrame, list[str], int]
 
     Columns: true, found, n, kind (right, mistaken or other), depth (of the colour), of_true, of_found (shares; null for none).
     """
-    sides = (
-        cells.select(number=side, label=f"{side}_label", n="n", other=other)
-        for side, other in zip(_SIDES, _SIDES[::-1], strict=True)
+    each = pl.concat(
+        cells.select(number=side, label=f"{side}_label", n="n", other=other) for side, other in (_SIDES, _SIDES[::-1])
     )
-    each = pl.concat(sides).drop_nulls("number").group_by("number", "label")
-    categories = each.agg(pl.col("n").filter(pl.col("number") != pl.col("other")).sum())
+    is_mistake = pl.col("number") != pl.col("other")
+    categories = each.drop_nulls("number").group_by("number", "label").agg(pl.col("n").filter(is_mistake).sum())
     kept = categories.sort("n", "number", descending=[True, False]).head(most).sort("number")
     n_others = categories.height - kept.height
     others = f"({n_others:,} others)"
@@ -170,4 +170,5 @@ def _conditions(table: pl.DataFrame) -> list[str]:
         said = f"scores from {known[0]:g}" if known else "all scores"
     else:
         said = f"scores from {known[0]:g} to {known[-1]:g}, by category" if known else ""
-    return [", ".join(filter(None, [*shared_conditions(table), said]))]
+    conditions = [*shared_conditions(table), *([said] if said else [])]
+    return [", ".join(conditions)] if conditions else []

@@ -3,13 +3,11 @@
 from __future__ import annotations
 
 import sys
-from pathlib import Path
 from typing import Any
 
 import polars as pl
 import pytest
 
-import apframe as apf
 from apframe.exceptions import ColumnError, InputError, ParameterError
 from apframe.show.confusion_chart import plot_confusion
 
@@ -24,12 +22,13 @@ def confusion(*cells: tuple[int | None, int | None, int], **columns: Any) -> pl.
     return pl.DataFrame(rows, schema=names, orient="row").with_columns(**columns)
 
 
+ORANGE = "orange: found as another category"
 TABLE = confusion((1, 1, 6), (1, 2, 3), (1, None, 1), (2, 2, 4), (3, 3, 5), (3, 2, 1), (None, 3, 5))
 
 
 def drawn(spec: dict[str, Any]) -> dict[tuple[str, str], dict[str, Any]]:
-    (rows,) = {layer["data"]["name"] for layer in spec["layer"]} if "data" in spec["layer"][0] else {spec["data"]["name"]}
-    return {(row["true"], row["found"]): row for row in spec["datasets"][rows]}
+    (rows,) = spec["datasets"].values()
+    return {(row["true"], row["found"]): row for row in rows}
 
 
 def test_the_matrix() -> None:
@@ -51,9 +50,7 @@ def test_the_matrix() -> None:
     assert encoding["x"]["scale"]["domain"] == ["cat", "dog", "car", "(missed)"]
     assert encoding["y"]["scale"]["domain"] == ["cat", "dog", "car", "(background)"]
     assert spec["resolve"] == {"scale": {"color": "independent"}}
-    assert spec["title"]["subtitle"] == [
-        "blue: right; orange: found as another category; grey: missed, or nothing is there"
-    ] or (spec["title"]["subtitle"][0] == "")
+    assert spec["title"]["subtitle"] == [f"blue: right; {ORANGE}; grey: missed, or nothing is there"]
 
 
 def test_many_categories() -> None:
@@ -68,10 +65,7 @@ def test_many_categories() -> None:
 def test_the_largest_mistakes() -> None:
     spec = plot_confusion(TABLE, "cells").to_dict()
     (rows,) = spec["datasets"].values()
-    assert [(row["cell"], row["n"], row["text"]) for row in rows] == [
-        ("cat → dog", 3, "3 · 30.0%"),
-        ("car → dog", 1, "1 · 16.7%"),
-    ]
+    assert [(row["cell"], row["text"]) for row in rows] == [("cat → dog", "3 · 30.0%"), ("car → dog", "1 · 16.7%")]
     one = plot_confusion(TABLE, "cells", most=1).to_dict()
     assert one["title"]["subtitle"][-1] == "the 1 largest of 2 cells"
 
@@ -85,6 +79,8 @@ def test_the_conditions_are_said() -> None:
     assert said(min_score=pl.when(pl.col("found_name").is_not_null()).then(0.3)) == (
         "IoU threshold 0.5, area range all, scores from 0.3"
     )
+    missed = confusion((1, None, 3), min_score=pl.lit(None, pl.Float64))
+    assert plot_confusion(missed).to_dict()["title"]["subtitle"][0].startswith("blue")
     by_category = pl.col("found_category_id") / 10
     assert said(min_score=by_category) == "IoU threshold 0.5, area range all, scores from 0.1 to 0.3, by category"
 
@@ -93,14 +89,6 @@ def test_names_that_are_missing_or_twice() -> None:
     table = TABLE.with_columns(pl.col("true_name", "found_name").replace({"dog": None, "car": "cat"}))
     spec = plot_confusion(table).to_dict()
     assert spec["layer"][0]["encoding"]["x"]["scale"]["domain"] == ["cat 1", "2", "cat 3", "(missed)"]
-
-
-def test_an_evaluation_is_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
-    folder = Path(__file__).parents[2] / "data" / "street"
-    table = apf.evaluate(folder / "instances.json", folder / "model_a.json").confusion()
-    plot_confusion(table).save(tmp_path / "matrix.svg")
-    assert "traffic light" in (tmp_path / "matrix.svg").read_text()
 
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:

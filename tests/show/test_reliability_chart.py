@@ -52,7 +52,6 @@ def test_several_models_side_by_side() -> None:
     assert [panel["title"]["text"] for panel in panels(spec)] == ["a", "b"]
     assert [panel["title"]["subtitle"] for panel in panels(spec)] == [["ece 0.225, n 16"], ["ece 0.113, n 16"]]
     both = pl.concat([TABLE.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
-    assert [panel["title"]["text"] for panel in panels(plot_reliability(both).to_dict())] == ["a", "b"]
     assert [panel["title"]["text"] for panel in panels(plot_reliability(both, "run").to_dict())] == ["a", "b"]
 
 
@@ -71,14 +70,10 @@ def test_similarities_have_no_interval() -> None:
     assert spec["title"]["subtitle"] == ["IoU threshold 0.5, area range all, scores from 0.3"]
 
 
-def test_evaluations_are_drawn(tmp_path: Path) -> None:
-    pytest.importorskip("vl_convert")
+def test_an_evaluation_is_drawn() -> None:
     folder = Path(__file__).parents[2] / "data" / "street"
-    tables = {
-        model: apf.evaluate(folder / "instances.json", folder / f"model_{model}.json").reliability() for model in ("a", "b")
-    }
-    plot_reliability(tables).save(tmp_path / "both.svg")
-    assert "ece 0.263, n 1,955" in (tmp_path / "both.svg").read_text()
+    table = apf.evaluate(folder / "instances.json", folder / "model_a.json").reliability()
+    assert panels(plot_reliability(table).to_dict())[0]["title"]["text"] == "ece 0.263, n 1,955"
 
 
 def test_errors(monkeypatch: pytest.MonkeyPatch) -> None:
