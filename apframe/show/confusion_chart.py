@@ -21,7 +21,7 @@ _DARK = 0.6  # share of the strongest colour from which numbers are white
 
 
 def plot_confusion(confusion: Any, kind: str = "matrix", *, most: int = 30, width: int = 480) -> alt.LayerChart:
-    """What is mistaken for what: a heat map of the counts, or bars for the largest mistakes.
+    """Draw a confusion matrix as a heat map of the counts, or bars for the largest mistakes.
 
     In the heat map, rows are true and columns found categories; the last row is background, the last column missed. Cells are
     blue where detections are right, orange where one category is found as another, and grey elsewhere; each darker with its

@@ -29,7 +29,7 @@ _MOST, _A_ROW = 12, 3  # panels in one chart, and beside each other
 
 
 def plot_reliability(reliability: Any, by: Keys | None = None, *, width: int = 260, height: int = 220) -> alt.ConcatChart:
-    """How often detections of each score are right, with the counts below: a panel for each model, side by side.
+    """Draw how often detections of each score are right, with the counts below: a panel for each model, side by side.
 
     Bars are the share of detections that are right (or their mean similarity), from zero; points are at the mean score of the
     bin, with Wilson's 95 % interval. Honest scores lie on the dashed diagonal; bars below it are scores that are too high. The
