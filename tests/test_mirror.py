@@ -18,6 +18,7 @@ TESTED_IN = {
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
+    "detection/test_label_errors.py": "detection/diagnose/suspects",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",

@@ -69,7 +69,7 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
     [(2, 'loc', 5, False), (1, 'cls', 5, True)]
     """
-    return stored_or_computed(self, "errors", *_thresholds(self, iou_threshold, background))
+    return stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background))
 
 
 def error_impact(
@@ -116,7 +116,7 @@ def error_impact(
     >>> evaluate(truth, found).error_impact().filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
     [(1, 0.0, 0.9999999999999998)]
     """
-    threshold, background = _thresholds(self, iou_threshold, background)
+    threshold, background = checked_thresholds(self, iou_threshold, background)
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
         return _of_slices(self, keys, threshold, background)
     table = stored_or_computed(self, "error_impact", threshold, background)
@@ -125,15 +125,21 @@ def error_impact(
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
 
-def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float = BACKGROUND) -> pl.DataFrame:
+def usual_background(self: Evaluation) -> float:
+    """The background threshold of tables at the lowest threshold: 0 where that is not above the usual one."""
+    return BACKGROUND if self.protocol.iou_thresholds[0] > BACKGROUND else 0.0
+
+
+def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float | None = None) -> pl.DataFrame:
     """The table of a name at a threshold, by number; as it was stored, if it is one that is."""
+    background = usual_background(self) if background is None else background
     compute = _errors_table if name == "errors" else _impact_table
-    if threshold == 0 and background == BACKGROUND:
+    if threshold == 0 and background == usual_background(self):
         return self._kept(name, lambda: compute(self, threshold, background))
     return compute(self, threshold, background)
 
 
-def _thresholds(self: Evaluation, iou_threshold: float | None, background: float) -> tuple[int, float]:
+def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float) -> tuple[int, float]:
     """The number of the threshold, and the background threshold as a number."""
     threshold = threshold_at(self, iou_threshold)
     foreground = self.protocol.iou_thresholds[threshold]

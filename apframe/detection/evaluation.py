@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection import errors, numbers, stored, tables
+from apframe.detection import errors, label_errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.comparison import intervals as resamples
 from apframe.detection.diagnose import at_thresholds, error_rates, operating_points
@@ -65,7 +65,7 @@ class Evaluation(WritableResult):
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
-    errors, error_impact = errors.errors, errors.error_impact
+    errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
     intervals, compare = resamples.intervals, resamples.compare
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables

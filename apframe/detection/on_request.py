@@ -10,6 +10,7 @@ from apframe.detection.diagnose.calibration import calibration_table, reliabilit
 from apframe.detection.diagnose.confusion import confusion_table
 from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
 from apframe.detection.errors import stored_or_computed
+from apframe.detection.label_errors import label_errors_table
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -26,6 +27,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "reliability": reliability_table,
     "errors": partial(stored_or_computed, name="errors"),
     "error_impact": partial(stored_or_computed, name="error_impact"),
+    "label_errors": label_errors_table,
 }
 """What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
 

@@ -25,7 +25,14 @@ if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
 
 
-def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, across_categories: bool = False) -> pl.DataFrame:
+def pair(
+    inputs: Inputs,
+    protocol: Protocol,
+    *,
+    least: float | None = None,
+    across_categories: bool = False,
+    is_crowd: pl.Series | None = None,
+) -> pl.DataFrame:
     """The pairs of an image and category that are similar enough.
 
     Parameters
@@ -38,6 +45,8 @@ def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, acro
         the lowest similarity of interest; by default the lowest threshold
     across_categories
         also pair detections with annotations of other categories
+    is_crowd
+        flags of the annotations where intersections are over the detection alone; by default those of crowds
 
     Returns
     -------
@@ -45,16 +54,20 @@ def pair(inputs: Inputs, protocol: Protocol, *, least: float | None = None, acro
     """
     pooled = protocol.agnostic or across_categories
     cells = [codes(frame, inputs, pooled=pooled)["cell"] for frame in (inputs.detections, inputs.annotations)]
-    return _pair(inputs, protocol, cells, protocol.iou_thresholds[0] if least is None else least)
+    return _pair(inputs, protocol, cells, protocol.iou_thresholds[0] if least is None else least, is_crowd)
 
 
-def _pair(inputs: Inputs, protocol: Protocol, cells: Sequence[pl.Series], least: float) -> pl.DataFrame:
+def _pair(
+    inputs: Inputs, protocol: Protocol, cells: Sequence[pl.Series], least: float, is_crowd: pl.Series | None = None
+) -> pl.DataFrame:
     """The pairs within the cells, which are one number for each detection and one for each annotation."""
     if inputs.detections.is_empty() or inputs.annotations.is_empty():  # which may lack columns that they never had values of
         return pl.DataFrame(schema={"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64})
     similarity = protocol.similarity
     detections = inputs.detections.with_columns(cells[0])
-    annotations = inputs.annotations.with_columns(cells[1], is_crowd=crowds(inputs.annotations, protocol))
+    annotations = inputs.annotations.with_columns(
+        cells[1], is_crowd=crowds(inputs.annotations, protocol) if is_crowd is None else is_crowd
+    )
     require(similarity, detections, annotations)
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))

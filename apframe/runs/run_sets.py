@@ -28,6 +28,7 @@ from apframe.exceptions import (
 )
 from apframe.paths import names_of
 from apframe.runs import comparing
+from apframe.runs import label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
@@ -235,6 +236,8 @@ class RunSets(QueryableResult):
         tables = [table.select(pl.lit(run).alias("run"), pl.all()) for run, table in found.items()]
         alike = all(table.schema == tables[0].schema for table in tables)
         return pl.concat(tables if alike else [table.cast({cs.enum(): pl.String}) for table in tables], how="diagonal_relaxed")
+
+    label_errors = label_errors.label_errors
 
     def _lazy_tables(self) -> dict[str, LazyTable]:
         """`tables`: the files of those that a query does not name are not opened, their names are there for errors alone."""

@@ -30,6 +30,7 @@ from apframe.schema.tables import ERRORS as ERRORS
 from apframe.schema.tables import GROUND_TRUTH as GROUND_TRUTH
 from apframe.schema.tables import ID as ID
 from apframe.schema.tables import KEYS as KEYS
+from apframe.schema.tables import LABEL_ERRORS as LABEL_ERRORS
 from apframe.schema.tables import NAMES as NAMES
 from apframe.schema.tables import OUTCOMES as OUTCOMES
 from apframe.schema.tables import OUTSIDE as OUTSIDE

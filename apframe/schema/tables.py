@@ -112,6 +112,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
 }
 """All other columns are attributes and are kept."""
 OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
+LABEL_ERRORS = pl.Enum(["missing", "wrong_class", "misplaced", "duplicate", "spurious"])
 ERRORS = pl.Enum(["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"])
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
 _THRESHOLD = Column("iou_threshold", pl.Float64, "lowest similarity at which a pair can match, rounded to ten digits")
@@ -291,6 +292,18 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("n", pl.Int64, "number of errors; those of detections count in the category of the detection"),
         Column("ap", pl.Float64, "average precision as it is; null without positives"),
         Column("delta_ap", pl.Float64, "by how much it rises if all errors of the kind are fixed; null without positives"),
+    ),
+    "label_errors": (
+        Column("kind", LABEL_ERRORS, "missing, wrong_class, misplaced or duplicate; of several runs also spurious"),
+        _id("image_id", "the image", required=False),
+        _id("detection_id", "the detection that contradicts; null for a duplicate", required=False),
+        _id("annotation_id", "the annotation that may be wrong; null for a missing one", required=False),
+        _id("other_annotation_id", "the other annotation of a duplicate; otherwise null", required=False),
+        _id("category_id", "the category that is labelled; null for a missing annotation", required=False),
+        _id("proposed_category_id", "the category of the detection; null for a duplicate", required=False),
+        Column("score", pl.Float64, "score of the detection; null for a duplicate"),
+        Column("similarity", pl.Float64, "similarity of the two; null for a missing annotation"),
+        Column("suspicion", pl.Float64, "how likely it is wrong, from 0 to 1; comparable within a kind"),
     ),
 }
 """The tables of an evaluation."""

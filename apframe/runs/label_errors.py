@@ -1,0 +1,139 @@
+"""Label errors that several models agree about, and annotations that none of them finds."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.comparison.agreement import agree
+from apframe.detection.diagnose.cuts import MinScore
+from apframe.detection.errors import BACKGROUND
+from apframe.detection.label_errors import label_errors as label_errors_of
+from apframe.detection.label_errors import untouched_annotations
+from apframe.detection.prepare.extents import with_image_sizes
+from apframe.schema import LABEL_ERRORS
+
+if TYPE_CHECKING:
+    import numpy as np
+
+    from apframe.detection.evaluation import Evaluation
+    from apframe.runs.run_sets import RunSets
+
+_ONE_OBJECT = 0.5  # similarity of the detections of one missing object
+_FAINT = 0.05  # score from which a detection touches an annotation
+_BY = ["kind", "n_runs", "suspicion", "image_id", "annotation_id", "detection_id"]
+
+
+def label_errors(
+    self: RunSets,
+    iou_threshold: float | None = 0.5,
+    *,
+    min_score: MinScore = 0.5,
+    background: float = BACKGROUND,
+) -> pl.DataFrame:
+    """List annotations that are likely to be wrong, with the number of models that say so: the strongest evidence there is.
+
+    Each run gives its label errors, see `Evaluation.label_errors`. Those about one thing are one row: the same kind and
+    annotation, and for `wrong_class` the same proposed category. Missing objects are one where detections of one image and
+    category are similar by .5 or more, directly or by others between them.
+
+    One more kind needs several models: an annotation is `spurious` if no detection of any run with a score of .05 or more
+    touches it, that is, has a similarity of `background` or more to it.
+
+    Parameters
+    ----------
+    iou_threshold, min_score, background
+        as in `Evaluation.label_errors`, for every run
+
+    Returns
+    -------
+    kind, image_id, annotation_id, other_annotation_id, category_id, proposed_category_id, n_runs (that find this error; of
+    `spurious`, all of them), run (that finds it most suspicious, and of equal ones the first), and the detection_id, score,
+    similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion (largest first), and ids.
+
+    Raises
+    ------
+    NotComparableError
+        the runs differ in protocol, categories, images or ground truth
+    ParameterError
+        see `Evaluation.label_errors`
+
+    Source: DIAGNOSIS.md 6.1.
+    """
+    names = self.runs["run"].to_list()
+    evaluations = agree([self.evaluation(name) for name in names], names)
+    options = {"iou_threshold": iou_threshold, "background": background}
+    found = [label_errors_of(each, min_score=min_score, **options) for each in evaluations]  # type: ignore[arg-type]
+    numbered = [each.with_columns(run=pl.lit(number, pl.Int64)) for number, each in enumerate(found)]
+    table = pl.concat(numbered, how="vertical_relaxed")
+    table = table.with_columns(_groups(table, evaluations))
+    best_first = ["suspicion", "run", "detection_id"]
+    groups = table.sort("group", *best_first, descending=[False, True, False, False]).group_by("group", maintain_order=True)
+    one_each = groups.agg(pl.col("run").n_unique().cast(pl.Int64).alias("n_runs"), pl.exclude("group").first())
+    spurious = _spurious(evaluations, background).with_columns(
+        kind=pl.lit("spurious", LABEL_ERRORS), n_runs=pl.lit(len(names), pl.Int64)
+    )
+    columns = [
+        "kind", "image_id", "annotation_id", "other_annotation_id", "category_id", "proposed_category_id", "n_runs", "run",
+        "detection_id", "score", "similarity", "suspicion",
+    ]  # fmt: skip
+    numbers = pl.DataFrame({"run": names}).with_row_index("number").cast({"number": pl.Int64})
+    table = pl.concat([one_each, spurious], how="diagonal").rename({"run": "number"})
+    table = table.join(numbers, on="number", how="left").select(columns)
+    return table.sort(_BY, descending=[False, True, True, False, False, False])
+
+
+def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:
+    """The number of the group of each row: rows of a group are about one thing."""
+    import numpy as np
+
+    is_missing = table["kind"] == "missing"
+    keys = pl.struct("kind", "annotation_id", pl.when(pl.col("kind") == "wrong_class").then("proposed_category_id"))
+    group = table.select(keys.rank("dense")).to_series().to_numpy().astype(np.int64)
+    at = is_missing.arg_true().to_numpy()
+    group[at] = len(table) + 1 + _objects(table.filter(is_missing), evaluations)
+    return pl.Series("group", group)
+
+
+def _objects(missing: pl.DataFrame, evaluations: list[Evaluation]) -> np.ndarray:
+    """The number of the object of each missing one: that of the first row that shows it."""
+    import numpy as np
+
+    label = np.arange(missing.height)
+    if missing.is_empty():
+        return label
+    parts = []
+    for number, evaluation in enumerate(evaluations):
+        own = (
+            missing.with_row_index("row").filter(pl.col("run") == number).select("row", "detection_id", "proposed_category_id")
+        )
+        parts.append(own.join(evaluation.detections, on="detection_id", maintain_order="left"))
+    first = evaluations[0]
+    shown = pl.concat(parts, how="diagonal_relaxed").sort("row").drop("detection_id", "row")
+    cell = pl.struct("image_id", "proposed_category_id").rank("dense").cast(pl.Int64)
+    shown = shown.with_columns(cell=cell).drop("proposed_category_id")
+    similarity = first.protocol.similarity
+    if similarity.uses_images:
+        shown = with_image_sizes(shown, first.dataset.images)
+    ids = pl.int_range(1, pl.len() + 1, dtype=pl.Int64)
+    pairs = similarity.pair(
+        shown.with_columns(detection_id=ids), shown.with_columns(annotation_id=ids, is_crowd=False), _ONE_OBJECT
+    ).filter(pl.col("similarity") >= _ONE_OBJECT)
+    one, other = (pairs[name].to_numpy() for name in ("detection", "annotation"))
+    while True:  # the lowest number wanders through the group, which is small
+        lower = label.copy()
+        np.minimum.at(lower, one, label[other])
+        np.minimum.at(lower, other, label[one])
+        lower = lower[lower]
+        if (lower == label).all():
+            return label
+        label = lower
+
+
+def _spurious(evaluations: list[Evaluation], background: float) -> pl.DataFrame:
+    """The annotations that no run touches: annotation_id, image_id, category_id."""
+    first, *others = (untouched_annotations(each, _FAINT, background) for each in evaluations)
+    for other in others:
+        first = first.join(other, on="annotation_id", how="semi")
+    return first
