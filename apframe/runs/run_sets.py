@@ -27,8 +27,7 @@ from apframe.exceptions import (
     warn,
 )
 from apframe.paths import names_of
-from apframe.runs import comparing
-from apframe.runs import label_errors
+from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
