@@ -2,8 +2,7 @@
 
 Evaluate detections    evaluate(truth, detections) returns an Evaluation; Evaluator takes batch after batch
 Look into the result   Evaluation: summary, by (slices), where, sql, metrics, matches, curves, thresholds, per_image
-Find what costs AP     Evaluation: errors, error_impact, confusion, calibration; error_kinds() lists the kinds
-Find what costs AP     Evaluation: errors, error_impact; error_kinds() lists the kinds; label_errors
+Find what costs AP     Evaluation: errors, error_impact, confusion, calibration, label_errors; error_kinds() lists kinds
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
