@@ -302,7 +302,7 @@ def rank_runs(
             low=made["low"], high=made["high"], n_resamples=made["n_resamples"],
         )  # fmt: skip
         boards.append(
-            board.with_columns(pl.col("rank", "estimate", "low", "high").fill_nan(None)).sort("rank", nulls_last=True)
+            board.with_columns(pl.col("rank", "estimate", "low", "high").fill_nan(None)).sort("rank", "run", nulls_last=True)
         )
     whole = pl.concat(boards).with_columns(pl.col("rank", "n_units").cast(pl.Int64))
     warn_of_few(whole["n_units"], unit)
