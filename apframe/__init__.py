@@ -3,6 +3,7 @@
 Evaluate detections    evaluate(truth, detections) returns an Evaluation; Evaluator takes batch after batch
 Look into the result   Evaluation: summary, by (slices), where, sql, metrics, matches, curves, thresholds, per_image
 Find what costs AP     Evaluation: errors, error_impact, confusion, calibration, label_errors; error_kinds() lists kinds
+Choose a threshold     Evaluation: thresholds, operating_points, at, lrp, miss_rates, froc; CutEvaluation
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
@@ -10,6 +11,7 @@ Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluat
 Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
 Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precision_recall, plot_roc, plot_vl_pr
 Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds, plot_reliability, plot_confusion
+Draw operating points  plot_operating_points, plot_miss_rates
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
@@ -115,6 +117,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.confusion_chart import plot_confusion as plot_confusion
     from apframe.show.markup import to_latex as to_latex
     from apframe.show.markup import to_markdown as to_markdown
+    from apframe.show.operating_charts import plot_miss_rates as plot_miss_rates
+    from apframe.show.operating_charts import plot_operating_points as plot_operating_points
     from apframe.show.reliability_chart import plot_reliability as plot_reliability
     from apframe.show.score_charts import plot_scores as plot_scores
     from apframe.show.score_charts import plot_thresholds as plot_thresholds
@@ -184,6 +188,7 @@ _HOMES = {
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
     "apframe.show.confusion_chart": "plot_confusion",
     "apframe.show.markup": "to_latex to_markdown",
+    "apframe.show.operating_charts": "plot_miss_rates plot_operating_points",
     "apframe.show.reliability_chart": "plot_reliability",
     "apframe.show.score_charts": "plot_scores plot_thresholds",
     "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",

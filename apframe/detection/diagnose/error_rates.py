@@ -9,13 +9,12 @@ import polars as pl
 
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of
+from apframe.ranking.miss_rates import LAMR_POINTS, log_average_miss_rate
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
-_LAMR_POINTS = tuple(10 ** (-2 + j / 4) for j in range(9))
 _FROC_POINTS = (1 / 8, 1 / 4, 1 / 2, 1.0, 2.0, 4.0, 8.0)
-_LEAST_MISS_RATE = 1e-10  # whose logarithm is taken
 _LEVELS = ("category", "point")
 
 
@@ -63,7 +62,7 @@ def miss_rates(
     iou_threshold: float | None = None,
     area_range: str | None = None,
     *,
-    fppi: Sequence[float] = _LAMR_POINTS,
+    fppi: Sequence[float] = LAMR_POINTS,
     level: str = "category",
 ) -> pl.DataFrame:
     """The log-average miss rate (LAMR, MR⁻²) of each category, and their mean: the measure of pedestrian detection.
@@ -104,19 +103,15 @@ def miss_rates(
     The first score is a false positive in ten images, which is above four of the points: the miss rate is 1 at these, and .5 at
     the other five.
     """
-    points = _points(fppi)
-    long = _read(self, iou_threshold, area_range, points).with_columns(
-        miss_rate=pl.when(pl.col("n_annotations") > 0).then(pl.col("miss_rate").fill_null(1.0))
-    )
+    points, is_known = _points(fppi), pl.col("n_annotations") > 0
     if one_of("level", level, _LEVELS) == "point":
-        return with_names(self, long.drop("recall", "n_annotations"))
-    logarithm = pl.max_horizontal("miss_rate", pl.lit(_LEAST_MISS_RATE)).log()
-    return _with_mean(
-        self,
-        _averaged(long.with_columns(value=pl.when(pl.col("miss_rate").is_not_null()).then(logarithm)), points).select(
-            pl.exclude("value"), lamr=pl.col("value").exp()
-        ),
-    )
+        long = _read(self, iou_threshold, area_range, points).drop("recall")
+        rate = pl.when(is_known).then(pl.col("miss_rate").fill_null(1.0)).alias("miss_rate")
+        return with_names(self, long.with_columns(rate).drop("n_annotations"))
+    threshold, area = threshold_at(self, iou_threshold), area_at(self, area_range)
+    curves = self._pipeline.thresholds(threshold, area).group_by("category_id")
+    table = _joined(self._pipeline.positives(threshold, area), curves.agg(lamr=log_average_miss_rate(points)).collect())
+    return _with_mean(self, table.with_columns(lamr=pl.when(is_known).then(pl.col("lamr").fill_null(1.0))))
 
 
 def froc(
