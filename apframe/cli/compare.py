@@ -33,13 +33,15 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
+from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.file_formats.stored_sets import find_manifest
 from apframe.paths import is_folder
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import PUBLISHED, as_protocol
 from apframe.rule_sets.summary import headlines
-from apframe.show.comparison import compact_comparison, comparison_sentences
+from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
 # options that a stored evaluation has made its choice of
 _OF_FILES = (
@@ -82,7 +84,8 @@ def compare_models(
     metrics: Annotated[
         list[str] | None,
         typer.Option(
-            metavar="AP,AP50", help="only these metrics (default: all; slices and categories are printed for the first alone)"
+            metavar="AP,AP50",
+            help="only these metrics (default: all; the first alone if slices, categories or several models are printed)",
         ),
     ] = None,
     by: Annotated[
@@ -134,7 +137,8 @@ def compare_models(
             "--fail-if-worse and --max-drop test the whole set, without --by and --level category", "test a part with --where"
         )
     # wrong names are errors before the work, not after it
-    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, rows_of, style)
+    is_long = bool(rows_of) or len(paths) - (not is_stored) > 2
+    chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, style, is_long=is_long)
     options: dict[str, Any] = {
         "categories": words(categories) or None, "unknown_images": "drop" if drop_unknown_images else "error",
         "invalid": invalid, "format": gt_format, "results_format": dt_format, "split": split, "image_sizes": image_sizes,
@@ -149,12 +153,18 @@ def compare_models(
             evaluations.append(read if where is None else read.where(where))
         tell("matching and ranking")
         _ = [each.summary for each in evaluations]
-    first, *others = evaluations
-    table = first.compare(
-        others, by=keys, level=level, metrics=list(dict.fromkeys([*chosen, *gate.metrics])), on_images=on_images, unit=unit,
-        within=within, n_resamples=n_resamples, seed=seed,
-    )  # fmt: skip
+    called = names_beside(evaluations)
+    first, *others = evaluations = agree(evaluations, called, on_images)
+    draws: dict[str, Any] = {"unit": unit, "within": within, "n_resamples": n_resamples, "seed": seed}
+    wanted = list(dict.fromkeys([*chosen, *gate.metrics]))
+    table = first.compare(others, names=called, by=keys, level=level, metrics=wanted, **draws)
     failures = gate.failures(table)
+    if len(others) > 1 and not rows_of and style is None:
+        from apframe.detection.comparison.intervals import Sampling  # bring in NumPy
+        from apframe.detection.comparison.ranks import ranks
+
+        board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **draws))
+        show_table(ranks_table(board, chosen[0]), style, digits=3)
     _show(table, rows_of, style)
     for failure in failures:
         say("gate", failure)
@@ -183,10 +193,10 @@ def _are_stored(paths: Sequence[Path], context: typer.Context) -> bool:
     return stored[0]
 
 
-def _usual_metrics(rules: Protocol, rows_of: Sequence[str], style: str | None) -> list[str]:
-    """All metrics; the first one alone where people read a row for each slice or category."""
+def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list[str]:
+    """All metrics; the first one alone where people read a row for each slice, category or model."""
     every = [line.metric for line in headlines(rules, with_parts=True)]
-    return every[:1] if rows_of and style not in ("json", "csv") else every
+    return every[:1] if is_long and style not in ("json", "csv") else every
 
 
 def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> None:

@@ -10,7 +10,7 @@ import math
 
 import numpy as np
 
-from apframe.exceptions import BiasWarning, FewResamplesWarning, counted, warn
+from apframe.exceptions import BiasWarning, FewResamplesWarning, counted, spelled, warn
 
 LEAST_UNITS = 5  # with positives, for an interval
 EQUAL = 1e-12  # differences that are smaller are none but for rounding
@@ -129,7 +129,7 @@ def warn_of_few_resamples(n_resamples: int, n_rows: int) -> None:
     if n_rows > 1 and 2 / (n_resamples + 1) > SIGNIFICANT / n_rows:
         warn(
             f"p cannot fall below {2 / (n_resamples + 1):.2g} with {counted(n_resamples, 'resample')}, which is too coarse for "
-            f"{n_rows} comparisons; use n_resamples={math.ceil(2 * n_rows / SIGNIFICANT):_}",
+            f"{n_rows} comparisons; set {spelled('n_resamples')} to {math.ceil(2 * n_rows / SIGNIFICANT):,} or more",
             FewResamplesWarning,
         )
 

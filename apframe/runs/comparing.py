@@ -9,7 +9,8 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.comparison.agreement import agree
-from apframe.detection.comparison.intervals import Sampling, compare_all, sample
+from apframe.detection.comparison.intervals import Sampling, compare_all
+from apframe.detection.comparison.ranks import ranks as of_evaluations
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -61,16 +62,7 @@ def compare(
 
 def ranks(self: RunSets, names: Sequence[str], metric: str, sampling: Sampling) -> pl.DataFrame:
     """How sure the ranks of some runs by a metric are: run, low, high (of the metric), share_best, rank_low, rank_high."""
-    from apframe.compare.intervals import describe
-    from apframe.compare.ranks import rank_ranges
-
-    evaluations = agree([self.evaluation(name) for name in names], names)
-    sampled = sample(evaluations, sampling)
-    if not sampled:
+    table = of_evaluations(agree([self.evaluation(name) for name in names], names), names, sampling)
+    if table.is_empty():
         raise ParameterError(f"{metric} has no value in these runs", "sort by another metric", option="sort_by")
-    numbers = sampled[0]
-    draws = numbers.draws[:, 0]
-    made = describe(numbers.estimates[:, 0], draws, sampling.confidence)
-    table = rank_ranges(draws.T, names, confidence=sampling.confidence)
-    ends = [pl.Series(end, made[end], nan_to_null=True) for end in ("low", "high")]
-    return table.insert_column(1, ends[0]).insert_column(2, ends[1])
+    return table.drop("estimate")

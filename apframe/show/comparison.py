@@ -27,7 +27,8 @@ def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.Data
     Returns
     -------
     The keys, metric, the numbers of both evaluations under their names (`a` and `b` if these are long), difference, low, high,
-    p, and q if there are keys. For several evaluations run and its value take the place of the two numbers, with p_holm as p.
+    p, and q if there are keys. For several evaluations run and its value take the place of the two numbers, and p_holm that of
+    p.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "estimate_a": .25, "estimate_b": .5, "difference": .25,
     ...        "low": .125, "high": .375, "p": .01, "p_holm": .01, "q": .01}
@@ -36,7 +37,7 @@ def compact_comparison(table: pl.DataFrame, keys: Sequence[str] = ()) -> pl.Data
     """
     front, last = [*keys, "metric"], ["q"] if keys else []
     if table["run_b"].n_unique() > 1:
-        return table.select(*front, pl.col("run_b").alias("run"), pl.col("estimate_b").alias("value"), *_COMPACT, p="p_holm")
+        return table.select(*front, pl.col("run_b").alias("run"), pl.col("estimate_b").alias("value"), *_COMPACT, "p_holm")
     a, b = names_of_columns(table, keys)
     return table.select(*front, pl.col("estimate_a").alias(a), pl.col("estimate_b").alias(b), *_COMPACT, "p", *last)
 
@@ -66,10 +67,23 @@ def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), confiden
     if keys:
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
         return [_of_rows(pair, keys, confidence, is_one=len(pairs) == 1) for pair in pairs]
-    return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, confidence)]
+    return [sentence for row in rows.iter_rows(named=True) for sentence in _of_pair(row, confidence, rows.height)]
 
 
-def _of_pair(row: dict[str, Any], confidence: float) -> list[str]:
+def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
+    """Several evaluations by a metric, the best first: its interval, the share of resamples in which each leads, and its ranks.
+
+    >>> numbers = {"estimate": .5, "low": .4, "high": .6, "share_best": .75, "rank_low": 1, "rank_high": 2}
+    >>> ranks_table(pl.DataFrame([{"run": "new"} | numbers]), "AP").row(0)
+    ('new', 0.5, 0.4, 0.6, 0.75, '1 to 2')
+    """
+    low, high = (pl.col(f"rank_{end}").cast(pl.String) for end in ("low", "high"))
+    shown = pl.when(low == high).then(low).otherwise(pl.concat_str(low, pl.lit(" to "), high))
+    table = table.sort("estimate", descending=True, nulls_last=True, maintain_order=True)
+    return table.select("run", pl.col("estimate").alias(metric), "low", "high", "share_best", ranks=shown)
+
+
+def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
     a, b, metric, difference, low, high = (row[name] for name in ("run_a", "run_b", "metric", "difference", "low", "high"))
     if difference is None:
         return [f"{metric} of {a} and {b} cannot be compared: it has no value."]
@@ -87,7 +101,8 @@ def _of_pair(row: dict[str, Any], confidence: float) -> list[str]:
         return [f"{differs}; the {level} of the difference is {ends}.", detectable]
     if low <= 0 <= high:
         return [f"{differs}, but the {level} {ends} includes 0.", detectable]
-    return [f"{differs}: the {level} {ends} excludes 0 (p = {row['p']:.2g})."]
+    p = f"p = {row['p']:.2g}" if n_pairs == 1 else f"p = {row['p_holm']:.2g}, corrected for {n_pairs} comparisons"
+    return [f"{differs}: the {level} {ends} excludes 0 ({p})."]
 
 
 def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_one: bool) -> str:

@@ -105,6 +105,22 @@ def test_a_part() -> None:
     assert row["n_units"] == foggy[0].dataset.images.height
 
 
+def test_several_models(tmp_path: Path) -> None:
+    """The leaderboard by AP, then the differences from the first one."""
+    third = tmp_path / "half.json"
+    third.write_text(json.dumps(json.loads(Path(B).read_text())[::2]))
+    done = compare(GT, A, B, str(third), "--n-resamples", "200")
+    assert (done.returncode, done.stderr) == (0, "")
+    rows = [[cell.strip() for cell in line.strip("│").split("┆")] for line in done.stdout.splitlines() if line.startswith("│")]
+    assert rows[0] == ["run", "AP", "low", "high", "share_best", "ranks"]
+    assert [(row[0], row[-1]) for row in rows[1:4]] == [("model_b", "1 to 2"), ("model_a", "1 to 2"), ("half", "3")]
+    assert rows[4] == ["metric", "run", "value", "difference", "low", "high", "p_holm"]
+    assert [row[:2] for row in rows[5:]] == [["AP", "model_b"], ["AP", "half"]]
+    gated = compare(GT, A, B, str(third), "--n-resamples", "200", "--fail-if-worse", "AP", "--json")
+    assert gated.returncode == 4 and gated.stderr.startswith("gate: AP of half is worse than that of model_a by ")
+    assert {(row["run_a"], row["run_b"]) for row in json.loads(gated.stdout)} == {("model_a", "model_b"), ("model_a", "half")}
+
+
 def test_stored_evaluations(stored: Path) -> None:
     """The numbers of the files, under the names of the folders."""
     ours = compare(str(stored / "a"), str(stored / "b"), *FEW, "--csv")

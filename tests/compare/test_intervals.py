@@ -67,7 +67,7 @@ def test_corrections_by_hand() -> None:
 
 
 def test_too_few_resamples_for_so_many_rows() -> None:
-    with pytest.warns(FewResamplesWarning, match="80 comparisons; use n_resamples=3_200"):
+    with pytest.warns(FewResamplesWarning, match="80 comparisons; set n_resamples to 3,200 or more"):
         warn_of_few_resamples(1000, 80)
     warn_of_few_resamples(3200, 80)
     warn_of_few_resamples(10, 1)

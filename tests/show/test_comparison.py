@@ -7,7 +7,7 @@ from typing import Any
 import polars as pl
 import pytest
 
-from apframe.show.comparison import compact_comparison, comparison_sentences
+from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
 NUMBERS = ["estimate_a", "estimate_b", "difference", "low", "high", "p", "p_holm", "q", "detectable"]
 
@@ -43,8 +43,28 @@ def test_sentences_of_a_pair(columns: dict[str, Any], sentence: str) -> None:
 
 
 def test_sentences_of_several_models() -> None:
-    found = comparison_sentences(table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.05)))
-    assert [text.split(" by")[0] for text in found] == ["new is better than old", "third is worse than old"]
+    rows = table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.05))
+    assert comparison_sentences(rows) == [
+        "new is better than old by 0.250 AP: the 95 % interval 0.125 to 0.375 excludes 0 "
+        "(p = 0.004, corrected for 2 comparisons).",
+        "third is worse than old by 0.100 AP: the 95 % interval -0.200 to -0.050 excludes 0 "
+        "(p = 0.004, corrected for 2 comparisons).",
+    ]
+    assert compact_comparison(rows).columns == ["metric", "run", "value", "difference", "low", "high", "p_holm"]
+
+
+def test_ranks() -> None:
+    numbers = {"low": 0.1, "high": 0.3, "share_best": 0.5}
+    board = pl.DataFrame(
+        [
+            {"run": "a", "estimate": 0.2, "rank_low": 2, "rank_high": 2, **numbers},
+            {"run": "b", "estimate": None, "rank_low": None, "rank_high": None, **numbers},
+            {"run": "c", "estimate": 0.25, "rank_low": 1, "rank_high": 3, **numbers},
+        ]
+    )
+    table = ranks_table(board, "AP")
+    assert table.columns == ["run", "AP", "low", "high", "share_best", "ranks"]
+    assert table.select("run", "AP", "ranks").rows() == [("c", 0.25, "1 to 3"), ("a", 0.2, "2"), ("b", None, None)]
 
 
 @pytest.mark.parametrize(("rows", "sentence"), [

@@ -250,7 +250,7 @@ def test_other_ground_truth_is_refused(a: apf.Evaluation) -> None:
 
 
 def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation) -> None:
-    with pytest.warns(FewResamplesWarning, match="12 comparisons; use n_resamples=480"):
+    with pytest.warns(FewResamplesWarning, match="12 comparisons; set n_resamples to 480 or more"):
         a.compare(b, level="category", metrics="AP50", n_resamples=100)
 
 
