@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.exceptions import CategoriesNotComparedWarning, ParameterError
 from apframe.schema import RESULTS
 from tests.parity.families import FAMILIES, scenes
 from tests.parity.strategies import half_as_often
@@ -110,6 +110,28 @@ def test_a_cut_detection_may_free_what_it_took() -> None:
     assert cells(ev.confusion(0.4)) == {(1, 1): 1, (None, 1): 1}
     assert cells(ev.confusion(0.4, min_score=0.5)) == {(1, 1): 1}
     assert ev.confusion_pairs(0.4, min_score=0.5)["detection_id"].to_list() == [1]
+
+
+def test_categories_with_other_keypoints_are_not_compared() -> None:
+    points = [value for k in range(17) for value in (k, 2 * k, 2)]
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": k, "name": name, "keypoints": [name] * 17} for k, name in ((1, "man"), (2, "ape"))],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 40, 60], "area": 2400, "keypoints": points},
+        ],
+    }  # fmt: skip
+    ev = apf.evaluate(truth, [{"image_id": 1, "category_id": 2, "keypoints": points, "score": 0.9}], iou_type="keypoints")
+    with pytest.warns(CategoriesNotComparedWarning, match="the categories have different keypoints"):
+        assert cells(ev.confusion()) == {(1, None): 1, (None, 2): 1}
+
+
+def test_a_similarity_of_ones_own() -> None:
+    everything = apf.UserSimilarity(lambda pairs: pairs["x"] * 0 + 1, "everything")
+    ev = evaluated([(1, A), (1, B)], [(2, [900, 0, 9, 9], 0.9)], similarity=everything)
+    assert ev.confusion_pairs().select("true_name", "found_name", "annotation_id").rows() == [
+        ("cat", "dog", 10), ("cat", None, 11),
+    ]  # fmt: skip
 
 
 def test_categories_above_each_other_are_not_mistaken() -> None:
@@ -295,5 +317,6 @@ def test_in_sql_and_stored(tmp_path: Path) -> None:
     assert ev.sql(query).rows() == [("car", 1), ("cat", 1)]
     assert_frame_equal(ev.sql("FROM confusion").cast(ev.confusion().select("area_range").schema), ev.confusion()[:, COLUMNS])
     ev.write_parquet(tmp_path / "run", tables="confusion")
+    assert_frame_equal(apf.read_evaluation(tmp_path / "run").confusion(min_score=0.85), ev.confusion(min_score=0.85))
     assert apf.read_evaluation(tmp_path / "run").sql("SELECT sum(n) FROM confusion").item() == 3
     assert evaluated([(1, A)], [(1, A, 0.5)], agnostic=True).sql("FROM confusion").height == 0
