@@ -62,7 +62,7 @@ def agreement(
     Returns
     -------
     By pair: run_a, run_b, statistic, estimate (the mean over the queries that have a value), low, high, se, bias, n_units and
-    n_resamples.
+    n_resamples. Where two runs have no query in common, only the counts are there, and 0.
 
     With `per_query`: run_a, run_b, query_id, n_a, n_b (documents of each run), n_common (of both), tau_b, tau_ap_b and rbo. The
     first two are null with fewer than two common documents and if one run gives them all the same score.
@@ -110,8 +110,10 @@ def agreement(
     )
     options: dict[str, Any] = {"n_resamples": n_resamples, "confidence": confidence, "seed": seed}
     means = bootstrap_mean(with_units(self, long, unit, within), unit=unit, within=within, **options)
-    means = numbers.join(means, on="run", maintain_order="left_right")
-    return means.rename({"measure": "statistic"}).drop("run")
+    # pairs without a query in common have rows, too
+    every = numbers.join(pl.DataFrame({"statistic": _STATISTICS}), how="cross", maintain_order="left_right")
+    means = every.join(means.rename({"measure": "statistic"}), on=["run", "statistic"], how="left", maintain_order="left")
+    return means.drop("run").with_columns(pl.col("n_units", "n_resamples").fill_null(0))
 
 
 def leaderboard_agreement(

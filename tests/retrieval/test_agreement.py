@@ -54,6 +54,17 @@ def test_means_are_over_the_queries_with_a_value() -> None:
     ]  # fmt: skip
 
 
+def test_runs_without_a_query_in_common() -> None:
+    ev = apf.evaluate_run(QRELS, RUNS | {"z": {"s": ranked("a", "b")}})
+    table = ev.agreement("z", n_resamples=20)
+    assert table.select("run_b", "statistic", "estimate", "n_units", "n_resamples").rows() == [
+        ("x", "tau_b", None, 0, 0), ("x", "tau_ap_b", None, 0, 0), ("x", "rbo", None, 0, 0),
+        ("y", "tau_b", None, 0, 0), ("y", "tau_ap_b", None, 0, 0), ("y", "rbo", 1.0, 1, 0),
+    ]  # fmt: skip
+    nothing = apf.evaluate_run(QRELS, {"x": RUNS["x"], "z": {"s": ranked("a")}}).agreement()
+    assert nothing["n_units"].to_list() == [0, 0, 0]
+
+
 def test_pairs() -> None:
     ev = apf.evaluate_run(QRELS, RUNS | {"w": RUNS["x"]})
     assert ev.agreement(n_resamples=9).select("run_a", "run_b").unique(maintain_order=True).rows() == [
