@@ -22,6 +22,7 @@ BLOCK = 64  # weightings that are computed together
 _ROWS = 1 << 10  # of a chunk, unless a single list has more
 _SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
 _MARKS = 1 << 14  # of the lists that are counted together, unless a single list has more
+_STRIDE = 8  # rows of which the best is found one row after the other
 _TINY = 1e-300
 _ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
 
@@ -186,12 +187,14 @@ class _Lists:
 
     `image` is that of the detections which count while they are not matched, down to the last mark of each list. Each list
     begins with one of no image, so that no stretch between marks is empty. `blocks` are runs of marks, with the rows of `image`
-    that lie before them, and the places where the stretches begin there. `starts` is the first mark of each list.
+    that lie before them, and the places where the stretches begin there. `starts` is the first mark of each list, `segment`
+    the number of each mark's list among these.
     """
 
     image: np.ndarray
     blocks: Sequence[tuple[slice, slice, np.ndarray]]
     starts: np.ndarray
+    segment: np.ndarray
     chunks: Sequence[_Chunk]
 
     def count(self, weights: np.ndarray) -> np.ndarray:
@@ -199,7 +202,7 @@ class _Lists:
         sums = np.empty((self.blocks[-1][0].stop, weights.shape[1]))
         for marks, rows, starts in self.blocks:
             np.add.reduceat(weights.take(self.image[rows], axis=0), starts, axis=0, out=sums[marks])
-        return _running(sums, self.starts)
+        return _running(sums, self.starts, self.segment)
 
 
 class _Curves:
@@ -234,10 +237,10 @@ class _Curves:
         own = weights.take(chunk.image, axis=0)
         n = counted.take(chunk.mark, axis=0)
         if chunk.change is not None:
-            n += _running(own * chunk.change[:, None], chunk.starts)
+            n += _running(own * chunk.change[:, None], chunk.starts, chunk.segment)
         if chunk.is_true is not None:
             own *= chunk.is_true[:, None]
-        k = _running(own.copy(), chunk.starts)
+        k = _running(own, chunk.starts, chunk.segment)
         expected = positives.take(chunk.number, axis=0)
         if slack:  # what should be 0 is not quite
             k *= k > slack * expected.take(chunk.segment, axis=0)
@@ -291,6 +294,7 @@ def _prepare(
                 for a, b in _runs(np.diff(bounds), 4 * _ROWS)
             ],
             starts=first_mark[some:end] - marks.start,
+            segment=np.repeat(np.arange(end - some), np.diff(first_mark[some : end + 1])),
             chunks=list(_chunks(rows.only(own), mark[own] - marks.start, image, thresholds)),
         )
 
@@ -330,11 +334,14 @@ def _runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iter
         yield from pairwise([0, *(np.flatnonzero((np.diff(run) > 0) | (np.diff(item) > 0)) + 1).tolist(), len(lengths)])
 
 
-def _running(values: np.ndarray, starts: np.ndarray) -> np.ndarray:
-    """Running sums down the columns, begun anew at each of the starts; in place."""
+def _running(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
+    """Running sums down the columns, begun anew at each of the starts; `segment` is the number of each row's start."""
+    sums = np.cumsum(values, axis=0)
     if len(starts) > 1:
-        values[starts[1:]] -= np.add.reduceat(values, starts, axis=0)[:-1]
-    return np.cumsum(values, axis=0, out=values)
+        before = np.zeros((len(starts), values.shape[1]))
+        before[1:] = sums[starts[1:] - 1]
+        sums -= before.take(segment, axis=0)
+    return sums
 
 
 def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
@@ -345,7 +352,16 @@ def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
     lift = None if segment[-1] == 0 else 2.0 * (segment[-1] - segment[:, None])
     if lift is not None:
         values += lift
-    np.maximum.accumulate(values[::-1], axis=0, out=values[::-1])
+    whole = len(values) // _STRIDE * _STRIDE
+    np.maximum.accumulate(values[whole:][::-1], axis=0, out=values[whole:][::-1])
+    if whole:  # within short runs of rows first, which is faster, then from run to run
+        runs = values[:whole].reshape(-1, _STRIDE, values.shape[1])
+        if whole < len(values):
+            np.maximum(runs[-1, -1], values[whole], out=runs[-1, -1])
+        for j in range(_STRIDE - 2, -1, -1):
+            np.maximum(runs[:, j], runs[:, j + 1], out=runs[:, j])
+        best = np.maximum.accumulate(runs[::-1, 0], axis=0)[::-1]
+        np.maximum(runs[:-1], best[1:, None], out=runs[:-1])
     if lift is not None:
         values -= lift
     return values
@@ -358,17 +374,21 @@ def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, flo
     """
     levels = np.array(definition.levels)
     n = len(levels) - 1
-    if type(definition).levels_reached is Levels.levels_reached and np.abs(levels - np.linspace(0, 1, n + 1)).max() < _ROUNDING:
-        too_large = levels > np.arange(n + 1) / n  # by a bit: j of n positives do not reach level j / n
+    number = np.arange(n + 1)
+    multiplied = np.array_equal(levels, number * levels[1])
+    if type(definition).levels_reached is Levels.levels_reached and (multiplied or np.array_equal(levels, number / n)):
+        too_large = levels > number / n  # by a bit: j of n positives do not reach level j / n
 
         def evenly_spaced(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
-            edges = levels + np.where(too_large, slack, -slack)
             recall = np.divide(k, positives, out=k)
-            number = recall * n
-            number += 100 * _ROUNDING
-            below = number.astype(np.intp)
-            reached = below + 1
-            reached -= edges.take(below, out=number, mode="clip") > recall
+            reached = recall * n
+            reached += 100 * _ROUNDING
+            np.floor(reached, out=reached)
+            level = reached * levels[1] if multiplied else reached / n
+            if slack:
+                level += np.where(too_large, slack, -slack).take(reached.astype(np.intp), mode="clip")
+            reached -= level > recall
+            reached += 1
             return reached
 
         return evenly_spaced

@@ -10,6 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.ranking.definitions import WeightedSum, as_definition
+from apframe.ranking.metrics import compute_metrics
+from apframe.ranking.ranking import rank
 from apframe.ranking.weighted import Cell, average_precision
 from tests.parity.reference import evaluate_by_reference
 from tests.parity.strategies import Case, cases, half_as_often
@@ -64,6 +67,20 @@ def test_whole_weights_are_copies(case: Case, data: st.DataObject) -> None:
     precision = evaluate_by_reference(truth, found).arrays["precision"][:, :, :, 0, -1]
     expected = np.where((precision > -1).all(axis=1), precision.mean(axis=1), np.nan)
     np.testing.assert_allclose(ap, expected, rtol=0, atol=1e-9)
+
+
+@pytest.mark.parametrize(
+    "name", ["step", "interpolated", "voc2007", "eleven_point", "eleven_point_trec9", "eleven_point_trec10", "coco101"]
+)
+def test_ones_are_the_plain_number_by_every_definition(name: str) -> None:
+    definition = as_definition(name)
+    assert isinstance(definition, WeightedSum)
+    verdicts = apf.evaluate("data/street/instances.json", "data/street/model_a.json")._pipeline.verdicts
+    cells = [Cell("ap", (t,), 0, 2) for t in range(10)]
+    plain = compute_metrics(rank(verdicts, definition), ap_at=())["ap"][:, :, 0, 2]
+    for weight in (1, 3, 0.7):
+        found = average_precision(verdicts, definition, np.full((1, 300), weight), cells)[:, 0]
+        np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9 if weight == 0.7 else 1e-12)
 
 
 def test_two_images_by_hand() -> None:
