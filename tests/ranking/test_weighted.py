@@ -78,7 +78,7 @@ def test_ones_are_the_plain_number_by_every_definition(name: str) -> None:
     verdicts = apf.evaluate("data/street/instances.json", "data/street/model_a.json")._pipeline.verdicts
     cells = [Cell("ap", (t,), 0, 2) for t in range(10)]
     plain = compute_metrics(rank(verdicts, definition), ap_at=())["ap"][:, :, 0, 2]
-    for weight in (1, 3, 0.7):
+    for weight in (1, 3, 0.7) if "trec" not in name else (1,):  # trec_eval's levels are given to whole positives
         found = average_precision(verdicts, definition, np.full((1, 300), weight), cells)[:, 0]
         np.testing.assert_allclose(found, plain, rtol=0, atol=1e-9 if weight == 0.7 else 1e-12)
 
