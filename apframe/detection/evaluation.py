@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.detection import errors, label_errors, numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
+from apframe.detection.comparison import draws as drawn
 from apframe.detection.comparison import intervals as resamples
 from apframe.detection.diagnose import at_thresholds, error_rates, operating_points
 from apframe.detection.diagnose import calibration as calibrated
@@ -66,7 +67,7 @@ class Evaluation(WritableResult):
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
-    intervals, compare = resamples.intervals, resamples.compare
+    intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
 

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterable
 from functools import partial
 from typing import TYPE_CHECKING, Any
 
+from apframe.detection.comparison.intervals import intervals_table
 from apframe.detection.diagnose.calibration import calibration_table, reliability_table
 from apframe.detection.diagnose.confusion import confusion_table
 from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
@@ -28,6 +29,7 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
     "errors": partial(stored_or_computed, name="errors"),
     "error_impact": partial(stored_or_computed, name="error_impact"),
     "label_errors": label_errors_table,
+    "intervals": intervals_table,
 }
 """What computes each table; its columns are those of the same name in `apframe.schema.RESULTS`.
 

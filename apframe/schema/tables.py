@@ -130,6 +130,14 @@ _COUNTS = (
     Column("fp", pl.UInt32, "false positives"),
     Column("fn", pl.UInt32, "annotations that were missed"),
 )
+_INTERVAL = (
+    Column("low", pl.Float64, "lower end of the 95 % interval, from resamples of the images"),
+    Column("high", pl.Float64, "upper end of that interval"),
+    Column("se", pl.Float64, "standard deviation of the resamples"),
+    Column("bias", pl.Float64, "mean of the resamples - estimate"),
+    Column("n_units", pl.Int64, "images that are drawn"),
+    Column("n_resamples", pl.Int64, "resamples in which the number has a value"),
+)
 RESULTS: dict[str, tuple[Column, ...]] = {
     "pairs": (_DETECTION, _ANNOTATION, _SIMILARITY),
     "assignments": (
@@ -304,6 +312,11 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("score", pl.Float64, "score of the detection; null for a duplicate"),
         Column("similarity", pl.Float64, "similarity of the two; null for a missing annotation"),
         Column("suspicion", pl.Float64, "how likely it is wrong, from 0 to 1; comparable within a kind"),
+    ),
+    "intervals": (
+        Column("metric", pl.String, "name of the headline number"),
+        Column("estimate", pl.Float64, "the number itself"),
+        *_INTERVAL,
     ),
 }
 """The tables of an evaluation."""

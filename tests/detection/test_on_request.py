@@ -8,6 +8,7 @@ from typing import Any
 import duckdb
 import polars as pl
 import pytest
+from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.columns import Column
@@ -106,3 +107,25 @@ def test_unknown_names_are_refused_before_anything_is_written(tables: Any, compu
             write(tmp_path / "run", tables=tables)
     assert computed == []
     assert not (tmp_path / "run").exists()
+
+
+def test_intervals_are_a_table(tmp_path: Path) -> None:
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = TRUTH | {
+        "images": [{"id": k} for k in range(30)],
+        "annotations": [{"id": k, "image_id": k} | box for k in range(30)],
+    }
+    evaluation = apf.evaluate(truth, [{"image_id": k, "score": 0.5} | box for k in range(20)])
+    expected = evaluation.intervals()
+    assert_frame_equal(evaluation.sql("FROM intervals"), expected)
+    evaluation.write_parquet(tmp_path / "run", tables="intervals")
+    assert_frame_equal(pl.read_parquet(tmp_path / "run" / "intervals.parquet"), expected)
+    assert apf.scan_runs(tmp_path / "run").sql("SELECT run FROM intervals WHERE metric = 'AP50' AND low > 0.4").rows() == [
+        ("run",)
+    ]
+
+
+def test_one_image_has_numbers_without_intervals() -> None:
+    table = evaluated().sql("FROM intervals WHERE metric = 'AP75'")
+    assert table.drop("estimate").rows() == [("AP75", None, None, None, None, 1, 0)]
+    assert table["estimate"].to_list() == [evaluated()["AP75"]]

@@ -75,6 +75,7 @@ ROWS = {
     "errors": "one row per false positive and per missed annotation, at the lowest threshold",
     "error_impact": "one row per category and kind of error, and one per kind for the mean, at the lowest threshold",
     "label_errors": "one row per suspected label error, from detections of score .5 or more, at the lowest threshold",
+    "intervals": "one row per headline number with its interval, computed on request",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
     "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",

@@ -130,6 +130,17 @@ def intervals(
     return table
 
 
+def intervals_table(self: Evaluation) -> pl.DataFrame:
+    """`intervals` with its defaults, for SQL and stored sets; without intervals where there are no two images to draw from."""
+    if self.dataset.images.height > 1:
+        return intervals(self)
+    counts = {"n_units": self.dataset.images.height, "n_resamples": 0}
+    missing = [pl.lit(None, pl.Float64).alias(name) for name in LEVEL[1:5]]
+    return self.summary.select(
+        "metric", pl.col("value").alias("estimate"), *missing, *(pl.lit(n, pl.Int64).alias(name) for name, n in counts.items())
+    )
+
+
 def compare(
     self: Evaluation,
     other: Evaluation | Sequence[Evaluation],

@@ -1,0 +1,102 @@
+"""A histogram of the values that a number takes in resamples."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import InputError, ParameterError
+from apframe.lists.list_curves import refuse_missing
+from apframe.schema import to_polars
+from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
+from apframe.show.interval_charts import pair_of, shown
+
+if TYPE_CHECKING:
+    import altair as alt
+
+
+def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: int = 440, height: int = 220) -> alt.LayerChart:
+    """Draw the values of one number in resamples as a histogram, and mark the number itself and its interval.
+
+    Of a difference, draws above and below 0 have colours of their own, and 0 is the edge of a bar. Draws without a value are
+    left out.
+
+    Parameters
+    ----------
+    draws
+        from `Evaluation.draws`: metric, run_a and run_b (of a difference), estimate, value
+    confidence
+        the share of the draws within the interval
+    bins
+        about how many bars
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; a share or a number of bars that cannot be
+    InputError, ColumnError
+        no draw has a value, or the draws are of several numbers; columns are missing
+
+    >>> draws = pl.DataFrame({"metric": ["AP"] * 4, "estimate": [0.3] * 4, "value": [0.2, 0.3, 0.3, 0.4]})
+    >>> chart = plot_draws(draws)  # doctest: +SKIP
+    >>> chart.save("draws.html")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), to_polars(draws, "draws")
+    refuse_missing("draws", table, ["metric", "estimate", "value"])
+    if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
+        raise ParameterError(f"is a whole number from 1 to 1000, not {bins!r}", option="bins")
+    if not 0 < confidence < 1:
+        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+    labels = [name for name in ("metric", "run_a", "run_b", "estimate") if name in table.columns]
+    if table.select(labels).n_unique() > 1:
+        raise InputError("the draws are of several numbers", "filter to one", table="draws")
+    values = table["value"].cast(pl.Float64).drop_nulls()
+    if values.is_empty():
+        raise InputError("there is nothing to draw", "no draw has a value", table="draws")
+    metric, pair = table["metric"][0], pair_of(table)
+    bars, paint = _bars(values, bins), alt.value(PALETTE[0])
+    if pair:
+        above = (int((values > 0).sum()) + int((values == 0).sum()) / 2) / len(values)
+        sides = [f"{table['run_b'][0]} is better ({above:.1%})", f"{table['run_a'][0]} is better ({1 - above:.1%})"]
+        bars = bars.with_columns(side=pl.when(pl.col("from") >= 0).then(pl.lit(sides[0])).otherwise(pl.lit(sides[1])))
+        legend = alt.Legend(orient="top", title=None, labelLimit=260, symbolType="square")
+        paint = alt.Color("side:N", scale=alt.Scale(domain=sides, range=PALETTE[:2]), legend=legend)
+    axis = alt.Axis(grid=False, tickCount=8)
+    x = alt.X("from:Q", title=f"difference in {metric}" if pair else metric, scale=alt.Scale(zero=False, nice=False), axis=axis)
+    y = alt.Y("draws:Q", title="draws", axis=alt.Axis(gridColor="#eeeeee", tickMinStep=1))
+    tooltip = [alt.Tooltip("from:Q", format=".4f"), alt.Tooltip("to:Q", format=".4f"), alt.Tooltip("draws:Q", format=",")]
+    columns = alt.Chart(bars).mark_bar(opacity=0.75, binSpacing=0)
+    layers = [columns.encode(x=x, x2="to:Q", y=y, y2=alt.datum(0), color=paint, tooltip=tooltip)]
+    if pair:
+        layers.append(alt.Chart(pl.DataFrame({"from": [0.0]})).mark_rule(color=DARK_GREY).encode(x="from:Q"))
+    ends = [values.quantile(share, "linear") for share in ((1 - confidence) / 2, (1 + confidence) / 2)]
+    said = [f"{len(values):,} draws", f"dashed: the {100 * confidence:.4g} % interval"]
+    marks = [(end, [5, 4]) for end in ends]
+    if table["estimate"][0] is not None:
+        marks.append((table["estimate"][0], [1, 0]))
+        said.append(f"solid: the {'difference' if pair else 'number'} itself")
+    for at, dash in marks:
+        row = pl.DataFrame({"from": [at], "text": [shown(at, "+" if pair else "")]})
+        mark = alt.Chart(row).encode(x="from:Q")
+        layers.append(mark.mark_rule(strokeDash=dash, strokeWidth=2, color="black"))
+        layers.append(mark.mark_text(dy=-8, fontSize=11).encode(y=alt.value(0), text="text:N"))
+    heading = head_chart(alt, " of ".join(part for part in (metric, pair) if part), [", ".join(said)])
+    return alt.layer(*layers).properties(width=width, height=height, title=heading)
+
+
+def _bars(values: pl.Series, bins: int) -> pl.DataFrame:
+    """from, to and draws of each bar: all as wide, 0 on an edge, the last one closed.
+
+    >>> _bars(pl.Series([-0.25, 0.25, 0.5]), 3).rows()
+    [(-0.25, 0.0, 1), (0.0, 0.25, 0), (0.25, 0.5, 2)]
+    """
+    low, high = float(values.min() or 0), float(values.max() or 0)  # type: ignore[arg-type]
+    step = (high - low) / bins or 1.0
+    first, last = (int(end // step) for end in (low, high))
+    last = max(last - (last * step == high), first)
+    number = (values / step).floor().cast(pl.Int64).clip(first, last)
+    counts = number.alias("bar").to_frame().group_by("bar").agg(draws=pl.len().cast(pl.Int64))
+    every = pl.DataFrame({"bar": range(first, last + 1)}).join(counts, on="bar", how="left", maintain_order="left")
+    bar = pl.col("bar")
+    return every.select((bar * step).alias("from"), ((bar + 1) * step).alias("to"), pl.col("draws").fill_null(0))

@@ -1,0 +1,321 @@
+"""Charts of numbers with their intervals: levels, differences, leaderboards, a metric over a tag."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.columns import exact
+from apframe.exceptions import InputError, ParameterError
+from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.schema import to_polars
+from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
+
+if TYPE_CHECKING:
+    import altair as alt
+
+_PAIR = "run_b − run_a"
+_METRIC = ("metric", "measure")
+_FEW = 10  # numbers of a tag that are all named on the axis
+_SURE = 0.05  # a dot is filled where q is below
+_GRID = "#eeeeee"
+
+
+def plot_intervals(
+    intervals: Any,
+    by: Keys | None = None,
+    *,
+    colour: str | None = None,
+    width: int = 320,
+) -> alt.LayerChart:
+    """Draw numbers or differences as dots, each on the line of its interval, sorted from the highest to the lowest.
+
+    Differences have a line at 0, and a dot is hollow unless its false discovery rate `q` is below 0.05: an interval that
+    excludes 0 beside a hollow dot is one of those to be expected by chance among so many. Rows without an interval have a dot
+    alone, rows without a number neither. If only the metric differs from row to row, rows stand in the order of the frame.
+
+    Parameters
+    ----------
+    intervals
+        from `Evaluation.intervals` or `Evaluation.compare`, or those of runs: keys, low, high, and difference or estimate.
+        Levels of several models one below the other, with a column `run`.
+    by
+        the columns that distinguish the rows; when left out, those before the numbers that have more than one value (`name`
+        stands for `category_id` too)
+    colour
+        the column whose values stand side by side, up to seven of them; the models, if there are several and rows differ in
+        something else too
+    width
+        of the dots and lines alone, in pixels
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; `by` and `colour` do not distinguish the rows
+    InputError, ColumnError
+        there is nothing to draw; columns are missing
+
+    >>> classes = pl.DataFrame({"name": ["cat", "dog"], "metric": ["AP"] * 2, "estimate": [0.2, 0.4], "low": [0.1, 0.3],
+    ...                         "high": [0.3, 0.5]})
+    >>> chart = plot_intervals(classes)  # doctest: +SKIP
+    >>> chart.save("classes.html")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), to_polars(intervals, "intervals")
+    value = "difference" if "difference" in table.columns else "estimate"
+    refuse_missing("intervals", table, [value, "low", "high"])
+    table = _with_pairs(table)
+    keys, colour = _keys(table, by, colour)
+    rows = _rows(table, value, keys, colour)
+    if keys not in ([name] for name in _METRIC):
+        highest = rows.group_by("label", maintain_order=True).agg(pl.col("value").mean())
+        labels = highest.sort("value", descending=True, nulls_last=True, maintain_order=True)["label"].to_list()
+    else:
+        labels = rows["label"].unique(maintain_order=True).to_list()
+    sign = "+" if value == "difference" else ""
+    rates = table["q"].to_list() if sign and "q" in table.columns else [None] * table.height
+    texts = [shown(one, sign) + ("" if q is None else f" · q {q:.3f}") for one, q in zip(rows["value"], rates, strict=True)]
+    rows = rows.with_columns(
+        text=pl.Series(texts, dtype=pl.String), filled=pl.Series([q is None or q < _SURE for q in rates], dtype=pl.Boolean)
+    )
+    called, pair, title = _metric(table), pair_of(table) if sign else "", " · ".join(keys)
+    notes = [f"dot: {'difference' if sign else 'number'}, line: its interval"]
+    if not rows["filled"].all():
+        notes.append(f"hollow: q is {_SURE:g} or more, so the difference may be chance")
+    heading = " ".join([called or "Metrics", *([f"of {pair}"] if pair else []), *([f"by {title}"] if called and title else [])])
+    axis = " in ".join(part for part in ("difference" if sign else "", called) if part)
+    layers = _dots(alt, rows, labels, (title, colour, axis or "value"), width)
+    if sign:
+        layers.insert(0, alt.Chart(pl.DataFrame({"low": [0.0]})).mark_rule(color=DARK_GREY).encode(x="low:Q"))
+    n_colours = rows["colour"].n_unique()
+    height = len(labels) * (22 if n_colours == 1 else 8 + 18 * n_colours)
+    return alt.layer(*layers).properties(width=width, height=height, title=head_chart(alt, heading, notes))
+
+
+def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
+    """Draw a leaderboard as dots with intervals, the best run first, and how often each run leads beside them.
+
+    Intervals of two runs can overlap although one is surely better: both saw the same images. Read the shares and ranks, or
+    compare the two.
+
+    Parameters
+    ----------
+    board
+        from `RunSets.leaderboard(metric, intervals=True)` or `RunEvaluation.leaderboard` with one measure: run, the metric,
+        low, high, and share_best, rank_low and rank_high if they are to be shown
+    width
+        of the dots and lines alone, in pixels
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed
+    InputError, ColumnError
+        there are no intervals, no rows, or several measures; columns are missing
+
+    >>> board = pl.DataFrame({"run": ["b", "a"], "AP": [0.4, 0.3], "low": [0.35, 0.2], "high": [0.5, 0.45]})
+    >>> chart = plot_leaderboard(board)  # doctest: +SKIP
+    """
+    alt, table = load_altair(), to_polars(board, "board")
+    metric, called = _ranked(table)
+    rows = _rows(table, metric, ["run"], None)
+    order = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)["label"].to_list()
+    sure = ["share_best", "rank_low", "rank_high"]
+    texts = [shown(one) for one in rows["value"]]
+    if set(sure) <= set(table.columns):
+        texts = [
+            text if share is None else f"{text} · leads in {share:.0%} · rank {low}{'' if low == high else f' to {high}'}"
+            for text, (share, low, high) in zip(texts, table.select(sure).iter_rows(), strict=True)
+        ]
+    rows = rows.with_columns(text=pl.Series(texts, dtype=pl.String), filled=pl.lit(True))
+    layers = _dots(alt, rows, order, ("", None, called), width)
+    heading = head_chart(alt, f"{called} by run", ["dot: number, line: its interval"])
+    return alt.layer(*layers).properties(width=width, height=24 * len(order), title=heading)
+
+
+def plot_over_tag(
+    board: Any, tag: str, *, colour: str | None = None, log: bool = False, width: int = 420, height: int = 260
+) -> alt.LayerChart:
+    """Draw a metric of stored runs over one of their tags, such as the epoch or the learning rate, with its intervals.
+
+    Numbers are joined by lines where a line has each number of the tag once; runs without the tag or the metric are left out.
+
+    Parameters
+    ----------
+    board
+        from `RunSets.leaderboard(metric, intervals=True)`: run, tags, the metric, low, high
+    tag
+        the column for the horizontal axis: numbers, texts or flags
+    colour
+        another tag, whose values are lines of their own
+    log
+        a logarithmic axis, for numbers above 0 such as learning rates
+
+    Raises
+    ------
+    ParameterError
+        Altair is not installed; a logarithmic axis for what is not above 0
+    InputError, ColumnError
+        there are no intervals, or nothing to draw; columns are missing
+
+    >>> board = pl.DataFrame({"run": ["a", "b"], "epoch": [1, 2], "AP": [0.3, 0.4], "low": [0.2, 0.35], "high": [0.45, 0.5]})
+    >>> chart = plot_over_tag(board, "epoch")  # doctest: +SKIP
+    """
+    alt, table = load_altair(), to_polars(board, "board")
+    metric, called = _ranked(table)
+    refuse_missing("board", table, [tag] if colour is None else [tag, colour])
+    table = table.filter(exact(tag).is_not_null() & exact(metric).is_not_null())
+    is_number = table.schema[tag].is_numeric()
+    if log and not (is_number and (table[tag] > 0).all()):
+        raise ParameterError(f"{tag} is not a number above 0 in every run", "leave it out", option="log")
+    rows = _rows(table, metric, ["run"], colour).with_columns(tag=table[tag] if is_number else table[tag].cast(pl.String))
+    rows = rows.sort("colour", "tag", maintain_order=True)
+    scale = alt.Scale(type="log" if log else "linear", zero=False, nice=False, padding=20) if is_number else alt.Undefined
+    places = rows["tag"].unique().sort().to_list()
+    few = {"values": places, "format": "~g"} if is_number and len(places) <= _FEW else {}
+    axis = alt.Axis(grid=False, labelAngle=0, labelOverlap=True, **few)
+    kind = "Q" if is_number else "N"
+    x = alt.X(f"tag:{kind}", title=tag, scale=scale, axis=axis)
+    y = alt.Y("value:Q", title=called, scale=alt.Scale(zero=False), axis=alt.Axis(gridColor=_GRID))
+    chart = alt.Chart(rows).encode(x=x, color=_paint(alt, rows, colour))
+    known = chart.transform_filter("isValid(datum.low)").encode(y=alt.Y("low:Q", title=called), y2="high:Q")
+    tooltip = [alt.Tooltip("label:N", title="run"), alt.Tooltip(f"tag:{kind}", title=tag), *_numbers(alt, called)]
+    tooltip += [alt.Tooltip("colour:N", title=colour)] if colour is not None else []
+    dots = chart.mark_circle(size=60, opacity=1).encode(y=y, tooltip=tooltip)
+    once = not rows.select("colour", "tag").is_duplicated().any()
+    lines = [chart.mark_line(strokeWidth=1.5).encode(y=y, detail="colour:N")] if is_number and once else []
+    heading = head_chart(alt, f"{called} by {tag}", ["dot: number, line up and down: its interval"])
+    return alt.layer(*lines, known.mark_rule(strokeWidth=2), dots).properties(width=width, height=height, title=heading)
+
+
+def _with_pairs(table: pl.DataFrame) -> pl.DataFrame:
+    """The table with one column for the two runs, if each of them differs from row to row."""
+    if not {"run_a", "run_b"} <= set(table.columns) or table["run_a"].n_unique() < 2:
+        return table
+    pair = pl.concat_str("run_b", pl.lit(" − "), "run_a").alias(_PAIR)
+    return table.with_columns(run_a=pair).rename({"run_a": _PAIR}).drop("run_b")
+
+
+def _keys(table: pl.DataFrame, by: Keys | None, colour: str | None) -> tuple[list[str], str | None]:
+    """The columns that distinguish the rows, and the one whose values stand side by side."""
+    numbers = ("estimate", "estimate_a", "difference", "low")
+    first = min(table.columns.index(name) for name in numbers if name in table.columns)
+    telling = key_names(by) if by is not None else telling_columns(table, table.columns[:first])
+    if colour is None:
+        models = [name for name in ("run", "run_b", _PAIR) if name in telling]
+        if len(models) == 1 and len(telling) > 1:
+            colour = models[0]
+    return [name for name in telling if name != colour], colour
+
+
+def _rows(table: pl.DataFrame, value: str, keys: list[str], colour: str | None) -> pl.DataFrame:
+    """label, colour, value, low and high of each row, null where they are not finite."""
+    refuse_missing("intervals", table, [*keys, value, "low", "high", *([] if colour is None else [colour])])
+    if table.is_empty():
+        raise InputError("there is nothing to draw", "it has no rows", table="intervals")
+    numbers = {"value": value, "low": "low", "high": "high"}
+    finite = {name: exact(column).cast(pl.Float64) for name, column in numbers.items()}
+    rows = table.select(
+        label=add_names(table, keys),
+        colour=add_names(table, [] if colour is None else [colour]),
+        **{name: pl.when(number.is_finite()).then(number) for name, number in finite.items()},
+    )
+    if rows["value"].null_count() == rows.height:
+        raise InputError(f"there is nothing to draw; {value} is null throughout", table="intervals")
+    if rows.select("label", "colour").is_duplicated().any():
+        raise ParameterError(
+            f"{', '.join(keys) or 'nothing'} does not distinguish the rows", "name all keys, or filter", option="by"
+        )
+    if rows.height > MOST_ROWS:
+        raise InputError(f"{rows.height:,} are too many for one chart", "filter them", table="intervals")
+    if rows["colour"].n_unique() > len(PALETTE):
+        what = f"{rows['colour'].n_unique():,} values of {colour} are too many to stand side by side"
+        raise InputError(what, "filter them", table="intervals")
+    return rows
+
+
+def _dots(alt: Any, rows: pl.DataFrame, labels: list[str], titles: tuple[str, str | None, str], width: int) -> list[Any]:
+    """The intervals, the dots on them and the numbers beside them.
+
+    `rows` have label, colour, value, low, high, text and filled; `titles` are those of the labels, the colours and the numbers.
+    """
+    of_labels, of_colours, of_numbers = titles
+    several = rows["colour"].n_unique() > 1
+    axis = alt.Axis(titleAngle=0, titleAlign="right", titleX=-8, titleY=-10, labelLimit=190, ticks=False, domain=False)
+    y = alt.Y("label:N", title=of_labels or None, axis=axis, scale=alt.Scale(domain=labels, padding=0.2))
+    offset = {"yOffset": alt.YOffset("colour:N", scale=alt.Scale(domain=_names(rows), padding=0.2))} if several else {}
+    chart = alt.Chart(rows).encode(y=y, **offset)
+    scale = alt.Scale(zero=False, nice=False, padding=8)
+    x = alt.X("low:Q", title=of_numbers, scale=scale, axis=alt.Axis(gridColor=_GRID, tickCount=6))
+    known = chart.transform_filter("isValid(datum.low)").encode(x=x, x2="high:Q", color=_paint(alt, rows, of_colours))
+    of = [(of_labels, "label"), (of_colours, "colour")]
+    tooltip = [alt.Tooltip(f"{name}:N", title=title) for title, name in of if title] + _numbers(alt, of_numbers)
+    inside = _paint(alt, rows, of_colours, alt.Fill)
+    dots = chart.mark_point(size=60, opacity=1, strokeWidth=2).encode(
+        x="value:Q",
+        fill=inside if rows["filled"].all() else alt.when("datum.filled").then(inside).otherwise(alt.value("white")),
+        stroke=_paint(alt, rows, of_colours, alt.Stroke),
+        tooltip=tooltip,
+    )
+    texts = chart.mark_text(align="left", fontSize=11).encode(x=alt.value(width + 10), text="text:N")
+    return [known.mark_rule(strokeWidth=2), dots, texts]
+
+
+def _names(rows: pl.DataFrame) -> list[str]:
+    names: list[str] = rows["colour"].unique(maintain_order=True).to_list()
+    return names
+
+
+def _paint(alt: Any, rows: pl.DataFrame, title: str | None, channel: Any = None) -> Any:
+    """The colours of the rows; the channel of colour alone has a legend."""
+    names = _names(rows)
+    if len(names) == 1:
+        return alt.value(PALETTE[0])
+    legend = alt.Legend(orient="top", labelLimit=200, titleLimit=200, symbolType="stroke", symbolStrokeWidth=3)
+    scale = alt.Scale(domain=names, range=PALETTE[: len(names)])
+    shown = {"title": title, "legend": legend} if channel is None else {"legend": None}
+    return (channel or alt.Color)("colour:N", scale=scale, **shown)
+
+
+def _numbers(alt: Any, title: str) -> list[Any]:
+    """The tooltips of a number and the ends of its interval."""
+    named = {"value": title, "low": "low", "high": "high"}
+    return [alt.Tooltip(f"{name}:Q", title=called, format=".4f") for name, called in named.items()]
+
+
+def shown(value: float | None, sign: str = "") -> str:
+    """A number beside a dot, with its sign if it is a difference.
+
+    >>> shown(0.25), shown(0.25, "+"), shown(None)
+    ('0.250', '+0.250', '–')
+    """
+    return "–" if value is None else f"{value:{sign}.3f}"
+
+
+def pair_of(table: pl.DataFrame) -> str:
+    """What is subtracted from what, if that is the same in every row.
+
+    >>> pair_of(pl.DataFrame({"run_a": ["old"] * 2, "run_b": ["new"] * 2}))
+    'new − old'
+    """
+    runs = [table[name].unique() if name in table.columns else pl.Series() for name in ("run_b", "run_a")]
+    return " − ".join(each[0] for each in runs) if all(len(each) == 1 for each in runs) else ""
+
+
+def _metric(table: pl.DataFrame) -> str:
+    """The name of the metric, if all rows have the same."""
+    named = [table[name].unique() for name in _METRIC if name in table.columns]
+    return str(named[0][0]) if named and len(named[0]) == 1 else ""
+
+
+def _ranked(board: pl.DataFrame) -> tuple[str, str]:
+    """The column of the numbers of a leaderboard, and what the metric is called."""
+    refuse_missing("board", board, ["run"])
+    if "low" not in board.columns:
+        raise InputError("the leaderboard has no intervals", "ask for intervals=True", table="board")
+    if "estimate" in board.columns:
+        if board.is_empty() or (called := _metric(board)):
+            return "estimate", "" if board.is_empty() else called
+        raise InputError("there are several measures", "filter to one", table="board")
+    before = board.columns.index("low") - 1
+    return board.columns[before], board.columns[before]

@@ -1,0 +1,195 @@
+"""Charts of numbers with intervals: what is in their specification."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+from apframe.exceptions import ColumnError, InputError, ParameterError
+from apframe.show.charts import PALETTE
+from apframe.show.interval_charts import pair_of, plot_intervals, plot_leaderboard, plot_over_tag, shown
+
+pytest.importorskip("altair")
+
+LEVELS = pl.DataFrame({
+    "category_id": [1, 2, 3],
+    "name": ["bus", "car", "van"],
+    "metric": ["AP"] * 3,
+    "estimate": [0.25, 0.5, None],
+    "low": [None, 0.25, None],
+    "high": [None, 0.75, None],
+    "se": [None, 0.125, None],
+})  # fmt: skip
+DIFFERENCES = pl.DataFrame({
+    "category_id": [1, 2, 3],
+    "name": ["bus", "car", "van"],
+    "metric": ["AP"] * 3,
+    "run_a": ["old"] * 3,
+    "run_b": ["new"] * 3,
+    "estimate_a": [0.5, 0.25, 0.5],
+    "estimate_b": [0.25, 0.75, 0.5],
+    "difference": [-0.25, 0.5, 0.0],
+    "low": [-0.5, 0.25, None],
+    "high": [-0.125, 0.75, None],
+    "q": [0.25, 0.03125, None],
+})  # fmt: skip
+BOARD = pl.DataFrame({
+    "run": ["c", "b", "a"],
+    "epoch": [30, 20, 10],
+    "lr": [0.1, 0.01, 0.01],
+    "AP": [0.25, 0.5, None],
+    "low": [0.125, 0.25, None],
+    "high": [0.5, 0.75, None],
+    "share_best": [0.25, 0.75, None],
+    "rank_low": [2, 1, None],
+    "rank_high": [2, 2, None],
+})  # fmt: skip
+
+
+def rows(spec: dict[str, Any], layer: int) -> list[dict[str, Any]]:
+    drawn: list[dict[str, Any]] = spec["datasets"][spec["layer"][layer].get("data", spec.get("data"))["name"]]
+    return drawn
+
+
+def column(spec: dict[str, Any], layer: int, name: str) -> list[Any]:
+    return [row[name] for row in rows(spec, layer)]
+
+
+def kinds(spec: dict[str, Any]) -> list[str]:
+    return [layer["mark"]["type"] for layer in spec["layer"]]
+
+
+def test_levels_are_sorted_and_those_without_interval_are_dots_alone() -> None:
+    spec = plot_intervals(LEVELS).to_dict()
+    ends, dots, texts = spec["layer"]
+    assert kinds(spec) == ["rule", "point", "text"]
+    assert dots["encoding"]["y"]["scale"]["domain"] == ["car", "bus", "van"]
+    assert dots["encoding"]["y"]["title"] == "name"
+    assert dots["encoding"]["fill"] == {"value": PALETTE[0]}
+    assert ends["transform"] == [{"filter": "isValid(datum.low)"}]
+    assert (ends["encoding"]["x"]["field"], ends["encoding"]["x2"]["field"]) == ("low", "high")
+    assert ends["encoding"]["x"]["title"] == "AP"
+    assert texts["encoding"]["text"]["field"] == "text"
+    assert column(spec, 1, "text") == ["0.250", "0.500", "–"]
+    assert spec["title"]["text"] == "AP by name"
+    assert spec["title"]["subtitle"] == ["dot: number, line: its interval"]
+
+
+def test_differences_have_a_line_at_zero_and_hollow_dots_where_they_may_be_chance() -> None:
+    spec = plot_intervals(DIFFERENCES).to_dict()
+    assert kinds(spec) == ["rule", "rule", "point", "text"]
+    assert rows(spec, 0) == [{"low": 0.0}]
+    assert spec["layer"][2]["encoding"]["y"]["scale"]["domain"] == ["car", "van", "bus"]
+    condition = {"test": "datum.filled", "value": PALETTE[0]}
+    assert spec["layer"][2]["encoding"]["fill"] == {"condition": [condition], "value": "white"}
+    assert column(spec, 2, "filled") == [False, True, True]
+    assert column(spec, 2, "text") == ["-0.250 · q 0.250", "+0.500 · q 0.031", "+0.000"]
+    assert spec["layer"][1]["encoding"]["x"]["title"] == "difference in AP"
+    assert spec["title"]["text"] == "AP of new − old by name"
+    assert spec["title"]["subtitle"][1] == "hollow: q is 0.05 or more, so the difference may be chance"
+
+
+def test_metrics_stay_in_the_order_of_the_frame() -> None:
+    both = pl.concat([LEVELS.head(1), LEVELS.head(1).with_columns(metric=pl.lit("AP50"), estimate=pl.lit(0.75))])
+    spec = plot_intervals(both).to_dict()
+    assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["AP", "AP50"]
+    assert spec["title"]["text"] == "Metrics"
+
+
+def test_models_stand_side_by_side() -> None:
+    both = pl.concat([LEVELS.select(pl.lit(run).alias("run"), pl.all()) for run in "ab"])
+    spec = plot_intervals(both).to_dict()
+    dots = spec["layer"][1]["encoding"]
+    assert dots["yOffset"]["scale"]["domain"] == ["a", "b"]
+    assert dots["stroke"]["scale"] == {"domain": ["a", "b"], "range": PALETTE[:2]}
+    assert spec["layer"][0]["encoding"]["color"]["title"] == "run"
+    assert dots["y"]["scale"]["domain"] == ["car", "bus", "van"]
+    alone = both.filter(pl.col("name") == "car")  # nothing but the run differs: each has a row
+    spec = plot_intervals(alone).to_dict()
+    assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
+    assert "yOffset" not in spec["layer"][1]["encoding"]
+
+
+def test_several_others_and_all_pairs() -> None:
+    others = pl.concat([DIFFERENCES, DIFFERENCES.with_columns(run_b=pl.lit("newest"))])
+    spec = plot_intervals(others).to_dict()
+    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["new", "newest"]
+    pairs = pl.concat([others, DIFFERENCES.with_columns(run_a=pl.lit("new"), run_b=pl.lit("newest"))])
+    spec = plot_intervals(pairs).to_dict()
+    assert spec["layer"][1]["encoding"]["color"]["scale"]["domain"] == ["new − old", "newest − old", "newest − new"]
+
+
+def test_what_cannot_be_drawn() -> None:
+    with pytest.raises(ColumnError, match="high"):
+        plot_intervals(LEVELS.drop("high"))
+    with pytest.raises(InputError, match="it has no rows"):
+        plot_intervals(LEVELS.clear())
+    with pytest.raises(InputError, match="estimate is null throughout"):
+        plot_intervals(LEVELS.tail(1))
+    with pytest.raises(ParameterError, match="metric does not distinguish the rows"):
+        plot_intervals(LEVELS, "metric")
+    many = pl.concat([LEVELS.head(1).with_columns(run=pl.lit(str(k))) for k in range(8)])
+    with pytest.raises(InputError, match="8 values of run are too many"):
+        plot_intervals(many, "name", colour="run")
+
+
+def test_a_leaderboard_says_who_leads() -> None:
+    spec = plot_leaderboard(BOARD).to_dict()
+    assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["b", "c", "a"]
+    assert column(spec, 1, "text") == ["0.250 · leads in 25% · rank 2", "0.500 · leads in 75% · rank 1 to 2", "–"]
+    assert spec["title"]["text"] == "AP by run"
+    plain = plot_leaderboard(BOARD.drop("share_best")).to_dict()
+    assert column(plain, 1, "text") == ["0.250", "0.500", "–"]
+
+
+def test_a_leaderboard_of_search_runs() -> None:
+    searched = pl.DataFrame({"measure": ["RR"] * 2, "rank": [1, 2], "run": ["b", "a"], "estimate": [0.5, 0.25],
+                             "low": [0.25, 0.125], "high": [0.75, 0.5]})  # fmt: skip
+    assert plot_leaderboard(searched).to_dict()["title"]["text"] == "RR by run"
+    with pytest.raises(InputError, match="several measures; filter to one"):
+        plot_leaderboard(pl.concat([searched, searched.with_columns(measure=pl.lit("AP"))]))
+    with pytest.raises(InputError, match="no intervals; ask for intervals=True"):
+        plot_leaderboard(searched.drop("low"))
+    with pytest.raises(InputError, match="it has no rows"):
+        plot_leaderboard(searched.clear())
+
+
+def test_a_metric_over_a_tag() -> None:
+    spec = plot_over_tag(BOARD, "epoch").to_dict()
+    lines, bars, dots = spec["layer"]
+    assert kinds(spec) == ["line", "rule", "circle"]
+    assert column(spec, 2, "tag") == [20, 30]  # a has no AP
+    assert dots["encoding"]["x"]["axis"]["values"] == [20, 30]
+    assert dots["encoding"]["x"]["type"] == "quantitative"
+    assert (bars["encoding"]["y"]["field"], bars["encoding"]["y2"]["field"]) == ("low", "high")
+    assert lines["encoding"]["detail"]["field"] == "colour"
+    assert spec["title"]["text"] == "AP by epoch"
+    coloured = plot_over_tag(BOARD, "epoch", colour="lr", log=True).to_dict()
+    assert coloured["layer"][0]["encoding"]["color"]["scale"]["domain"] == ["0.01", "0.1"]
+    assert coloured["layer"][0]["encoding"]["x"]["scale"]["type"] == "log"
+
+
+def test_tags_that_runs_share_and_tags_in_words_have_no_lines() -> None:
+    shared = BOARD.with_columns(AP=pl.lit(0.5), epoch=pl.lit(1))
+    assert kinds(plot_over_tag(shared, "epoch").to_dict()) == ["rule", "circle"]
+    words = plot_over_tag(BOARD.with_columns(epoch=pl.col("run")), "epoch").to_dict()
+    assert kinds(words) == ["rule", "circle"]
+    assert words["layer"][1]["encoding"]["x"]["type"] == "nominal"
+
+
+def test_tags_that_cannot_be_drawn() -> None:
+    with pytest.raises(ColumnError, match="seed"):
+        plot_over_tag(BOARD, "seed")
+    with pytest.raises(ParameterError, match="epoch is not a number above 0 in every run"):
+        plot_over_tag(BOARD.with_columns(epoch=pl.lit(0)), "epoch", log=True)
+    with pytest.raises(InputError, match="nothing to draw"):
+        plot_over_tag(BOARD.with_columns(AP=pl.lit(None, pl.Float64)), "epoch")
+
+
+def test_numbers_and_pairs_in_words() -> None:
+    assert [shown(0.12345), shown(-0.5, "+"), shown(None, "+")] == ["0.123", "-0.500", "–"]
+    assert pair_of(DIFFERENCES) == "new − old"
+    assert pair_of(LEVELS) == ""
+    assert pair_of(DIFFERENCES.with_columns(run_a=pl.col("name"))) == ""
