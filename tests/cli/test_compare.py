@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 import warnings
 from pathlib import Path
 from typing import Any
@@ -138,6 +140,17 @@ def test_stored_evaluations_of_other_images(stored: Path) -> None:
     n = apf.read_evaluation(stored / "half").dataset.images.height
     assert common.returncode == 0 and f"compared on {n} images that all have; left out: {300 - n} of a" in common.stderr
     assert {row["n_units"] for row in csv.DictReader(io.StringIO(common.stdout))} == {str(n)}
+
+
+def test_standard_input_and_urls() -> None:
+    arguments = ["compare", GT, A, "-", "--metrics", "AP", *FEW, "--csv"]
+    with Path(B).open() as results:
+        done = subprocess.run(
+            [sys.executable, "-m", "apframe", *arguments], stdin=results, capture_output=True, text=True, check=True
+        )
+    assert done.stdout == compare(GT, A, B, "--metrics", "AP", *FEW, "--csv").stdout.replace("model_b", "b")
+    refused = compare(GT, A, "https://example.invalid/b.json")
+    assert refused.returncode == 2 and "only .parquet and .csv are read from a URL" in refused.stderr
 
 
 def test_warnings_about_the_ground_truth_come_once(tmp_path: Path) -> None:

@@ -44,6 +44,11 @@ def test_the_name_of_a_folder(tmp_path: Path) -> None:
     assert Path(str(path_of_results(tmp_path / "labels.v2"))).name == "labels.v2"
 
 
+def test_what_gives_no_name(tmp_path: Path) -> None:
+    for results in ("/dev/stdin", str(tmp_path / "*.json"), tmp_path / "not\udcfftext.json", [], None):
+        assert path_of_results(results) is None
+
+
 def test_names_that_are_given(files: Path) -> None:
     named = of(files / "model_a.json", name="tuned")
     assert named.name == "tuned"
