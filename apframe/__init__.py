@@ -13,6 +13,7 @@ Draw curves            precision_recall_curve, roc_curve, vl_pr, and plot_precis
 Draw slices, scores    plot_slices, plot_slice_heatmap, plot_scores, plot_thresholds, plot_reliability, plot_confusion
 Draw operating points  plot_operating_points, plot_miss_rates
 Draw comparisons       plot_intervals, plot_draws, plot_leaderboard, plot_over_tag
+Draw errors            plot_error_impact
 Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored runs for a leaderboard
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
@@ -120,6 +121,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.interval_charts import plot_intervals as plot_intervals
     from apframe.show.interval_charts import plot_leaderboard as plot_leaderboard
     from apframe.show.interval_charts import plot_over_tag as plot_over_tag
+    from apframe.show.error_chart import plot_error_impact as plot_error_impact
     from apframe.show.markup import to_latex as to_latex
     from apframe.show.markup import to_markdown as to_markdown
     from apframe.show.operating_charts import plot_miss_rates as plot_miss_rates
@@ -194,6 +196,7 @@ _HOMES = {
     "apframe.show.confusion_chart": "plot_confusion",
     "apframe.show.draw_charts": "plot_draws",
     "apframe.show.interval_charts": "plot_intervals plot_leaderboard plot_over_tag",
+    "apframe.show.error_chart": "plot_error_impact",
     "apframe.show.markup": "to_latex to_markdown",
     "apframe.show.operating_charts": "plot_miss_rates plot_operating_points",
     "apframe.show.reliability_chart": "plot_reliability",

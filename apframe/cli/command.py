@@ -18,6 +18,7 @@ from apframe.cli.check import check_files
 from apframe.cli.compare import compare_models
 from apframe.cli.confusion import show_confusion
 from apframe.cli.convert import convert_files
+from apframe.cli.errors import show_errors
 from apframe.cli.evaluate import evaluate_files
 from apframe.cli.help_pages import SHORT_HELP, Overview
 from apframe.cli.messages import as_flag, say
@@ -62,8 +63,8 @@ def about(
 
 
 _VERBS: dict[str, Callable[..., None]] = {
-    "eval": evaluate_files, "compare": compare_models, "confusion": show_confusion, "rank": evaluate_rankings,
-    "check": check_files, "stats": count_files,
+    "eval": evaluate_files, "compare": compare_models, "errors": show_errors, "confusion": show_confusion,
+    "rank": evaluate_rankings, "check": check_files, "stats": count_files,
     "convert": convert_files, "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats,
     "protocols": list_protocols,
 }  # fmt: skip

@@ -17,6 +17,7 @@ TASKS = {
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
     "Explain the numbers": {
+        "errors": ("Show how much AP each kind of error costs.", "apframe errors instances.json detections.json --by weather"),
         "confusion": ("Show what is mistaken for what.", "apframe confusion instances.json detections.json --min-score 0.3"),
     },
     "Check and convert data": {

@@ -24,7 +24,7 @@ def say(what: str, message: str) -> None:
 _FLAGS = {"format": "--gt-format", "results_format": "--dt-format"} | {
     name: f"--{name.replace('_', '-')}"
     for name in (
-        "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid",
+        "background", "box_format", "by", "categories", "category_map", "image_attributes", "image_sizes", "invalid",
         "iou_thresholds", "iou_type", "join_by_name", "level", "matching", "max_detections", "max_documents",
         "measures", "metrics", "missing", "n_resamples", "name", "names", "no_relevant", "on_images", "queries",
         "relative", "relevance_level", "sample", "seed", "split", "trec_eval", "unit", "unjudged", "unmapped", "where",

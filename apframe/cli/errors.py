@@ -1,0 +1,143 @@
+"""`apframe errors`: what the kinds of errors cost."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import polars as pl
+import typer
+
+import apframe as apf
+from apframe.cli.options import (
+    BoxFormat,
+    Categories,
+    CategoryMap,
+    DtFormat,
+    GtFormat,
+    ImageAttributes,
+    ImageSizes,
+    JoinByName,
+    Latex,
+    Markdown,
+    Names,
+    Relative,
+    Split,
+    Unmapped,
+    Where,
+    one_style,
+    path_argument,
+    words,
+)
+from apframe.cli.output import print_lines, progress, show_table
+from apframe.exceptions import ParameterError
+from apframe.rule_sets.published import PUBLISHED, as_protocol
+
+
+def show_errors(
+    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")],
+    results: Annotated[Path, path_argument(metavar="DT", help="detections, in any format; - is stdin")],
+    gt_format: GtFormat = None,
+    dt_format: DtFormat = None,
+    split: Split = None,
+    image_sizes: ImageSizes = None,
+    box_format: BoxFormat = None,
+    relative: Relative = False,
+    join_by_name: JoinByName = None,
+    names: Names = None,
+    image_attributes: ImageAttributes = None,
+    category_map: CategoryMap = None,
+    unmapped: Unmapped = "keep",
+    protocol: Annotated[
+        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
+    ] = "coco",
+    iou_type: Annotated[
+        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
+    ] = None,
+    iou_threshold: Annotated[float, typer.Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
+    background: Annotated[
+        float, typer.Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
+    ] = 0.1,
+    by: Annotated[
+        list[str] | None,
+        typer.Option(metavar="weather,name", help="one row for each slice by these columns; --by name is by category"),
+    ] = None,
+    rows: Annotated[
+        bool, typer.Option("--rows", help="print the errors instead: one row per false positive and missed annotation")
+    ] = False,
+    categories: Categories = None,
+    where: Where = None,
+    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_markdown: Markdown = False,
+    as_latex: Latex = False,
+    drop_unknown_images: Annotated[
+        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
+    ] = False,
+    invalid: Annotated[
+        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
+    ] = "error",
+) -> None:
+    """Show how much AP each kind of error costs (TIDE).
+
+    A row for each kind: the number of errors, and by how much AP at --iou-threshold rises if they alone are fixed. The kinds:
+    cls (wrong category), loc (wrong place), both, dupe (duplicate), bkg (no object), miss (missed annotation). fp and fn are
+    all false positives and all missed annotations. Where categories are pooled, there is no cls and no both.
+    """
+    style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
+    if rows and by:
+        raise ParameterError("--rows and --by exclude each other", "leave one out")
+    chosen = as_protocol(protocol).variant(iou_type).with_options(iou_thresholds=[iou_threshold])
+    with progress() as say:
+        say("reading")
+        evaluation = apf.evaluate(
+            truth,
+            results,
+            chosen,
+            categories=words(categories) or None,
+            unknown_images="drop" if drop_unknown_images else "error",
+            invalid=invalid,
+            format=gt_format,
+            results_format=dt_format,
+            split=split,
+            image_sizes=image_sizes,
+            box_format=box_format,
+            relative=relative,
+            join_by_name=words(join_by_name),
+            names=names,
+            image_attributes=image_attributes,
+            category_map=category_map,
+            unmapped=unmapped,
+        )
+        if where is not None:
+            evaluation = evaluation.where(where)
+        say("finding errors")
+        if rows:
+            table = evaluation.errors(iou_threshold, background=background)
+        else:
+            table = evaluation.error_impact(iou_threshold, by=words(by), background=background)
+    if rows:
+        show_table(table, style, digits=3, least=["iou_threshold", "same", "other"])
+    elif style in ("json", "csv"):
+        show_table(table, style)
+    else:
+        _print_impact(table, style, iou_threshold, words(by))
+
+
+def _print_impact(table: pl.DataFrame, style: str | None, iou_threshold: float, keys: list[str]) -> None:
+    """A row for each kind, and with keys a row for each slice and a column for each kind."""
+    if not keys:
+        mean = table.filter(pl.col("category_id").is_null())
+        ap = mean["ap"][0]
+        if style is None:
+            print_lines([f"AP at IoU {iou_threshold:g}: {'–' if ap is None else f'{ap:.3f}'}"])
+        meanings = apf.error_kinds().select(pl.col("name").alias("error"), "description")
+        mean = mean.with_columns(pl.col("error").cast(pl.String)).join(meanings, on="error", maintain_order="left")
+        show_table(mean.select("error", "n", "delta_ap", "description"), style, digits=3, least=["description"])
+        return
+    front = [name for name in table.columns if name not in ("iou_threshold", "error", "n", "ap", "delta_ap")]
+    kinds = table["error"].unique(maintain_order=True).cast(pl.String).to_list()
+    wide = table.with_columns(pl.col("error").cast(pl.String)).pivot(
+        "error", index=[*front, "ap"], values="delta_ap", maintain_order=True
+    )
+    show_table(wide.select(*front, "ap", *kinds), style, digits=3)
