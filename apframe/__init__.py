@@ -118,10 +118,10 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.charts import plot_vl_pr as plot_vl_pr
     from apframe.show.confusion_chart import plot_confusion as plot_confusion
     from apframe.show.draw_charts import plot_draws as plot_draws
+    from apframe.show.error_chart import plot_error_impact as plot_error_impact
     from apframe.show.interval_charts import plot_intervals as plot_intervals
     from apframe.show.interval_charts import plot_leaderboard as plot_leaderboard
     from apframe.show.interval_charts import plot_over_tag as plot_over_tag
-    from apframe.show.error_chart import plot_error_impact as plot_error_impact
     from apframe.show.markup import to_latex as to_latex
     from apframe.show.markup import to_markdown as to_markdown
     from apframe.show.operating_charts import plot_miss_rates as plot_miss_rates
