@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from numbers import Integral
 from typing import TYPE_CHECKING, Any, Literal
 
 import polars as pl
@@ -155,12 +156,12 @@ def _choose(
     self: Evaluation, iou_threshold: float, area_range: str | None, n_bins: Any, bins: str, target: str, min_score: Any
 ) -> _Options:
     """The options as they were given, or an error that says which is wrong."""
-    if isinstance(n_bins, bool) or not isinstance(n_bins, int) or not 1 <= n_bins <= _MOST_BINS:
+    if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or not 1 <= int(n_bins) <= _MOST_BINS:
         raise ParameterError(f"is a whole number from 1 to {_MOST_BINS}, not {n_bins!r}", option="n_bins")
     one_of("bins", bins, BINS)
     one_of("target", target, TARGETS)
     at = threshold_at(self, iou_threshold), area_at(self, area_range)
-    return _Options(*at, n_bins, bins, target, as_score(min_score))
+    return _Options(*at, int(n_bins), bins, target, as_score(min_score))
 
 
 def _defaults(self: Evaluation) -> _Options:

@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
+import math
+from collections.abc import Mapping
 from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.detection.diagnose.chosen_scores import read_thresholds
 from apframe.detection.diagnose.cuts import MinScore, cut_scores
 from apframe.detection.tables import area_at, threshold_at
 from apframe.exceptions import ParameterError
@@ -14,12 +17,13 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.matching.verdicts import Verdicts
 
+ScoreCuts = MinScore | pl.DataFrame
 _SIDES = ("true", "found")
 _NAMES = [f"{side}_{column}" for side in _SIDES for column in ("category_id", "name")]
 
 
 def confusion(
-    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: MinScore = None
+    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
     """Count which categories are found as which others, which are missed, and what is found where there is nothing.
 
@@ -39,9 +43,9 @@ def confusion(
     area_range
         the name of one of the protocol's; "all" by default
     min_score
-        leave out detections below this score: a number; a dict with a number for every category, by name or id; or "best_f1",
-        the `is_best` row of `thresholds`, which leaves out all detections of categories without annotations. By default, all
-        detections count
+        leave out detections below this score: a number; a dict with a number for every category, by name or id; "best_f1", the
+        `is_best` row of `thresholds`, which leaves out all detections of categories without annotations; or a frame from
+        `operating_points` of other data. By default, all detections count
 
     Returns
     -------
@@ -67,7 +71,7 @@ def confusion(
 
 
 def confusion_pairs(
-    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: MinScore = None
+    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
     """List the detections and annotations behind the cells of `confusion`, a row for each that a cell counts.
 
@@ -115,7 +119,7 @@ def confusion_table(self: Evaluation) -> pl.DataFrame:
     return _count(self, rows, cuts, 0, area)
 
 
-def _confused(self: Evaluation, threshold: int, area: int, min_score: MinScore) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
+def _confused(self: Evaluation, threshold: int, area: int, min_score: ScoreCuts) -> tuple[pl.DataFrame, Verdicts, pl.Series]:
     """The rows of `confuse`, the verdicts that they are positions in, and the cut-off of every list (null: none)."""
     if self.protocol.agnostic:
         problem = "the categories are pooled, so none can be mistaken for another"
@@ -123,7 +127,10 @@ def _confused(self: Evaluation, threshold: int, area: int, min_score: MinScore) 
     from apframe.detection.diagnose.mistaken import confuse  # brings in NumPy, as the next one does
     from apframe.detection.diagnose.outcomes import verdicts_at
 
-    cuts = cut_scores(self, min_score, threshold, area)["min_score"]
+    if min_score is None or isinstance(min_score, (str, Mapping)) or not hasattr(min_score, "columns"):
+        cuts = cut_scores(self, min_score, threshold, area)["min_score"]
+    else:
+        cuts = read_thresholds(self, min_score)["score_threshold"].fill_null(math.inf).alias("min_score")
     verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(cuts)
     verdicts = verdicts_at(verdicts, threshold, area)
     return confuse(verdicts, self._inputs, self.protocol), verdicts, cuts

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given, settings
@@ -120,6 +121,11 @@ def test_the_sample(model: str) -> None:
     assert (localised["ece"], at_0["ece"], at_0["mae"]) == pytest.approx(
         (expected["laece"], expected["laece_0"], expected["laace_0"]), abs=5e-13
     )
+
+
+def test_numbers_of_numpy_are_taken() -> None:
+    options = {"n_bins": np.int64(5), "min_score": np.float32(0.5)}
+    assert_frame_equal(BY_HAND.calibration(**options), BY_HAND.calibration(n_bins=5, min_score=0.5))  # type: ignore[arg-type]
 
 
 def test_categories_with_the_same_bins() -> None:

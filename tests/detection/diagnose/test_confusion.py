@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import CategoriesNotComparedWarning, ParameterError
+from apframe.exceptions import CategoriesNotComparedWarning, InputError, MissingThresholdWarning, ParameterError
 from apframe.schema import RESULTS
 from tests.parity.families import FAMILIES, scenes
 from tests.parity.strategies import half_as_often
@@ -102,6 +102,17 @@ def test_scores_to_cut_at() -> None:
     assert cells(ev.confusion(min_score="best_f1")) == {(1, 1): 1, (3, 3): 1}
     assert ev.confusion(min_score="best_f1")["min_score"].to_list() == [0.9, 0.2]
     assert cells(ev.confusion(min_score={"cat": 0.3, "dog": 1, 3: 0.5})) == {(1, 1): 1, (3, None): 1, (None, 1): 1}
+
+
+def test_scores_chosen_on_other_data() -> None:
+    ev = evaluated([(1, A), (3, B)], [(1, A, 0.9), (1, [80, 0, 9, 9], 0.3), (2, A, 0.8), (3, B, 0.2)])
+    other = evaluated([(1, A), (3, B)], [(1, A, 0.5), (3, B, 0.4)])
+    with pytest.warns(MissingThresholdWarning, match="no detection of 'dog' counts"):
+        assert cells(ev.confusion(min_score=other.operating_points("f1"))) == {(1, 1): 1, (3, None): 1}
+    table = pl.DataFrame({"category_id": [1, 2, 3], "score_threshold": [0.0, 0.85, 0.2]})
+    assert cells(ev.confusion(min_score=table)) == {(1, 1): 1, (3, 3): 1, (None, 1): 1}
+    with pytest.raises(InputError, match="has no rows"):
+        ev.confusion(min_score=table.clear())
 
 
 def test_a_cut_detection_may_free_what_it_took() -> None:
