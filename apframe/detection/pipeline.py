@@ -194,7 +194,9 @@ class Pipeline:
 
         def compute_rows(cells: pl.Series) -> pl.Series:
             tables = compute(cells.struct.unnest().rows())
-            return pl.Series([table.drop(at).to_struct() for table in tables], dtype=pl.List(pl.Struct(shown)))
+            rows = [table.drop(at).to_struct() for table in tables]
+            # a dtype is given only where there is nothing to read it from: with one, every value is converted on its own
+            return pl.Series(rows) if rows else pl.Series(dtype=pl.List(pl.Struct(shown)))
 
         rows = pl.struct("first", "slice").map_batches(
             compute_rows, return_dtype=pl.List(pl.Struct(shown)), is_elementwise=True

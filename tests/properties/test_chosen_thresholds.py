@@ -69,3 +69,34 @@ def test_an_empty_image_changes_only_false_positives_per_image(family: str, data
     n = [each._pipeline.verdicts.images.height for each in (few, more)]
     scaled = more.thresholds(0.5).select(pl.col("fppi") * n[1] / n[0])["fppi"].to_list()
     assert scaled == pytest.approx(few.thresholds(0.5)["fppi"].to_list())
+
+
+@few_times
+@given(st.data())
+def test_order_of_rows_and_names_of_ids_change_nothing(data: st.DataObject) -> None:
+    scene: Scene = data.draw(scenes("boxes"))
+    truth = {name: data.draw(st.permutations(rows)) for name, rows in scene.truth.items()}
+    shuffled = [
+        row | {"image_id": f"image {row['image_id']}", "category_id": f"c{row['category_id']}"}
+        for row in data.draw(st.permutations(scene.results))
+    ]
+    renamed = {
+        "images": [row | {"id": f"image {row['id']}"} for row in truth["images"]],
+        "categories": [row | {"id": f"c{row['id']}"} for row in truth["categories"]],
+        "annotations": [
+            row | {"id": f"a{row['id']}", "image_id": f"image {row['image_id']}", "category_id": f"c{row['category_id']}"}
+            for row in truth["annotations"]
+        ],
+    }
+    distinct = len({row["score"] for row in scene.results}) == len(scene.results)
+    if not distinct:  # then the order of equal scores decides who is matched
+        shuffled = [
+            row | {"image_id": f"image {row['image_id']}", "category_id": f"c{row['category_id']}"} for row in scene.results
+        ]
+        renamed["annotations"].sort(key=lambda row: row["id"])
+    one, other = scene.evaluate(), Scene(renamed, shuffled, scene.protocol, scene.options).evaluate()
+    for method in ("lrp", "miss_rates", "froc"):
+        tables = [getattr(each, method)(0.5).drop("category_id") for each in (one, other)]
+        assert tables[0].equals(tables[1])
+    cut = [each.at(each.operating_points("f1", 0.5)).overall for each in (one, other)]
+    assert cut[0].equals(cut[1])

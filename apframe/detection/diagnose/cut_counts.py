@@ -11,11 +11,12 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.resampling import make_draws
+from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import SliceKey, make_keys
 from apframe.detection.slices.slices import Slicing, make_slicings, tabulate
 from apframe.exceptions import ParameterError
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.matching.verdicts import Verdicts
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -58,25 +59,17 @@ def count_cells(verdicts: Verdicts, threshold: int, k: int) -> pl.DataFrame:
     >>> count_cells(example(), 0, 0).rows()
     [(0, 0, 1, 0, 0), (1, 0, 0, 1, 0)]
     """
-    found, expected, hits = verdicts.detections, verdicts.annotations, verdicts.hits_at(-1)
-    first, last, ranges, true = (hits[name].to_numpy() for name in ("first", "last", "ranges", "true"))
-    held = np.flatnonzero((first <= threshold) & (threshold < last) & has_bit(ranges, k))
-    detection, annotation = (hits[name].to_numpy()[held] for name in ("detection", "annotation"))
-    is_tp = np.zeros(found.height, dtype=bool)
-    is_tp[detection[has_bit(true[held], k)]] = True
-    is_fp = has_bit(found["inside"].to_numpy(), k)
-    is_fp[detection] = False
-    is_within = found["place"].to_numpy() <= verdicts.limits[-1]
-    is_fn = has_bit(expected["counts"].to_numpy(), k)
-    is_fn[annotation] = False
+    at_one = verdicts_at(verdicts, threshold, k)
+    found, rows, expected = outcomes(at_one), at_one.detections, at_one.annotations
+    flags = {"tp": (rows, found.is_true), "fp": (rows, found.is_false), "fn": (expected, found.is_missed)}
     n_lists = max(verdicts.lists.height, 1)
-    flags = {"tp": is_tp & is_within, "fp": is_fp & is_within, "fn": is_fn}
-    of = {"tp": found, "fp": found, "fn": expected}
-    cell = {name: of[name]["image"].to_numpy().astype(np.int64) * n_lists + of[name]["list"].to_numpy() for name in COUNTS}
-    cells = np.unique(np.concatenate([cell[name][flags[name]] for name in COUNTS]))
+    cell = {
+        name: table["image"].to_numpy()[is_one].astype(np.int64) * n_lists + table["list"].to_numpy()[is_one]
+        for name, (table, is_one) in flags.items()
+    }
+    cells = np.unique(np.concatenate(list(cell.values())))
     counts = {
-        name: np.bincount(np.searchsorted(cells, cell[name][flags[name]]), minlength=len(cells)).astype(np.int64)
-        for name in COUNTS
+        name: np.bincount(np.searchsorted(cells, each), minlength=len(cells)).astype(np.int64) for name, each in cell.items()
     }
     return pl.DataFrame({"image": cells // n_lists, "list": cells % n_lists, **counts})
 

@@ -7,6 +7,7 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
+from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.matching.verdicts import Verdicts, has_bit
 
 _EQUAL = 1e-12  # values of LRP that differ by less are equal: they are sums of rounded numbers
@@ -57,17 +58,15 @@ def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int) -> Changes:
     >>> changes.score.tolist(), changes.tp.tolist(), changes.fp.tolist(), changes.loss.tolist()
     ([0.9, 0.8], [1, 0], [0, 1], [0.25, 0.0])
     """
-    rows, hits = verdicts.detections, _held(verdicts.hits_at(-1), threshold, k)
-    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k)
-    is_fp = has_bit(rows["inside"].to_numpy(), k)
-    is_fp[detection] = False
-    is_tp, loss = np.zeros(rows.height, dtype=bool), np.zeros(rows.height)
-    is_tp[detection[is_true]] = True
-    loss[detection[is_true]] = 1 - hits["similarity"].to_numpy()[is_true]
-    kept = np.flatnonzero((is_tp | is_fp) & (rows["place"].to_numpy() <= verdicts.limits[-1]))
-    number, score = rows["list"].to_numpy()[kept].astype(np.int64), rows["score"].to_numpy()[kept]
-    counts = is_tp[kept].astype(np.int64), is_fp[kept].astype(np.int64)
-    return Changes(number, score, *counts, loss[kept], verdicts.positives[:, k])
+    at_one = verdicts_at(verdicts, threshold, k)
+    found, hits = outcomes(at_one), at_one.hits
+    is_true = hits["true"].to_numpy() > 0
+    loss = np.zeros(at_one.detections.height)
+    loss[hits["detection"].to_numpy()[is_true]] = 1 - hits["similarity"].to_numpy()[is_true]
+    kept = np.flatnonzero(found.is_true | found.is_false)
+    number, score = (at_one.detections[name].to_numpy()[kept] for name in ("list", "score"))
+    tp, fp = (each[kept].astype(np.int64) for each in (found.is_true, found.is_false))
+    return Changes(number.astype(np.int64), score, tp, fp, loss[kept], verdicts.positives[:, k])
 
 
 def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int) -> Changes:
