@@ -204,6 +204,8 @@ def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> Non
     if style in ("json", "csv"):
         show_table(table, style)
         return
+    if rows_of[-1:] == ["name"] and "category_id" in table.columns and table["name"].null_count() > 0:
+        rows_of = [*rows_of[:-1], "category_id"]
     compact = compact_comparison(table, rows_of)
     if style is not None:
         show_table(compact, style, digits=3)

@@ -107,7 +107,7 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
 
 def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_one: bool) -> str:
     """How many rows of a pair of evaluations have an interval without 0, and how many are left after the correction."""
-    noun = "category" if list(keys) == ["name"] else "slice" if "name" not in keys else "row"
+    noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
     tested = rows.drop_nulls("p")
     apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0)).height

@@ -65,6 +65,16 @@ def test_categories() -> None:
     )
 
 
+def test_categories_without_names(tmp_path: Path) -> None:
+    truth = json.loads(Path(GT).read_text())
+    truth["categories"] = [{"id": row["id"]} for row in truth["categories"]]
+    (tmp_path / "truth.json").write_text(json.dumps(truth))
+    done = compare(str(tmp_path / "truth.json"), A, B, "--level", "category", "--n-resamples", "200", "--markdown")
+    head, _, *rows = done.stdout.splitlines()
+    assert head.split("|")[1].strip() == "category_id"
+    assert [int(row.split("|")[1]) for row in rows] == [row["id"] for row in truth["categories"]]
+
+
 @pytest.mark.parametrize("options", [
     {}, {"by": ["weather"]}, {"level": "category", "metrics": ["AP", "AP50"]}, {"by": ["weather", "camera"], "seed": 3},
     {"unit": "camera", "metrics": ["AP"]}, {"within": "city", "n_resamples": 30},

@@ -183,3 +183,30 @@ def check_sums(
     mirrored = {"lost": "won", "won": "lost", "fp_added": "fp_removed", "fp_removed": "fp_added"}
     there = a.changes(b, t, area_range=area_range, min_score=min_score, level="category")
     assert_frame_equal(there.rename(mirrored).select(back.columns), back)
+
+
+def test_shapes_are_compared_by_the_boxes_around_them() -> None:
+    """Masks, and intervals of time: nothing is found, and the false positives are the same where they overlap enough."""
+    square, other = [[0, 0, 10, 0, 10, 10, 0, 10]], [[0, 0, 10, 0, 10, 10, 0, 9]]
+    masked = {
+        "images": [{"id": 1, "width": 40, "height": 40}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [
+            {"id": 1, "image_id": 1, "category_id": 1, "bbox": [20, 20, 9, 9], "area": 81, "iscrowd": 0,
+             "segmentation": [[20, 20, 29, 20, 29, 29, 20, 29]]},
+        ],
+    }  # fmt: skip
+    a, b = (
+        apf.evaluate(masked, [{"image_id": 1, "category_id": 1, "segmentation": polygon, "score": 0.5}], iou_type="segm")
+        for polygon in (square, other)
+    )
+    assert a.changes(b)["change"].to_list() == ["missed", "fp_kept"]
+    videos = apf.Dataset({"image_id": ["v"]}, {"category_id": [1]}, pl.DataFrame(
+        {"image_id": ["v"], "category_id": [1], "start_time": [50.0], "end_time": [60.0]}))  # fmt: skip
+    a, b, c = (
+        apf.evaluate(videos, pl.DataFrame({"image_id": ["v"], "category_id": [1], "score": [0.5], "start_time": [start],
+                                           "end_time": [start + 10.0]}), "activitynet")
+        for start in (0.0, 1.0, 9.0)
+    )  # fmt: skip
+    assert a.changes(b)["change"].to_list() == ["missed", "fp_kept"]
+    assert a.changes(c)["change"].to_list() == ["fp_added", "fp_removed", "missed"]
