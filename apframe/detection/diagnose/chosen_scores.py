@@ -64,7 +64,7 @@ def read_thresholds(self: Evaluation, given: Any) -> pl.DataFrame:
     if isinstance(given, Mapping) and not {"category_id", "score_threshold"} & set(given):
         _refuse_pooled(self, "a number for each category")
         return known.join(cut_scores(self, given, 0, 0).rename({"min_score": "score_threshold"}), on="category_id")
-    table = _checked(to_polars(given, _TABLE))
+    table = _checked(to_polars(given, _TABLE), may_be_empty=known.is_empty())
     if table.height == 1 and table["category_id"].null_count():
         chosen = known.with_columns(score_threshold=pl.lit(table["score_threshold"].item(), pl.Float64))
     else:
@@ -104,7 +104,7 @@ def _refuse_pooled(self: Evaluation, what: str) -> None:
         )
 
 
-def _checked(table: pl.DataFrame) -> pl.DataFrame:
+def _checked(table: pl.DataFrame, *, may_be_empty: bool) -> pl.DataFrame:
     """The table, with thresholds as numbers; one row per category."""
     refuse_missing(_TABLE, table, ["category_id", "score_threshold"])
     score = table["score_threshold"]
@@ -113,7 +113,7 @@ def _checked(table: pl.DataFrame) -> pl.DataFrame:
     table = table.with_columns(score.cast(pl.Float64))
     if table["score_threshold"].is_nan().any():
         raise InputError("NaN is no score", "use null where no detection counts", table=_TABLE, column="score_threshold")
-    if table.is_empty():
+    if table.is_empty() and not may_be_empty:
         raise InputError("has no rows", "give one for each category", table=_TABLE)
     ids = table["category_id"]
     if ids.null_count() and table.height > 1:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import pickle
 from pathlib import Path
 from typing import Any
 
@@ -203,3 +204,36 @@ def test_bad_slices() -> None:
     ):
         with pytest.raises(ApframeError, match=message):
             cut.by(*keys, **options)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+@pytest.mark.parametrize("n_images", [0, 1])
+@pytest.mark.parametrize("categories", [[], [{"id": 1, "name": "cat"}]])
+def test_without_images_or_categories_everything_is_zero_or_null(n_images: int, categories: list[Any]) -> None:
+    truth = {"images": [{"id": 1}][:n_images], "categories": categories, "annotations": []}
+    evaluation = apf.evaluate(truth, [])
+    cut = evaluation.at(0.5)
+    row = cut.overall.row(0, named=True)
+    assert [row[name] for name in (*COUNTS, "precision", "recall", "f1")] == [0, 0, 0, None, None, None]
+    assert (row["fppi"], row["n_images"]) == ((0.0, 1) if n_images else (None, 0))
+    assert cut.per_image().is_empty()
+    each = cut.by(level="category")
+    assert each.height == len(categories)
+    for table in (evaluation.lrp(), evaluation.miss_rates(), evaluation.froc()):
+        assert table.height == 2 * len(categories)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")
+def test_points_of_no_categories_are_no_rows() -> None:
+    evaluation = apf.evaluate({"images": [{"id": 1}], "categories": [], "annotations": []}, [])
+    assert evaluation.at(evaluation.operating_points("f1")).overall.select(COUNTS).row(0) == (0, 0, 0)
+
+
+def test_what_is_stored_or_pickled_is_the_same(tmp_path: Path, street: list[apf.Evaluation]) -> None:
+    chosen = street[0].operating_points("f1", 0.5)
+    street[0].write_parquet(tmp_path / "run")
+    back = apf.read_evaluation(tmp_path / "run")
+    assert back.operating_points("f1", 0.5).equals(chosen)
+    cut = street[0].at(chosen)
+    for same in (back.at(chosen), pickle.loads(pickle.dumps(cut))):
+        assert same.by("weather").equals(cut.by("weather"))
