@@ -22,7 +22,7 @@ TESTED_IN = {
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
-    "detection/diagnose/test_calibration.py": "detection/diagnose/score_bins",
+    "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",
     "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
     "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
     "detection/diagnose/test_implausible.py": "detection/diagnose/shifted_ids",

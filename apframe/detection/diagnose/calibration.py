@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from numbers import Integral
-from typing import TYPE_CHECKING, Any, Literal
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
@@ -14,9 +14,8 @@ from apframe.exceptions import ParameterError, one_of
 from apframe.rows import refuse_rows
 
 if TYPE_CHECKING:
-    import numpy as np
-
-    from apframe.detection.diagnose.score_bins import BinSums
+    from apframe.compare.resampling import Draws
+    from apframe.detection.diagnose.score_bins import Binned
     from apframe.detection.evaluation import Evaluation
 
 BINS, TARGETS, LEVELS = ("uniform", "quantile"), ("outcome", "similarity"), ("summary", "category")
@@ -34,6 +33,11 @@ def calibration(
     target: str = "outcome",
     min_score: float = 0,
     level: str = "summary",
+    n_resamples: int = 0,
+    unit: str | None = None,
+    within: str | None = None,
+    confidence: float = 0.95,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """Measure how far scores are from the share of detections that are right.
 
@@ -60,6 +64,10 @@ def calibration(
         leave out detections below this score
     level
         "summary": over all categories. "category": a row for each, with the same bins
+    n_resamples
+        how many resamples of the images to draw for intervals, such as 1,000; 0: no intervals. Bins stay as they are
+    unit, within, confidence, seed
+        as in `intervals`
 
     Returns
     -------
@@ -73,6 +81,9 @@ def calibration(
     - mean_gap: mean target - mean score, negative where scores are too high;
     - mae: the mean of |score - target|.
 
+    With `n_resamples`, ece_low and ece_high follow ece, and so on: null where fewer than half of the resamples have a value,
+    or fewer than five units have a counted detection.
+
     The row "categories" with target="similarity" has the measures of Oksuz et al. (2023) and Kuzucu et al. (2024): with
     n_bins=25, ece is LaECE. At iou_threshold=1e-9, if that was evaluated, it is LaECE₀, and mae is LaACE₀.
 
@@ -83,6 +94,11 @@ def calibration(
     ParameterError
         a threshold or area range was not evaluated; another option has no such value; level="category" of pooled categories
 
+    Warns
+    -----
+    FewUnitsWarning
+        fewer than 20 units are resampled
+
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1, 2], "category_id": [7, 7], "x": [0, 0], "y": [0, 50], "width": [9, 9], "height": [9, 9]}
     >>> truth = Dataset({"image_id": [1, 2]}, {"category_id": [7]}, {name: values[:1] for name, values in box.items()})
@@ -91,7 +107,15 @@ def calibration(
     """
     at = _choose(self, iou_threshold, area_range, n_bins, bins, target, min_score)
     _refuse_level(self, level)
-    table = _calibrate(self, at, level)
+    if not 0 < confidence < 1:
+        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+    draws = None
+    if n_resamples != 0:
+        from apframe.compare.resampling import make_draws  # brings in NumPy
+
+        images = self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
+        draws = make_draws(images, unit, within, n_resamples, seed)
+    table = _calibrate(self, at, level, draws, confidence)
     return with_names(self, table) if level == "category" else table
 
 
@@ -186,10 +210,10 @@ def _conditions(self: Evaluation, at: _Options) -> dict[str, pl.Expr]:
     }
 
 
-def _sums(self: Evaluation, at: _Options) -> tuple[BinSums, np.ndarray]:
-    """The sums of every list and bin, and the edges of the bins."""
+def _binned(self: Evaluation, at: _Options) -> tuple[Binned, int]:
+    """The counted detections in their bins, and how many lists there are."""
     from apframe.detection.diagnose.outcomes import verdicts_at  # brings in NumPy, as the next one does
-    from apframe.detection.diagnose.score_bins import bin_edges, scored, sum_bins
+    from apframe.detection.diagnose.score_bins import Binned, bin_edges, scored
 
     score = self.detections["score"]
     refuse_rows(
@@ -201,8 +225,7 @@ def _sums(self: Evaluation, at: _Options) -> tuple[BinSums, np.ndarray]:
     by_similarity = at.target == "similarity"
     rows = scored(verdicts_at(verdicts, at.threshold, at.area), by_similarity=by_similarity)
     edges = bin_edges(rows.score, at.n_bins, by_quantile=at.bins == "quantile")
-    closed: Literal["left", "right"] = "right" if by_similarity else "left"
-    return sum_bins(rows, rows.number, verdicts.lists.height, edges, closed=closed), edges
+    return Binned(rows, edges, "right" if by_similarity else "left"), verdicts.lists.height
 
 
 def _category_ids(self: Evaluation) -> pl.Series:
@@ -211,27 +234,32 @@ def _category_ids(self: Evaluation) -> pl.Series:
     return pl.Series("category_id", [None], dtype=ids.dtype) if self.protocol.agnostic else ids.alias("category_id")
 
 
-def _calibrate(self: Evaluation, at: _Options, level: str) -> pl.DataFrame:
-    sums, _ = _sums(self, at)
-    of_lists = pl.DataFrame(sums.measures()).with_columns(pl.col("n").cast(pl.Int64), pl.col(MEASURES).fill_nan(None))
+def _calibrate(
+    self: Evaluation, at: _Options, level: str, draws: Draws | None = None, confidence: float = 0.95
+) -> pl.DataFrame:
+    """The table of `calibration` without names."""
+    from apframe.detection.diagnose.calibration_intervals import measure
+
+    binned, n_lists = _binned(self, at)
+    categories, whole, mean = measure(binned, n_lists, draws, confidence, pooled=self.protocol.agnostic)
     if level == "category":
-        table = pl.DataFrame([_category_ids(self), *of_lists]).with_columns(**_conditions(self, at))
-        return table.select("category_id", *_conditions(self, at), "n", *MEASURES)
-    whole = pl.DataFrame(sums.total().measures()).with_columns(pl.col("n").cast(pl.Int64), pl.col(MEASURES).fill_nan(None))
-    # a running sum in the order of the categories: the last bit of `mean` depends on where in memory the rows are
-    counted = of_lists.filter((pl.col("n") > 0) & (not self.protocol.agnostic))
-    means = counted.select(pl.col(MEASURES).cum_sum().last() / pl.len())
-    rows = pl.concat([whole, whole.select("n").hstack(means if means.height else whole.select(MEASURES).clear(1))])
-    rows = rows.with_columns(pl.Series("average", ["detections", "categories"]), **_conditions(self, at))
-    return rows.select("average", *_conditions(self, at), "n", *MEASURES)
+        table = pl.DataFrame(categories).with_columns(_category_ids(self), **_conditions(self, at))
+        first = "category_id"
+    else:
+        first = "average"
+        rows = [pl.DataFrame(whole), pl.DataFrame(mean)]
+        table = pl.concat(rows).with_columns(pl.Series(first, ["detections", "categories"]), **_conditions(self, at))
+    measures = [name for name in categories if name != "n"]
+    return table.select(first, *_conditions(self, at), pl.col("n").cast(pl.Int64), pl.col(measures).fill_nan(None))
 
 
 def _bin_rows(self: Evaluation, at: _Options, level: str) -> pl.DataFrame:
     import numpy as np
 
-    from apframe.detection.diagnose.score_bins import wilson
+    from apframe.detection.diagnose.score_bins import sum_bins, wilson
 
-    sums, edges = _sums(self, at)
+    binned, n_lists = _binned(self, at)
+    edges, sums = binned.edges, sum_bins(binned, binned.rows.number, n_lists)
     sums = sums if level == "category" else sums.total()
     n_groups, n_bins = sums.n.shape
     n = sums.n.ravel()

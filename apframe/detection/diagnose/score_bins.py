@@ -112,17 +112,25 @@ def bin_edges(score: np.ndarray, n_bins: int, *, by_quantile: bool) -> np.ndarra
     return np.repeat(edges, 2) if len(edges) == 1 else edges
 
 
-def sum_bins(
-    rows: Scored, group: np.ndarray, n_groups: int, edges: np.ndarray, *, closed: Literal["left", "right"] = "left"
-) -> BinSums:
-    """The sums over the rows of each group and bin, with bins closed on one side; the outermost are closed on both.
+@dataclass(frozen=True)
+class Binned:
+    """Counted detections and the edges of their bins, which are closed on one side; the outermost are closed on both."""
+
+    rows: Scored
+    edges: np.ndarray
+    closed: Literal["left", "right"] = "left"
+
+
+def sum_bins(binned: Binned, group: np.ndarray, n_groups: int) -> BinSums:
+    """The sums over the rows of each group and bin; `group` is the number of the group of each row.
 
     >>> rows = Scored(*map(np.array, ([0, 0], [0, 1], [0.5, 1.0], [0.0, 1.0])))
-    >>> sum_bins(rows, rows.image, 2, np.array([0.0, 0.5, 1.0])).n.tolist()
+    >>> sum_bins(Binned(rows, np.array([0.0, 0.5, 1.0])), rows.image, 2).n.tolist()
     [[0.0, 1.0], [0.0, 1.0]]
     """
+    rows, edges = binned.rows, binned.edges
     n_bins = max(len(edges) - 1, 0)
-    side: Literal["left", "right"] = "right" if closed == "left" else "left"
+    side: Literal["left", "right"] = "right" if binned.closed == "left" else "left"
     at = (np.searchsorted(edges, rows.score, side=side) - 1).clip(0, max(n_bins - 1, 0))
     cell = group.astype(np.int64) * n_bins + at
     gap = rows.score - rows.target

@@ -13,8 +13,11 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.compare.resampling import make_draws
 from apframe.detection.diagnose.calibration import MEASURES
-from apframe.exceptions import ParameterError, RowError
+from apframe.detection.diagnose.outcomes import verdicts_at
+from apframe.detection.diagnose.score_bins import Binned, Scored, scored, sum_bins
+from apframe.exceptions import FewUnitsWarning, NoAnnotationsWarning, ParameterError, RowError
 from tests.parity.families import FAMILIES, scenes
 from tests.parity.strategies import half_as_often
 
@@ -126,6 +129,57 @@ def test_the_sample(model: str) -> None:
 def test_numbers_of_numpy_are_taken() -> None:
     options = {"n_bins": np.int64(5), "min_score": np.float32(0.5)}
     assert_frame_equal(BY_HAND.calibration(**options), BY_HAND.calibration(n_bins=5, min_score=0.5))  # type: ignore[arg-type]
+
+
+def street(model: str) -> apf.Evaluation:
+    return apf.evaluate(STREET / "instances.json", STREET / f"model_{model}.json")
+
+
+def test_intervals_are_those_of_copied_images() -> None:
+    """Each resample has the measures of a list in which the detections of an image are there as often as it was drawn."""
+    ev, n_resamples = street("a"), 7
+    rows = scored(verdicts_at(ev._pipeline.verdicts, 0, 0), by_similarity=False)
+    draws = make_draws(ev.dataset.images.sort("image_id"), None, None, n_resamples, 3)
+    weights = np.concatenate(list(draws.blocks(5)), axis=1)
+    expected: dict[str, list[float]] = {"detections": [], "categories": []}
+    for k in range(n_resamples):
+        copies = np.repeat(np.arange(len(rows.score)), weights[rows.image, k].astype(int))
+        drawn = Scored(*(values[copies] for values in (rows.number, rows.image, rows.score, rows.target)))
+        sums = sum_bins(Binned(drawn, np.arange(11) / 10), drawn.number, 12)
+        expected["detections"].append(sums.total().measures()["ece"].item())
+        expected["categories"].append(float(np.nanmean(sums.measures()["ece"])))
+    table = ev.calibration(n_resamples=n_resamples, seed=3)
+    for average, ends in zip(expected, table.select("ece_low", "ece_high").rows(), strict=True):
+        assert ends == pytest.approx(np.quantile(expected[average], [0.025, 0.975]), abs=1e-12)
+    assert_frame_equal(table.select(ev.calibration().columns), ev.calibration())
+
+
+def test_intervals_of_categories() -> None:
+    ev = street("b")
+    table = ev.calibration(level="category", n_resamples=50)
+    assert table.filter(pl.col("brier") < pl.col("brier_low")).is_empty()
+    assert_frame_equal(table, ev.calibration(level="category", n_resamples=50), check_exact=True)
+    assert not table.equals(ev.calibration(level="category", n_resamples=50, seed=1))
+    narrow = ev.calibration(level="category", n_resamples=50, confidence=0.5)
+    assert (narrow["mae_high"] - narrow["mae_low"] < table["mae_high"] - table["mae_low"]).all()
+
+
+def test_few_units_have_no_interval() -> None:
+    with pytest.warns(FewUnitsWarning, match="only 3 units"):
+        table = scene_of_three().calibration(n_resamples=20)
+    assert table.select(pl.col("^.*_(low|high)$").null_count()).row(0) == (2,) * 10
+    with pytest.raises(ParameterError, match=r"confidence is between 0 and 1, such as .*, not 95"):
+        scene_of_three().calibration(n_resamples=20, confidence=95)
+    with pytest.raises(ParameterError, match="n_resamples is a whole number of at least 1, not -1"):
+        scene_of_three().calibration(n_resamples=-1)
+    with pytest.raises(ParameterError, match="unit: the images have no column 'video'"):
+        scene_of_three().calibration(n_resamples=20, unit="video")
+
+
+def scene_of_three() -> apf.Evaluation:
+    truth = {"images": [{"id": k} for k in (1, 2, 3)], "categories": [{"id": 1}], "annotations": []}
+    with pytest.warns(NoAnnotationsWarning):
+        return apf.evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5}])
 
 
 def test_categories_with_the_same_bins() -> None:
