@@ -17,7 +17,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Mapping
 from datetime import UTC, datetime
 from importlib import metadata
 from pathlib import Path
@@ -32,18 +32,19 @@ SECONDS, GIGABYTES = 600, 16  # a process that needs more is ended
 SLOW, SLOW_RUNS = 60, 2  # a tool whose first run takes longer than SLOW seconds runs so often
 
 
-def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, Path] | None:
-    """The two files of a set, which are made where they are missing; None if a sample has none for this job."""
+def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, ...] | None:
+    """The files of a set, which are made where they are missing; None if a sample has none for this job."""
     made_by = topic.sets[set_].made_by
     folder = data if made_by else ROOT / "data"
-    first, second = (folder / f"{name}{topic.jobs[job].suffix}" for name in topic.sets[set_].files)
-    if not (first.exists() and second.exists()):
+    files = tuple(folder / f"{name}{topic.jobs[job].suffix}" for name in topic.sets[set_].files)
+    if not all(file.exists() for file in files):
         if not made_by:
             return None
         print(f"making the files of {set_}", file=sys.stderr)
-        script, *arguments = made_by.split()
-        subprocess.run([sys.executable, ROOT / script, "--out", first.parent, *arguments], check=True)
-    return first, second
+        for command in made_by.split(" && "):
+            script, *arguments = command.split()
+            subprocess.run([sys.executable, ROOT / script, "--out", files[0].parent, *arguments], check=True)
+    return files
 
 
 def watch(child: subprocess.Popen[bytes], done: threading.Event, verdict: list[str]) -> None:
@@ -69,7 +70,7 @@ def in_order(output: str, metrics: tuple[str, ...]) -> list[float]:
     return [-1.0 if values[name] is None else float(values[name]) for name in metrics]
 
 
-def command_of(topic: Topic, job: str, tool: str, files: tuple[Path, Path]) -> tuple[bool, list[str]]:
+def command_of(topic: Topic, job: str, tool: str, files: tuple[Path, ...]) -> tuple[bool, list[str]]:
     """Whether it is apframe's own command, rather than the topic's worker, and what Python is to run."""
     names, other = [file.name for file in files], [topic.iou_type] if topic.iou_type else []
     if tool == OURS and job == "process":
@@ -77,7 +78,7 @@ def command_of(topic: Topic, job: str, tool: str, files: tuple[Path, Path]) -> t
     return False, [topic.worker, tool, job, *names, *other]
 
 
-def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, Path]) -> Run:
+def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, ...]) -> Run:
     """One cell's process. It runs in the folder of its files, so that what it prints need not name that folder."""
     cell: Run = {"set": set_, "job": job, "tool": tool}
     shell, command = command_of(topic, job, tool, files)
@@ -113,7 +114,7 @@ def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, Pat
         return {**cell, "error": f"failed: cannot read its output, {error!r}"}
 
 
-def measure_set(topic: Topic, set_: str, tools: list[str], files: dict[str, tuple[Path, Path]], runs: int) -> Iterator[Run]:
+def measure_set(topic: Topic, set_: str, tools: list[str], files: Mapping[str, tuple[Path, ...]], runs: int) -> Iterator[Run]:
     """All jobs (the keys of `files`), repetitions and tools; the tools in turn forwards and backwards."""
     ended: dict[str, str] = {}  # tools that went over a limit: the next jobs contain the same work
     for job in list(files)[:1]:

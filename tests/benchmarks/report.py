@@ -44,7 +44,7 @@ Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
 
 @dataclass(frozen=True)
 class Bar:
-    """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base, its own there.
+    """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base and no peer, its own there.
 
     Of the quantity "seconds" the limit is so many of them, and nothing else is measured against.
     """
@@ -65,7 +65,7 @@ class Bar:
 
     @property
     def of_its_own(self) -> bool:
-        return bool(self.base or self.base_job)
+        return bool(self.base or self.base_job) and not self.peer
 
     def is_against(self, tool: str) -> bool:
         return tool == self.peer if self.peer else (tool == OURS) == self.of_its_own
@@ -75,15 +75,17 @@ class Bar:
             return f"{self.job}, {self.set}: {'<' if self.below else '≤'} {self.limit:g} s"
         base = ", ".join(name for name in (self.base_job, self.base) if name)
         of = f"that of {base}" if base else f"{self.peer or 'the best peer'}'s"
+        if base and self.peer:
+            of = f"{self.peer}'s of {base}"
         return f"{self.job}, {self.set}: {self.quantity} {'<' if self.below else '≤'} {round(self.limit, 3)} × {of}"
 
 
 @dataclass(frozen=True)
 class Set:
-    """Two input files, without their suffixes; a script makes them, unless they lie in `data`."""
+    """Input files, without their suffixes; a script, or several joined by " && ", makes them, unless they lie in `data`."""
 
     meaning: str
-    files: tuple[str, str]
+    files: tuple[str, ...]
     made_by: str = ""
     tools: tuple[str, ...] = ()  # where not all of the topic's are measured
     sample: bool = False  # small: to try the benchmark itself

@@ -82,6 +82,11 @@ def test_one_failed_run_fails_its_cell() -> None:
             0.4,
             "MISSED** warm, 450k: time < 2.0 × that of loaded, 45k; reached 4",
         ),
+        (
+            Bar("warm", "450k", 50.0, base_job="loaded", peer="hotcoco"),
+            0.4,
+            "met** warm, 450k: time ≤ 50.0 × hotcoco's of loaded; reached 40",
+        ),
         (Bar("warm", "450k", 2.0, base_job="process"), 0.4, "not measured** warm, 450k: time ≤ 2.0 × that of process"),
         (Bar("warm", "450k", 0.5, quantity="seconds"), 0.4, "met** warm, 450k: ≤ 0.5 s; reached 0.4 s"),
         (Bar("warm", "450k", 0.4, below=True, quantity="seconds"), 0.4, "MISSED** warm, 450k: < 0.4 s; reached 0.4 s"),
@@ -174,7 +179,7 @@ def test_only_jobs_with_the_same_answer_are_compared() -> None:
 def test_a_job_is_measured_only_with_the_tools_that_can_do_it(monkeypatch: pytest.MonkeyPatch) -> None:
     measured = []
 
-    def measure(_: Topic, set_: str, job: str, tool: str, __: tuple[Path, Path]) -> Run:
+    def measure(_: Topic, set_: str, job: str, tool: str, __: tuple[Path, ...]) -> Run:
         measured.append((job, tool))
         return cell(tool, 1.0, on=set_, job=job)[0]
 
@@ -236,7 +241,7 @@ def test_bars_name_what_is_measured(topic: Topic) -> None:
         base_set, base_job = bar.reference
         assert {bar.job, base_job} <= set(topic.jobs)
         assert {bar.set, base_set} <= set(topic.sets)
-        peers = set(topic.jobs[bar.job].tools or topic.tools) - {OURS}
+        peers = set(topic.jobs[base_job].tools or topic.tools) - {OURS}
         assert bar.of_its_own or peers or bar.quantity == "seconds"
         assert not bar.peer or bar.peer in peers
 

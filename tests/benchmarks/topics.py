@@ -1,15 +1,26 @@
-"""The benchmarks: detection, masks, keypoints, VOC, slices, retrieval, interfaces, batches of each shape, and reading."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices, comparison, errors, retrieval, interfaces, batches and reading."""
 
 from __future__ import annotations
 
 from dataclasses import replace
 
-from . import interfaces_worker, per_batch_worker, reading_worker, retrieval_worker, slices_worker, voc_worker, worker
+from . import (
+    compare_worker,
+    errors_worker,
+    interfaces_worker,
+    per_batch_worker,
+    reading_worker,
+    retrieval_worker,
+    slices_worker,
+    voc_worker,
+    worker,
+)
 from .report import OURS, Bar, Job, Set, Topic
 
 METRICS = slices_worker.METRICS
 KEYPOINT_METRICS = ("AP", "AP50", "AP75", "APm", "APl", "AR", "AR50", "AR75", "ARm", "ARl")
 MAKE_5K = "data/generate.py --images 5000 --categories 80 --annotations 35000 --detections 45000 --detections 450000"
+MAKE_SECOND = "tests/benchmarks/generate_second.py --detections 45000 --detections 450000"
 MAKE_80K = "data/generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
 MAKE_QUERIES = "data/generate_retrieval.py --documents 1000 --relevant 20 --queries"
 MAKE_MASKS = "tests/benchmarks/generate_shapes.py masks --images 60"
@@ -177,6 +188,81 @@ SLICES = Topic(
     tolerance=1e-12,
 )
 
+COMPARE = Topic(
+    name="compare",
+    worker=compare_worker.__file__,
+    tools=compare_worker.TOOLS,
+    sets={
+        "street": Set("the sample set", ("street/instances", "street/model_a", "street/model_b"), sample=True),
+        **{
+            name: replace(
+                DETECTION.sets[name],
+                meaning=f"two models; {DETECTION.sets[name].meaning}",
+                files=(*DETECTION.sets[name].files, second),
+                made_by=f"{MAKE_5K} && {MAKE_SECOND}",
+            )
+            for name, second in (("45k", "5k/second_45000"), ("450k", "5k/second_450000"))
+        },
+    },
+    jobs={
+        "twelve": Job("the differences of the twelve numbers, with intervals", ".json", inside=True, answer="twelve"),
+        "three": Job(
+            "the differences of AP, AP50 and AP75, with intervals, and the same of every category",
+            ".json",
+            inside=True,
+            answer="three",
+            tools=(OURS,),
+        ),
+        "interval": Job(
+            "the twelve numbers of the first model, with intervals", ".json", inside=True, answer="one model", tools=(OURS,)
+        ),
+        "100 slices": Job("the same of each of 100 groups of images", ".json", inside=True, answer="100 slices", tools=(OURS,)),
+        "evaluation": Job(
+            "the twelve numbers of the first model, from loaded tables", ".json", inside=True, answer="one model"
+        ),
+    },
+    bars=(
+        Bar("twelve", "450k", 1 / 4, peer="hotcoco"),
+        Bar("three", "450k", 1 / 8, base_job="twelve", peer="hotcoco"),
+        Bar("three", "45k", 1 / 10, base_job="twelve", peer="hotcoco"),
+        Bar("100 slices", "450k", 1.5, base_job="interval"),
+        *(Bar(job, "450k", 2.0, quantity="peak memory", base_job="evaluation") for job in ("twelve", "three", "100 slices")),
+    ),
+    reference="hotcoco",
+    numbers=2,
+    numbers_are="the mean and the weighted sum of all estimates or differences",
+    tolerance=1e-9,
+)
+
+ERRORS = Topic(
+    name="errors",
+    worker=errors_worker.__file__,
+    tools=errors_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k")},
+    jobs={
+        "errors": Job("the kind of every error, and what each kind costs (TIDE)", ".json", inside=True, answer="errors"),
+        **{
+            name: Job(what, ".json", inside=True, answer=name, tools=(OURS,))
+            for name, what in (
+                ("confusion", "the confusion matrix"),
+                ("calibration", "the calibration errors"),
+                ("thresholds", "precision, recall and F1 at every score"),
+            )
+        },
+        "evaluation": Job("loaded tables to the twelve numbers", ".json", inside=True, answer="the twelve numbers"),
+    },
+    bars=(
+        Bar("errors", "450k", 1.0, peer="hotcoco"),
+        Bar("errors", "450k", 3.0, base_job="evaluation"),
+        Bar("errors", "450k", 2.0, quantity="peak memory", base_job="evaluation"),
+        *(Bar(job, "450k", 1.0, base_job="evaluation") for job in ("confusion", "calibration", "thresholds")),
+    ),
+    reference="hotcoco",
+    numbers=2,
+    numbers_are="the mean and the weighted sum of the numbers that have the same definition in both tools",
+    tolerance=1e-9,
+)
+
 RETRIEVAL = Topic(
     name="retrieval",
     worker=retrieval_worker.__file__,
@@ -303,5 +389,5 @@ READING = Topic(
     tolerance=0,
 )
 
-ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, RETRIEVAL, INTERFACES, BATCHES)
+ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 TOPICS = {topic.name: topic for topic in (*ALL, batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), READING)}
