@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.detection.comparison.intervals import image_draws
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
@@ -17,6 +18,7 @@ from apframe.schema import ERRORS, RESULTS
 if TYPE_CHECKING:
     import numpy as np
 
+    from apframe.compare.resampling import Draws
     from apframe.detection.diagnose.find_errors import Errors
     from apframe.detection.diagnose.outcomes import Outcomes
     from apframe.detection.evaluation import Evaluation
@@ -78,6 +80,11 @@ def error_impact(
     *,
     by: SliceKey | Sequence[SliceKey] = (),
     background: float = BACKGROUND,
+    intervals: bool = False,
+    unit: str | None = None,
+    within: str | None = None,
+    n_resamples: int = 1_000,
+    seed: int = 0,
 ) -> pl.DataFrame:
     """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
 
@@ -93,6 +100,11 @@ def error_impact(
         keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
         the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
         the whole evaluation
+    intervals
+        also low, high (the 95 % interval of delta_ap) and se, from resamples of the images: what is an error, and of which
+        kind, stays as it is in each; see `Evaluation.intervals`
+    unit, within, n_resamples, seed
+        of the resamples, see `Evaluation.intervals`
 
     Returns
     -------
@@ -117,9 +129,12 @@ def error_impact(
     [(1, 0.0, 0.9999999999999998)]
     """
     threshold, background = checked_thresholds(self, iou_threshold, background)
+    draws = image_draws(self, unit, within, n_resamples, seed) if intervals else None
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
-        return _of_slices(self, keys, threshold, background)
+        return _of_slices(self, keys, threshold, background, draws)
     table = stored_or_computed(self, "error_impact", threshold, background)
+    if draws is not None:
+        table = table.hstack(_intervals(self, table["delta_ap"], threshold, background, draws))
     names = self.dataset.categories.select("category_id", "name")
     table = table.join(names, on="category_id", how="left", maintain_order="left")
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
@@ -212,17 +227,36 @@ def _impact_table(self: Evaluation, threshold: int, background: float) -> pl.Dat
     return _with_threshold(self, table, threshold).select(column.name for column in RESULTS["error_impact"])
 
 
-def _of_slices(self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float) -> pl.DataFrame:
+def _intervals(self: Evaluation, rises: pl.Series, threshold: int, background: float, draws: Draws) -> pl.DataFrame:
+    """low, high and se of the rises of AP in the rows of `_impact_table`."""
+    import numpy as np
+
+    from apframe.detection.diagnose.fixes import fix_all
+    from apframe.detection.diagnose.impact_intervals import Rises
+
+    whole = _find(self, threshold, background)
+    every = np.arange(whole[0].lists.height)
+    resampled = Rises.of(whole[0], fix_all(*whole), self.protocol, draws, np.arange(whole[0].images.height))
+    groups = [every] if self.protocol.agnostic else [every, *every[:, None]]
+    estimates = rises.to_numpy().reshape(len(groups), -1)
+    return pl.concat(resampled.interval(lists, own) for lists, own in zip(groups, estimates, strict=True))
+
+
+def _of_slices(
+    self: Evaluation, keys: Sequence[SliceKey], threshold: int, background: float, draws: Draws | None
+) -> pl.DataFrame:
     """See `error_impact` with `by`."""
     import numpy as np
 
+    from apframe.detection.comparison.resampled import numbers_of_images
     from apframe.detection.diagnose.fixes import Impact, fix_all
+    from apframe.detection.diagnose.impact_intervals import ENDS, Rises
 
     columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
     whole = _find(self, threshold, background)
     fixed = None
     parts = []
-    for values, masks in masks_of_slices(self, keys, set(columns)):
+    for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
         kept = (
             np.ones(whole[0].lists.height, dtype=bool)
             if self.protocol.agnostic
@@ -230,11 +264,18 @@ def _of_slices(self: Evaluation, keys: Sequence[SliceKey], threshold: int, backg
         )
         if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
             part = self._subset({table: masks[table] for table in ("images", "annotations", "detections")})
-            impact = Impact.of(*_find(part, threshold, background), self.protocol)
+            found = _find(part, threshold, background)
+            of_kinds, images = fix_all(*found), None
         else:
-            fixed = fixed or fix_all(*whole)
-            impact = Impact.of(*whole, self.protocol, fixed, masks["images"]["images"].to_numpy())
+            found, fixed = whole, fixed or fix_all(*whole)
+            of_kinds, images = fixed, masks["images"]["images"].to_numpy()
+        impact = Impact.of(*found, self.protocol, of_kinds, images)
         table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
+        if draws is not None:
+            image = numbers_of_images(whole[0], found[0])
+            image = image if images is None else np.where(images, image, -1)
+            resampled = Rises.of(found[0], of_kinds, self.protocol, draws, image)
+            table = table.hstack(resampled.interval(np.flatnonzero(kept), table["delta_ap"].to_numpy()))
         parts.append(values.join(table, how="cross", maintain_order="left_right"))
     if not parts:
         raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")

@@ -29,7 +29,7 @@ _ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be 
 
 @dataclass(frozen=True)
 class Cell:
-    """A number that every list has: the mean over thresholds of its "ap" or "recall", in an area range, at a limit.
+    """A number that every list has: "ap", "recall" or "n_detections" in an area range, at a limit; the mean over thresholds.
 
     `thresholds`, `area_range` and `limit` are the numbers of those of the verdicts, from 0.
     """
@@ -69,7 +69,8 @@ class WeightedRanking:
         self._positives = {
             k: _Sums.of(number[has], of_image[has]) for k in {cell.area_range for cell in cells} for has in [has_bit(counts, k)]
         }
-        self._hits = {cell: _sums_of_hits(ranking, image, cell) for cell in cells if cell.column == "recall"}
+        sums = {"recall": _sums_of_hits, "n_detections": _sums_of_detections}
+        self._sums = {cell: sums[cell.column](ranking, image, cell) for cell in cells if cell.column in sums}
         thresholds: dict[tuple[int, int], set[int]] = {}
         for cell in cells:
             if cell.column == "ap":
@@ -77,7 +78,9 @@ class WeightedRanking:
         self._curves = {(k, m): _Curves(ranking, image, k, m, sorted(each)) for (k, m), each in thresholds.items()}
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
-        """The number of each cell, by the cell's place, and its values of shape (lists, weightings): NaN without positives.
+        """The number of each cell, by the cell's place, and its values of shape (lists, weightings).
+
+        Average precision and recall are NaN without positives.
 
         `weights` are at least 0, of shape (images, weightings). Cells come in any order.
         """
@@ -87,10 +90,11 @@ class WeightedRanking:
         for n in positives.values():
             n[n == 0] = 1  # of lists that have no value in the end
         for place, cell in enumerate(self.cells):
-            if cell.column == "recall":
-                found = self._hits[cell].compute(weights, self.n_lists)
-                found /= positives[cell.area_range] * len(cell.thresholds)
-                found[nothing[cell.area_range]] = np.nan
+            if cell in self._sums:
+                found = self._sums[cell].compute(weights, self.n_lists) / len(cell.thresholds)
+                if cell.column == "recall":
+                    found /= positives[cell.area_range]
+                    found[nothing[cell.area_range]] = np.nan
                 yield place, found
         for (k, m), curves in self._curves.items():
             ap = curves.compute(weights, positives[k], 0.0 if is_whole else _ROUNDING)
@@ -400,11 +404,27 @@ def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, flo
     return at_all
 
 
+def _sums_of_detections(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
+    """The detections that count, each as often as it does at the thresholds of the cell."""
+    counted = np.flatnonzero(ranking.walk(cell.area_range, cell.limit).counts)
+    rows = ranking.rows_of(cell.area_range, cell.limit, for_curves=False)
+    times = _times(ranking, rows, cell) * rows.change
+    number = np.concatenate([ranking.number[counted], rows.category])
+    order = np.argsort(number, kind="stable")
+    images = np.concatenate([image[counted], image[rows.detection]])
+    factor = np.concatenate([np.full(len(counted), float(len(cell.thresholds))), times])
+    return _Sums.of(number[order], images[order], factor[order])
+
+
+def _times(ranking: Ranking, rows: SliceRows, cell: Cell) -> np.ndarray:
+    """At how many thresholds of the cell each row holds."""
+    upto = np.concatenate([[0], np.cumsum(np.isin(np.arange(ranking.n_thresholds), cell.thresholds))])
+    return upto[rows.last] - upto[rows.first]
+
+
 def _sums_of_hits(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
     """The true positives of a cell, each as often as it is one at the thresholds of the cell."""
     rows = ranking.rows_of(cell.area_range, cell.limit, for_curves=False)
-    upto = np.cumsum(np.isin(np.arange(ranking.n_thresholds), cell.thresholds))
-    upto = np.concatenate([[0], upto])
-    times = (upto[rows.last] - upto[rows.first]) * rows.is_true
+    times = _times(ranking, rows, cell) * rows.is_true
     kept = times > 0
     return _Sums.of(rows.category[kept], image[rows.detection[kept]], times[kept].astype(np.float64))

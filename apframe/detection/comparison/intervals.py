@@ -10,7 +10,7 @@ import numpy as np
 import polars as pl
 
 from apframe.compare import intervals as rule
-from apframe.compare.resampling import make_draws
+from apframe.compare.resampling import Draws, make_draws
 from apframe.detection.comparison.agreement import agree
 from apframe.detection.comparison.image_weights import make_weights
 from apframe.detection.comparison.names import names_beside
@@ -280,9 +280,8 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
         raise ParameterError(f"is between 0 and 1, such as 0.95, not {sampling.confidence!r}", option="confidence")
     lines = chosen_lines(first, sampling.metrics)
     tables = _tables(first)
-    images = tables["images"].select("image_id", pl.exclude("image_id"))
-    draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
-    weights = make_weights(images, sampling.weights, sampling.to_mix)
+    draws = image_draws(first, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
+    weights = make_weights(tables["images"], sampling.weights, sampling.to_mix)
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
     slices = [make_slices(each, keys, level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
     whole = [line for line in lines if line.part is None]
@@ -332,6 +331,12 @@ def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Seq
         heights["categories"] = 1  # they are one
     slicings = make_slicings(keys, heights, each_category=level == "category")
     return Slices(keys, slicings, tables["categories"].select("category_id", "name") if level == "category" else None)
+
+
+def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:
+    """The draws of the evaluated images, in the order of their ids; see `make_draws`."""
+    images = self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
+    return make_draws(images, unit, within, n_resamples, seed)
 
 
 def _tables(self: Evaluation) -> dict[str, pl.DataFrame]:

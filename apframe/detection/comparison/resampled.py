@@ -163,7 +163,7 @@ class _Piece:
 def _pieces(self: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator[_Piece]:
     """The verdicts of all groups of images, detections and objects: together, unless some of them are matched again."""
     verdicts = _verdicts(self)
-    n_images, ids = verdicts.images.height, verdicts.images["image_id"]
+    n_images = verdicts.images.height
     every = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
     if not slicing.matches_again(self.detections.height):
         if not slicing.images.is_whole(n_images):
@@ -175,8 +175,13 @@ def _pieces(self: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator
     for group, (_, masks) in enumerate(walk([slicing.of_all_categories(heights["categories"])], keys, heights)):
         masks.pop("categories")
         part = _verdicts(self._subset(masks))
-        image = ids.to_frame().with_row_index("n").join(part.images, on="image_id", maintain_order="right")["n"].to_numpy()
-        yield _Piece(part, every.with_columns(group=pl.lit(group)), image)
+        yield _Piece(part, every.with_columns(group=pl.lit(group)), numbers_of_images(verdicts, part))
+
+
+def numbers_of_images(whole: Verdicts, part: Verdicts) -> np.ndarray:
+    """The numbers that the images of a part have in the whole."""
+    numbered = whole.images.with_row_index("n").join(part.images, on="image_id", maintain_order="right")
+    return numbered["n"].to_numpy().astype(np.int64)
 
 
 def _verdicts(self: Evaluation) -> Verdicts:

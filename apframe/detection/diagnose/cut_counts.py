@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import make_draws
 from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
+from apframe.detection.comparison.intervals import image_draws
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import SliceKey, make_keys
 from apframe.detection.slices.slices import Slicing, make_slicings, tabulate
@@ -131,8 +131,7 @@ def tabulate_cut(
         heights["categories"] = 1  # they are one
     draws = None
     if sampling is not None:
-        images = tables["images"].select("image_id", pl.exclude("image_id"))
-        draws = make_draws(images, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
+        draws = image_draws(self, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = []
     for slicing in slicings:
