@@ -160,8 +160,8 @@ def compare_models(
     table = first.compare(others, names=called, by=keys, level=level, metrics=wanted, **draws)
     failures = gate.failures(table)
     if len(others) > 1 and not rows_of and style is None:
-        from apframe.detection.comparison.intervals import Sampling  # bring in NumPy
         from apframe.detection.comparison.ranks import ranks
+        from apframe.detection.comparison.sampling import Sampling  # bring in NumPy
 
         board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **draws))
         show_table(ranks_table(board, chosen[0]), style, digits=3)

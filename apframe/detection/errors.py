@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.comparison.intervals import image_draws
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
@@ -129,7 +128,11 @@ def error_impact(
     [(1, 0.0, 0.9999999999999998)]
     """
     threshold, background = checked_thresholds(self, iou_threshold, background)
-    draws = image_draws(self, unit, within, n_resamples, seed) if intervals else None
+    draws = None
+    if intervals:
+        from apframe.detection.comparison.sampling import image_draws  # brings in NumPy
+
+        draws = image_draws(self, unit, within, n_resamples, seed)
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
         return _of_slices(self, keys, threshold, background, draws)
     table = stored_or_computed(self, "error_impact", threshold, background)

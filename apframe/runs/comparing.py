@@ -9,8 +9,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.comparison.agreement import agree
-from apframe.detection.comparison.intervals import Sampling, compare_all
-from apframe.detection.comparison.ranks import ranks as of_evaluations
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:
@@ -46,6 +44,8 @@ def compare(
     NotComparableError
         runs of other data, or by other rules
     """
+    from apframe.detection.comparison.sampling import Sampling, compare_all  # brings in NumPy
+
     names = list(self.runs["run"])
     if len(names) < 2:
         raise ParameterError("a comparison needs two runs or more", f"there is only {names[0]}")
@@ -60,9 +60,16 @@ def compare(
     return compare_all(evaluations, names, pairs, sampling)
 
 
-def ranks(self: RunSets, names: Sequence[str], metric: str, sampling: Sampling) -> pl.DataFrame:
-    """How sure the ranks of some runs by a metric are: run, low, high (of the metric), share_best, rank_low, rank_high."""
-    table = of_evaluations(agree([self.evaluation(name) for name in names], names), names, sampling)
+def ranks(self: RunSets, names: Sequence[str], metric: str, **options: Any) -> pl.DataFrame:
+    """How sure the ranks of some runs by a metric are: run, low, high (of the metric), share_best, rank_low, rank_high.
+
+    The options are those of `Sampling`.
+    """
+    from apframe.detection.comparison.ranks import ranks as of_evaluations  # bring in NumPy
+    from apframe.detection.comparison.sampling import Sampling
+
+    evaluations = agree([self.evaluation(name) for name in names], names)
+    table = of_evaluations(evaluations, names, Sampling(metrics=[metric], **options))
     if table.is_empty():
         raise ParameterError(f"{metric} has no value in these runs", "sort by another metric", option="sort_by")
     return table.drop("estimate")

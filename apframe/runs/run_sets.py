@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 import polars.selectors as cs
 
-from apframe.detection.comparison.intervals import Sampling
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.stored import NEEDED, stored_evaluation
 from apframe.exceptions import (
@@ -217,8 +216,9 @@ class RunSets(QueryableResult):
         table = table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
         if not intervals or table.is_empty():
             return table
-        sampling = Sampling(metrics=[sort_by], unit=unit, within=within, n_resamples=n_resamples, seed=seed)
-        sure = comparing.ranks(self, table["run"].to_list(), sort_by, sampling)
+        sure = comparing.ranks(
+            self, table["run"].to_list(), sort_by, unit=unit, within=within, n_resamples=n_resamples, seed=seed
+        )
         at = table.columns.index(sort_by) + 1
         taken = {name: _free(name, table.columns) for name in sure.columns[1:]}
         columns = [*table.columns[:at], *taken.values(), *table.columns[at:]]

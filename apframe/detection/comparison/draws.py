@@ -5,11 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from apframe.detection.comparison.agreement import agree
-from apframe.detection.comparison.intervals import Sampling, chosen_lines, sample
 from apframe.detection.comparison.names import names_beside
 
 if TYPE_CHECKING:
@@ -64,6 +62,8 @@ def draws(
     >>> ev.draws(metric="AP50", n_resamples=3).with_columns(pl.col("estimate", "value").round(2)).rows()
     [('AP50', 0.75, 1, 0.87), ('AP50', 0.75, 2, 0.67), ('AP50', 0.75, 3, 0.87)]
     """
+    from apframe.detection.comparison.sampling import Sampling, chosen_lines, sample  # brings in NumPy
+
     evaluations, labels = [self], {}
     if other is not None:
         called = names_beside([self, other], names)
@@ -71,14 +71,15 @@ def draws(
     wanted = (chosen_lines(self, None)[0] if metric is None else chosen_lines(self, [metric])[0]).metric
     sampling = Sampling((), "summary", [wanted], unit, within, weights, to_mix, n_resamples, 0.95, seed)
     sampled = sample(evaluations, sampling)
-    values, estimate = np.full(n_resamples, np.nan), np.nan
+    values, estimate = [None] * n_resamples, None
     for numbers in sampled:  # one, or none where a protocol's part of the data does not exist
         of_each, known = numbers.draws[:, 0], numbers.estimates[:, 0]
         values, estimate = (of_each[0], known[0]) if other is None else (of_each[1] - of_each[0], known[1] - known[0])
-    return pl.DataFrame({"draw": np.arange(1, n_resamples + 1), "value": pl.Series(values, nan_to_null=True)}).select(
+    table = pl.DataFrame({"value": pl.Series(values, dtype=pl.Float64, nan_to_null=True)}).with_row_index("draw", 1)
+    return table.select(
         metric=pl.lit(wanted),
         **{name: pl.lit(label) for name, label in labels.items()},
-        estimate=pl.lit(None if np.isnan(estimate) else float(estimate), pl.Float64),
-        draw="draw",
+        estimate=pl.lit(estimate, pl.Float64).fill_nan(None),
+        draw=pl.col("draw").cast(pl.Int64),
         value="value",
     )

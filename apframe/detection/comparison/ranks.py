@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.compare.intervals import describe
 from apframe.compare.ranks import rank_ranges
-from apframe.detection.comparison.intervals import Sampling, sample
+from apframe.detection.comparison.sampling import Sampling, sample
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.detection.comparison.intervals import Sampling, sample
+from apframe.detection.comparison.sampling import Sampling, sample
 from apframe.exceptions import (
     FewResamplesWarning,
     FewUnitsWarning,

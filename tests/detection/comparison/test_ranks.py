@@ -9,8 +9,8 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.detection.comparison.intervals import Sampling
 from apframe.detection.comparison.ranks import ranks
+from apframe.detection.comparison.sampling import Sampling
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 

@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import apframe as apf
-from apframe.detection.comparison.intervals import chosen_lines
 from apframe.detection.comparison.resampled import cell_of
+from apframe.detection.comparison.sampling import chosen_lines
 from apframe.ranking.weighted import Cell
 
 
