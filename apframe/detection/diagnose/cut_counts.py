@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.detection.comparison.sampling import image_draws
+from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import SliceKey, make_keys
 from apframe.detection.slices.slices import Slicing, make_slicings, tabulate
