@@ -23,6 +23,7 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
     from apframe.matching.verdicts import Verdicts
+    from apframe.schema.conditions import Masks
 
 BACKGROUND = 0.1
 
@@ -257,7 +258,8 @@ def _of_slices(
 
     columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
     whole = _find(self, threshold, background)
-    fixed = None
+    fixed: dict[str, Verdicts] = {}
+    last: tuple[Masks, Impact] | None = None  # slices of other categories alone follow one another
     parts = []
     for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
         kept = (
@@ -273,6 +275,19 @@ def _of_slices(
             found, fixed = whole, fixed or fix_all(*whole)
             of_kinds, images = fixed, masks["images"]["images"].to_numpy()
         impact = Impact.of(*found, self.protocol, of_kinds, images)
+    for values, masks in masks_of_slices(self, keys, set(columns)):
+        within = {table: masks[table] for table in ("images", "detections", "annotations")}
+        if last is not None and _are_equal(last[0], within):
+            impact = last[1]
+        elif masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
+            part = self._subset(within)
+            impact = Impact.of(*_find(part, threshold, background), self.protocol)
+        else:
+            fixed = fixed or fix_all(*whole)
+            impact = Impact.of(*whole, self.protocol, fixed, masks["images"]["images"].to_numpy())
+        last = within, impact
+        categories = masks["categories"]["categories"].to_numpy()
+        kept = np.array([True]) if self.protocol.agnostic else categories
         table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
         if draws is not None:
             image = numbers_of_images(whole[0], found[0])
@@ -283,6 +298,14 @@ def _of_slices(
     if not parts:
         raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
     return pl.concat(parts, how="vertical_relaxed")
+
+
+def _are_equal(one: Masks, other: Masks) -> bool:
+    """Whether two slices are of the same images, detections and annotations."""
+    return all(
+        one[table].keys() == other[table].keys() and all(one[table][name].equals(mask) for name, mask in other[table].items())
+        for table in other
+    )
 
 
 def _with_threshold(self: Evaluation, table: pl.DataFrame, threshold: int) -> pl.DataFrame:

@@ -60,6 +60,17 @@ def label_errors(
         see `Evaluation.label_errors`
 
     Source: DIAGNOSIS.md 6.1.
+
+    >>> import tempfile, warnings
+    >>> from apframe import evaluate, scan_runs
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
+    >>> with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+    ...     warnings.simplefilter("ignore")  # there are no annotations
+    ...     for name, score in {"a": 0.9, "b": 0.8}.items():
+    ...         found = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "score": score}]
+    ...         evaluate(truth, found).write_parquet(f"{folder}/{name}")
+    ...     scan_runs(f"{folder}/*").label_errors().select("kind", "n_runs", "run", "suspicion").rows()
+    [('missing', 2, 'a', 0.9)]
     """
     names = self.runs["run"].to_list()
     evaluations = agree([self.evaluation(name) for name in names], names)

@@ -215,6 +215,14 @@ def test_a_key_of_the_categories_averages_over_those_of_the_slice(street: apf.Ev
     assert_frame_equal(table, means.sort("supercategory", "error"), abs_tol=1e-12)
 
 
+def test_keys_of_images_and_categories_at_once(street: apf.Evaluation) -> None:
+    table = street.error_impact(by=["weather", "name"])
+    columns = ["name", "error", "n", "ap", "delta_ap"]
+    for (weather,), rows in table.group_by("weather", maintain_order=True):
+        of_part = street.where(pl.col("weather") == weather).error_impact().drop_nulls("name")
+        assert rows.select(columns).equals(of_part.select(columns).sort("name", "error"))
+
+
 def test_categories_without_positives_count_and_have_no_impact() -> None:
     impact = apf.evaluate(truth((1, A)), found((1, A, 0.9), (3, C, 0.8))).error_impact()
     rows = impact.filter(category_id=3, error="bkg").select("name", "n", "ap", "delta_ap").rows()
