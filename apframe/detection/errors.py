@@ -259,33 +259,19 @@ def _of_slices(
     columns = ["iou_threshold", "error", "n", "ap", "delta_ap"]
     whole = _find(self, threshold, background)
     fixed: dict[str, Verdicts] = {}
-    last: tuple[Masks, Impact] | None = None  # slices of other categories alone follow one another
+    last: Masks | None = None  # slices of other categories alone follow one another
     parts = []
     for values, masks in masks_of_slices(self, keys, {*columns, *ENDS}):
-        kept = (
-            np.ones(whole[0].lists.height, dtype=bool)
-            if self.protocol.agnostic
-            else masks["categories"]["categories"].to_numpy()
-        )
-        if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
-            part = self._subset({table: masks[table] for table in ("images", "annotations", "detections")})
-            found = _find(part, threshold, background)
-            of_kinds, images = fix_all(*found), None
-        else:
-            found, fixed = whole, fixed or fix_all(*whole)
-            of_kinds, images = fixed, masks["images"]["images"].to_numpy()
-        impact = Impact.of(*found, self.protocol, of_kinds, images)
-    for values, masks in masks_of_slices(self, keys, set(columns)):
         within = {table: masks[table] for table in ("images", "detections", "annotations")}
-        if last is not None and _are_equal(last[0], within):
-            impact = last[1]
-        elif masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
-            part = self._subset(within)
-            impact = Impact.of(*_find(part, threshold, background), self.protocol)
-        else:
-            fixed = fixed or fix_all(*whole)
-            impact = Impact.of(*whole, self.protocol, fixed, masks["images"]["images"].to_numpy())
-        last = within, impact
+        if last is None or not _are_equal(last, within):
+            last = within
+            if masks["annotations"] or not all(mask.all() for mask in masks["detections"].values()):  # matched anew
+                found = _find(self._subset(within), threshold, background)
+                of_kinds, images = fix_all(*found), None
+            else:
+                found, fixed = whole, fixed or fix_all(*whole)
+                of_kinds, images = fixed, masks["images"]["images"].to_numpy()
+            impact = Impact.of(*found, self.protocol, of_kinds, images)
         categories = masks["categories"]["categories"].to_numpy()
         kept = np.array([True]) if self.protocol.agnostic else categories
         table = _with_threshold(self, impact.mean(kept), threshold).select(columns)
