@@ -11,7 +11,7 @@ import polars as pl
 
 from apframe.compare import intervals as rule
 from apframe.compare.resampling import Draws, make_draws
-from apframe.detection.comparison.image_weights import make_weights
+from apframe.detection.comparison.image_weights import ImageWeights, make_weights
 from apframe.detection.comparison.resampled import Resampled, Slices, resample
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import Bins, make_keys
@@ -138,19 +138,33 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     found: dict[str, Numbers] = {}
     if whole:
         found |= _numbers(whole, resample(evaluations, whole, slices, draws, weights))
-    of_parts = [line for line in lines if line.part is not None]
-    conditions = conditions_of_parts(first.protocol, tables) if of_parts and not keys and level == "summary" else {}
-    if conditions:
-        called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in of_parts}
-        distinct = list(dict.fromkeys(called.values()))
-        of_each = [make_slices(each, [conditions], level, []) for each in evaluations]
-        parts = resample(evaluations, distinct, of_each, draws, weights)
-        place = {name: at for at, name in enumerate(parts.table["slice"].to_list())}
-        for line in of_parts:
-            if line.part in place:
-                numbers = _numbers(distinct, parts)[called[line.metric].metric]
-                found[line.metric] = numbers.only(place[line.part], line.metric)
+    if not keys and level == "summary":
+        of_parts = [line for line in lines if line.part is not None]
+        found |= _of_parts(evaluations, of_parts, draws, weights)
     return [found[line.metric] for line in lines if line.metric in found]
+
+
+def _of_parts(
+    evaluations: Sequence[Evaluation], lines: Sequence[Headline], draws: Draws, weights: ImageWeights
+) -> dict[str, Numbers]:
+    """The numbers of the protocol's parts of the images or categories, NaN for a part that holds nothing."""
+    first = evaluations[0]
+    shape = (len(evaluations), 1, draws.n_resamples)
+    nothing = np.full(shape, np.nan), np.array([draws.n_units]), np.zeros(1, dtype=np.int64)
+    found = {line.metric: Numbers(line.metric, pl.DataFrame(), nothing[0][..., 0], *nothing) for line in lines}
+    conditions = conditions_of_parts(first.protocol, _tables(first)) if lines else {}
+    if not conditions:
+        return found
+    called = {line.metric: replace(line, metric=line.of_whole, part=None) for line in lines}
+    distinct = list(dict.fromkeys(called.values()))
+    of_each = [make_slices(each, [conditions], "summary", []) for each in evaluations]
+    sampled = resample(evaluations, distinct, of_each, draws, weights)
+    numbers = _numbers(distinct, sampled)
+    place = {name: at for at, name in enumerate(sampled.table["slice"].to_list())}
+    for line in lines:
+        if line.part in place:
+            found[line.metric] = numbers[called[line.metric].metric].only(place[line.part], line.metric)
+    return found
 
 
 def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers]:
