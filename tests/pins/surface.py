@@ -22,7 +22,7 @@ from apframe.schema import dictionary
 from apframe.store.parquet import SCHEMA_VERSION
 
 HERE = Path(__file__).parent
-COMMANDS = ("", "eval", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
+COMMANDS = ("", "eval", "errors", "check", "convert", "formats", "protocols", "rank", "sql", "upgrade")
 
 
 def signatures() -> Iterator[str]:
