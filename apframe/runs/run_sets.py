@@ -30,6 +30,7 @@ from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
 from apframe.runs.tables import TablesOfRuns
+from apframe.schema import DIFFERENCES
 from apframe.show.html import html_table
 from apframe.show.terminal import table_lines
 from apframe.store import sql
@@ -104,7 +105,8 @@ def scan_runs(folders: str | Path | Iterable[str | Path]) -> RunSets:
 class RunSets(QueryableResult):
     """The result of `scan_runs`: the tables of many runs, one below the other, with a column `run` in front.
 
-    SQL is answered over `tables`; only the files of tables that a query names are opened.
+    SQL is answered over `tables` and `differences`, which is `compare()`, all runs in pairs, computed if a query names it.
+    Only the files of tables that a query names are opened.
 
     `len()` is the number of runs. `print` shows the leaderboard with the interval of the first metric, share_best and the range
     of each rank, which takes a resampling of all runs; `repr` and notebooks show no more than is stored.
@@ -240,10 +242,18 @@ class RunSets(QueryableResult):
 
     def _lazy_tables(self) -> dict[str, LazyTable]:
         """`tables`: the files of those that a query does not name are not opened, their names are there for errors alone."""
-        return {
+        tables = {
             name: LazyTable(partial(self.tables.__getitem__, name), unnamed=lambda: pl.LazyFrame({"run": []}))
             for name in self.tables
         }
+        if len(self) > 1:
+            schema = {column.name: column.dtype for column in DIFFERENCES}
+            tables["differences"] = LazyTable(lambda: sql.deferred(lambda: self._differences, schema))
+        return tables
+
+    @cached_property
+    def _differences(self) -> pl.DataFrame:
+        return self.compare()
 
     compare = comparing.compare
 

@@ -26,6 +26,7 @@ from apframe.schema.names import stems as stems
 from apframe.schema.sources import from_arrow_stream as from_arrow_stream
 from apframe.schema.sources import kind_of as kind_of
 from apframe.schema.sources import to_polars as to_polars
+from apframe.schema.tables import DIFFERENCES as DIFFERENCES
 from apframe.schema.tables import ERRORS as ERRORS
 from apframe.schema.tables import GROUND_TRUTH as GROUND_TRUTH
 from apframe.schema.tables import ID as ID

@@ -134,7 +134,7 @@ _INTERVAL = (
     Column("low", pl.Float64, "lower end of the 95 % interval, from resamples of the images"),
     Column("high", pl.Float64, "upper end of that interval"),
     Column("se", pl.Float64, "standard deviation of the resamples"),
-    Column("bias", pl.Float64, "mean of the resamples - estimate"),
+    Column("bias", pl.Float64, "mean of the resamples less the number itself"),
     Column("n_units", pl.Int64, "images that are drawn"),
     Column("n_resamples", pl.Int64, "resamples in which the number has a value"),
 )
@@ -363,6 +363,22 @@ SLICES = (
     Column("n_categories", pl.Int64, "categories that the means are taken over"),
 )
 """The columns of a table of slices, beside its keys and the metrics."""
+DIFFERENCES = (
+    Column("metric", pl.String, "name of the headline number"),
+    Column("run_a", pl.String, "one run"),
+    Column("run_b", pl.String, "the run that it is compared with"),
+    Column("estimate_a", pl.Float64, "the number of run_a"),
+    Column("estimate_b", pl.Float64, "the number of run_b"),
+    Column("difference", pl.Float64, "estimate_b - estimate_a"),
+    *_INTERVAL[:4],
+    Column("share_better", pl.Float64, "share of the resamples in which run_b is better; ties count half"),
+    Column("p", pl.Float64, "p value, two-sided; below .05 where the 95 % interval excludes 0"),
+    Column("p_holm", pl.Float64, "p corrected for the pairs of runs"),
+    Column("q", pl.Float64, "false discovery rate over the categories or slices of the metric and pair"),
+    Column("detectable", pl.Float64, "the difference that such a set shows in four of five cases: 2.8 se"),
+    *_INTERVAL[4:],
+)
+"""The columns of a table of differences, beside its keys."""
 SUPPORT = tuple(column.name for column in SLICES if column.name.startswith("n_"))
 
 
@@ -381,7 +397,8 @@ def dictionary() -> pl.DataFrame:
     >>> dictionary().filter(pl.col("table") == "summary")["column"].to_list()
     ['metric', 'value', 'run', 'measure', 'value', 'n_queries']
     """
-    groups = [*TABLES.items(), *RESULTS.items(), ("(slices)", SLICES), *RUN_RESULTS.items()]
+    groups = [*TABLES.items(), *RESULTS.items(), ("(slices)", SLICES), ("differences", DIFFERENCES)]
+    groups += RUN_RESULTS.items()
     rows = [(table, c.name, _dtype_name(c), c.meaning) for table, columns in groups for c in columns]
     return pl.DataFrame(rows, schema=["table", "column", "dtype", "meaning"], orient="row")
 

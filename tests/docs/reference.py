@@ -14,7 +14,7 @@ import apframe as apf
 import apframe.pycocotools.cocoeval
 from apframe import exceptions
 from apframe.cli.command import app
-from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
+from apframe.schema import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, dictionary
 from tests.docs.pages import command_output
 
 # the pages of public names: title, first sentence, the packages with the names, and the names that come first
@@ -76,6 +76,7 @@ ROWS = {
     "error_impact": "one row per category and kind of error, and one per kind for the mean, at the lowest threshold",
     "label_errors": "one row per suspected label error, from detections of score .5 or more, at the lowest threshold",
     "intervals": "one row per headline number with its interval, computed on request",
+    "differences": "one row per headline number and pair of stored runs, in SQL over them; `ev.compare()` too",
     "(slices)": "what `ev.by(...)` returns: its keys, the metrics of `summary` as columns, and these",
     "queries": "one row per query; its other columns are attributes",
     "judgements": "one row per query and judged document", "runs": "one row per query and retrieved document",
@@ -162,7 +163,10 @@ def _tables() -> Iterator[str]:
         "return theirs at one threshold, the latter with `name`.\n"
     )
     columns, start = dictionary(), 0
-    for kind, tables in (("", {**TABLES, **RESULTS, "(slices)": SLICES}), (" of search runs", RUN_RESULTS)):
+    for kind, tables in (
+        ("", {**TABLES, **RESULTS, "(slices)": SLICES, "differences": DIFFERENCES}),
+        (" of search runs", RUN_RESULTS),
+    ):
         for table, described in tables.items():
             rows, start = columns[start : start + len(described)], start + len(described)
             about = "one row per measure" if kind and table == "summary" else ROWS[table]

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.schema import RESULTS, RUN_RESULTS, SLICES, TABLES, Column
+from apframe.schema import DIFFERENCES, RESULTS, RUN_RESULTS, SLICES, TABLES, Column
 
 ROOT = Path(__file__).parents[2]
 STREET, SEARCH = ROOT / "data" / "street", ROOT / "data" / "search"
@@ -53,6 +53,11 @@ def test_slices(evaluation: apf.Evaluation) -> None:
     names = [column.name for column in SLICES]
     assert slices.columns == ["weather", names[0], *metrics, *names[1:]]
     assert slices.select(names).schema == {column.name: column.dtype for column in SLICES}
+
+
+def test_differences(evaluation: apf.Evaluation) -> None:
+    table = evaluation.compare(evaluation, metrics="AP", n_resamples=20)
+    assert table.schema == {column.name: column.dtype for column in DIFFERENCES}
 
 
 @pytest.mark.parametrize("table", RUN_RESULTS)

@@ -8,7 +8,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import NotComparableError, ParameterError
+from apframe.exceptions import NotComparableError, ParameterError, QueryError
 
 TRUTH = "data/street/instances.json"
 
@@ -36,6 +36,19 @@ def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
     rows = board.select("run", pl.col("AP", "low", "high").round(4), "share_best", "rank_low", "rank_high").rows()
     assert rows == [("b", 0.2765, 0.2612, 0.2965, 0.756, 1, 2), ("a", 0.2684, 0.2492, 0.2903, 0.244, 1, 2)]
     assert runs.leaderboard("AP50", intervals=True, where="epoch = 0", n_resamples=20).height == 1
+
+
+def test_differences_are_a_table_in_sql(runs: apf.RunSets, tmp_path: Path) -> None:
+    found = runs.sql("SELECT run_a, run_b, round(low, 4) AS low FROM differences WHERE metric = 'AP'")
+    assert found.rows() == [("a", "b", -0.0148)]
+    runs.evaluation("a").write_parquet(tmp_path / "alone")
+    with pytest.raises(QueryError, match="differences does not exist"):
+        apf.scan_runs(tmp_path / "alone").sql("FROM differences")
+    runs.evaluation("b").where("weather = 'fog'").write_parquet(tmp_path / "fog")
+    with pytest.warns(apf.exceptions.RunsDifferWarning):
+        different = apf.scan_runs(f"{tmp_path}/*")
+    with pytest.raises(QueryError, match="alone and fog differ in images"):
+        different.sql("FROM differences")
 
 
 def test_print_shows_the_leaderboard(runs: apf.RunSets) -> None:

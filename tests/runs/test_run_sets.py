@@ -187,10 +187,11 @@ def test_sql(written: Path) -> None:
     assert best.rows() == sets.leaderboard().select("run", "AP").rows()
     query = """SELECT run, n_images, count(*) AS n FROM runs JOIN detections USING (run) GROUP BY ALL ORDER BY run"""
     assert sets.sql(query).rows() == sets.runs.select("run", "n_images", n="n_detections").rows()
-    assert sorted(sets.sql("SHOW TABLES")["name"]) == sorted(sets.tables)
+    assert sorted(sets.sql("SHOW TABLES")["name"]) == sorted([*sets.tables, "differences"])
     columns = sets.sql("SELECT table_name, count(*) FROM information_schema.columns GROUP BY ALL")
-    assert dict(columns.rows()) == {name: len(table.collect_schema()) for name, table in sets.tables.items()}
-    with pytest.raises(QueryError, match=f"the tables are {', '.join(sets.tables)}$"):
+    widths = {name: len(table.collect_schema()) for name, table in sets.tables.items()}
+    assert dict(columns.rows()) == widths | {"differences": 17}
+    with pytest.raises(QueryError, match=f"the tables are {', '.join(sets.tables)}, differences$"):
         sets.sql("SELECT * FROM nope")
 
 
