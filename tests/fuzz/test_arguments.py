@@ -21,6 +21,10 @@ _OPTIONS = {
         ["--iou-thresholds", "--max-detections", "--categories", "--by", "--protocol", "--iou-type", "--matching", "--split",
          "--join-by-name", "--image-sizes", "--out", "--gt-format", "--dt-format"],
     ),
+    "errors": (
+        ["errors", "truth.json", "found.json"],
+        ["--iou-threshold", "--background", "--categories", "--by", "--protocol", "--iou-type", "--where", "--gt-format"],
+    ),
     "check": (["check", "truth.json", "found.json"], ["--split", "--join-by-name", "--image-sizes", "--gt-format"]),
     "convert": (["convert", "truth.json"], ["--to", "--from", "--split", "--image-sizes", "--results-of", "--join-by-name"]),
     "rank": (
