@@ -200,11 +200,13 @@ def _keys(table: pl.DataFrame, by: Keys | None, colour: str | None) -> tuple[lis
     """The columns that distinguish the rows, and the one whose values stand side by side."""
     numbers = ("estimate", "estimate_a", "difference", "low")
     first = min(table.columns.index(name) for name in numbers if name in table.columns)
-    telling = key_names(by) if by is not None else telling_columns(table, table.columns[:first])
-    if colour is None:
-        models = [name for name in ("run", "run_b", _PAIR) if name in telling]
-        if len(models) == 1 and len(telling) > 1:
-            colour = models[0]
+    telling = telling_columns(table, table.columns[:first])
+    models = [name for name in ("run", "run_b", _PAIR) if name in telling]
+    if by is not None:
+        telling = key_names(by)
+        models = [name for name in models if name not in telling]
+    if colour is None and len(models) == 1 and telling != models:
+        colour = models[0]
     return [name for name in telling if name != colour], colour
 
 

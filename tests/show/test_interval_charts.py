@@ -106,6 +106,7 @@ def test_models_stand_side_by_side() -> None:
     assert dots["stroke"]["scale"] == {"domain": ["a", "b"], "range": PALETTE[:2]}
     assert spec["layer"][0]["encoding"]["color"]["title"] == "run"
     assert dots["y"]["scale"]["domain"] == ["car", "bus", "van"]
+    assert plot_intervals(both, "name").to_dict()["layer"][1]["encoding"]["yOffset"] == dots["yOffset"]
     alone = both.filter(pl.col("name") == "car")  # nothing but the run differs: each has a row
     spec = plot_intervals(alone).to_dict()
     assert spec["layer"][1]["encoding"]["y"]["scale"]["domain"] == ["a", "b"]
