@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
@@ -80,10 +81,9 @@ def error_impact(
     *,
     by: SliceKey | Sequence[SliceKey] = (),
     background: float = BACKGROUND,
-    intervals: bool = False,
+    n_resamples: int = 0,
     unit: str | None = None,
     within: str | None = None,
-    n_resamples: int = 1_000,
     seed: int = 0,
 ) -> pl.DataFrame:
     """By how much AP at one threshold rises if all errors of a kind are fixed (TIDE): which kind costs most.
@@ -100,10 +100,10 @@ def error_impact(
         keys as the method `by` takes them: a row for each slice and kind, the keys in front. Images and objects are those of
         the slice, as in `by`. A key of the categories averages over the categories of the slice, and the errors are those of
         the whole evaluation
-    intervals
-        also low, high (the 95 % interval of delta_ap) and se, from resamples of the images: what is an error, and of which
-        kind, stays as it is in each; see `Evaluation.intervals`
-    unit, within, n_resamples, seed
+    n_resamples
+        with 1000, also low, high (the 95 % interval of delta_ap) and se, from resamples of the images: what is an error, and of
+        which kind, stays as it is in each. No intervals by default
+    unit, within, seed
         of the resamples, see `Evaluation.intervals`
 
     Returns
@@ -129,11 +129,7 @@ def error_impact(
     [(1, 0.0, 0.9999999999999998)]
     """
     threshold, background = checked_thresholds(self, iou_threshold, background)
-    draws = None
-    if intervals:
-        from apframe.detection.comparison.sampling import image_draws  # brings in NumPy
-
-        draws = image_draws(self, unit, within, n_resamples, seed)
+    draws = draws_if_asked(self, n_resamples, unit, within, seed)
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
         return _of_slices(self, keys, threshold, background, draws)
     table = stored_or_computed(self, "error_impact", threshold, background)

@@ -171,10 +171,9 @@ class RunSets(QueryableResult):
         sort_by: str = "AP",
         *,
         where: str | None = None,
-        intervals: bool = False,
+        n_resamples: int = 0,
         unit: str | None = None,
         within: str | None = None,
-        n_resamples: int = 1_000,
         seed: int = 0,
     ) -> pl.DataFrame:
         """One row for each run: `run`, its name and tags, and a column for each metric of the summary, the best run first.
@@ -188,11 +187,11 @@ class RunSets(QueryableResult):
             a metric.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
-        intervals
-            also how sure the order is, from resamples of the images: low and high, the 95 % interval of `sort_by`; share_best,
-            the share of the resamples in which the run leads, ties split; rank_low and rank_high, the range of its rank in 95 %
-            of them. These columns follow that of `sort_by`
-        unit, within, n_resamples, seed
+        n_resamples
+            with 1000, also how sure the order is, from as many resamples of the images: low and high, the 95 % interval of
+            `sort_by`; share_best, the share of the resamples in which the run leads, ties split; rank_low and rank_high, the
+            range of its rank in 95 % of them. These columns follow that of `sort_by`. None of it by default
+        unit, within, seed
             of the resamples, see `Evaluation.intervals`
 
         Raises
@@ -200,7 +199,7 @@ class RunSets(QueryableResult):
         ParameterError
             there is no such metric, or options of resamples that cannot be
         NotComparableError
-            with `intervals`: the runs are of other data, or by other rules
+            with `n_resamples`: the runs are of other data, or by other rules
         QueryError
             DuckDB does not take the condition.
         """
@@ -216,7 +215,7 @@ class RunSets(QueryableResult):
             kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
             table = table.join(kept, on="run", how="semi", maintain_order="left")
         table = table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
-        if not intervals or table.is_empty():
+        if n_resamples == 0 or table.is_empty():
             return table
         sure = comparing.ranks(
             self, table["run"].to_list(), sort_by, unit=unit, within=within, n_resamples=n_resamples, seed=seed
@@ -279,7 +278,7 @@ class RunSets(QueryableResult):
         if len(self) < 2:
             return self.leaderboard(first)
         try:
-            return self.leaderboard(first, intervals=True)
+            return self.leaderboard(first, n_resamples=1_000)
         except (NotComparableError, ParameterError):  # of other data, or of a single image
             return self.leaderboard(first)
 

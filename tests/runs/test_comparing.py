@@ -31,11 +31,11 @@ def test_stored_runs_are_compared_as_evaluations_are(runs: apf.RunSets) -> None:
 
 
 def test_the_leaderboard_says_how_sure_its_order_is(runs: apf.RunSets) -> None:
-    board = runs.leaderboard(intervals=True)
+    board = runs.leaderboard(n_resamples=1000)
     assert board.columns[:7] == ["run", "epoch", "AP", "low", "high", "share_best", "rank_low"]
     rows = board.select("run", pl.col("AP", "low", "high").round(4), "share_best", "rank_low", "rank_high").rows()
     assert rows == [("b", 0.2765, 0.2612, 0.2965, 0.756, 1, 2), ("a", 0.2684, 0.2492, 0.2903, 0.244, 1, 2)]
-    assert runs.leaderboard("AP50", intervals=True, where="epoch = 0", n_resamples=20).height == 1
+    assert runs.leaderboard("AP50", where="epoch = 0", n_resamples=20).height == 1
 
 
 def test_differences_are_a_table_in_sql(runs: apf.RunSets, tmp_path: Path) -> None:

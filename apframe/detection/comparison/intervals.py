@@ -9,8 +9,10 @@ import polars as pl
 
 from apframe.detection.comparison.agreement import agree
 from apframe.detection.comparison.names import names_beside
+from apframe.exceptions import ParameterError
 
 if TYPE_CHECKING:
+    from apframe.compare.resampling import Draws
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
@@ -88,6 +90,18 @@ def intervals(
 
     sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)
     return describe_all(self, sampling)
+
+
+def draws_if_asked(self: Evaluation, n_resamples: int, unit: str | None, within: str | None, seed: int) -> Draws | None:
+    """The draws of the images, for tables that have intervals if `n_resamples` is not 0; see `intervals`."""
+    if n_resamples == 0:
+        for option, column in (("unit", unit), ("within", within)):
+            if column is not None:
+                raise ParameterError("is about intervals", "give n_resamples=1000 too to get them", option=option)
+        return None
+    from apframe.detection.comparison.sampling import image_draws  # brings in NumPy
+
+    return image_draws(self, unit, within, n_resamples, seed)
 
 
 def intervals_table(self: Evaluation) -> pl.DataFrame:

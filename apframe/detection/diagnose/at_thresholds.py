@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of
@@ -98,7 +99,8 @@ class CutEvaluation:
         each_category = one_of("level", level, ("summary", "category")) == "category"
         if not 0 < confidence < 1:
             raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
-        sampling = None if n_resamples == 0 else Sampling(unit, within, n_resamples, confidence, seed)
+        draws = draws_if_asked(self.evaluation, n_resamples, unit, within, seed)
+        sampling = None if draws is None else Sampling(draws, confidence)
         table = tabulate_cut(self.evaluation, _cut(self), keys, sampling, each_category=each_category, marginals=marginals)
         return table if marginals else table.drop("rolled_up")
 

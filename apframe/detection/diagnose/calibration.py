@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.cuts import as_score
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of
@@ -109,12 +110,7 @@ def calibration(
     _refuse_level(self, level)
     if not 0 < confidence < 1:
         raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
-    draws = None
-    if n_resamples != 0:
-        from apframe.compare.resampling import make_draws  # brings in NumPy
-
-        images = self._inputs.tables()["images"].select("image_id", pl.exclude("image_id"))
-        draws = make_draws(images, unit, within, n_resamples, seed)
+    draws = draws_if_asked(self, n_resamples, unit, within, seed)
     table = _calibrate(self, at, level, draws, confidence)
     return with_names(self, table) if level == "category" else table
 

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.detection.comparison.sampling import image_draws
+from apframe.compare.resampling import Draws
 from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import SliceKey, make_keys
@@ -30,13 +30,10 @@ _NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.In
 
 @dataclass(frozen=True)
 class Sampling:
-    """What is drawn for intervals, and how often; see `Evaluation.intervals`."""
+    """What is drawn for intervals, and the share of the draws that these hold; see `Evaluation.intervals`."""
 
-    unit: str | None
-    within: str | None
-    n_resamples: int
+    draws: Draws
     confidence: float
-    seed: int
 
 
 @dataclass(frozen=True)
@@ -129,19 +126,16 @@ def tabulate_cut(
     heights = {name: table.height for name, table in tables.items()}
     if self.protocol.agnostic:
         heights["categories"] = 1  # they are one
-    draws = None
-    if sampling is not None:
-        draws = image_draws(self, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)
     slicings = make_slicings(made, heights, marginals=marginals, each_category=each_category)
     parts = []
     for slicing in slicings:
         shape = tuple(len(groups) for groups in slicing.axes.values())
         cells = cells_of_slices(self, cut, slicing) if 0 not in shape else _NO_CELLS
         values = measure_slices(cells, slicing)
-        if sampling is not None and draws is not None:
+        if sampling is not None:
             from apframe.detection.diagnose.cut_intervals import rate_intervals  # which needs the counts of this module
 
-            ends = rate_intervals(cells, slicing, draws, sampling.confidence)
+            ends = rate_intervals(cells, slicing, sampling.draws, sampling.confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
     return tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)

@@ -37,7 +37,7 @@ def test_a_resample_is_a_set_with_copies_of_images() -> None:
                 {"image_id": k, "category_id": 3 - category if other else category, "bbox": box, "score": rng.random()}
             )
     ev = apf.evaluate(truth, found, iou_thresholds=[0.5])
-    table = ev.error_impact(intervals=True, n_resamples=40)
+    table = ev.error_impact(n_resamples=40)
     draws = np.concatenate(list(make_draws(pl.DataFrame({"image_id": images}), None, None, 40, 0).blocks(64)), axis=1)
     rises = []
     for counts in draws.T.astype(int):
@@ -55,7 +55,7 @@ def test_a_resample_is_a_set_with_copies_of_images() -> None:
 
 
 def test_the_other_columns_stay(a: apf.Evaluation) -> None:
-    table, plain = a.error_impact(intervals=True, n_resamples=50), a.error_impact()
+    table, plain = a.error_impact(n_resamples=50), a.error_impact()
     assert_frame_equal(table.drop("low", "high", "se"), plain)
     inside = table.drop_nulls("low").filter(pl.col("low") <= pl.col("delta_ap"), pl.col("delta_ap") <= pl.col("high"))
     assert inside.height > 0.9 * table.drop_nulls("low").height
@@ -64,7 +64,7 @@ def test_the_other_columns_stay(a: apf.Evaluation) -> None:
 
 @pytest.mark.parametrize("by", ["weather", apf.bins("occlusion", [0, 0.3, 1]), "supercategory"])
 def test_slices(a: apf.Evaluation, by: Any) -> None:
-    table, plain = a.error_impact(by=by, intervals=True, n_resamples=20), a.error_impact(by=by)
+    table, plain = a.error_impact(by=by, n_resamples=20), a.error_impact(by=by)
     assert_frame_equal(table.drop("low", "high", "se"), plain)
     if by == "weather":
         fog = a.where("weather = 'fog'").error_impact().filter(pl.col("category_id").is_null())
@@ -74,4 +74,6 @@ def test_slices(a: apf.Evaluation, by: Any) -> None:
 
 def test_options_that_cannot_be(a: apf.Evaluation) -> None:
     with pytest.raises(ParameterError, match="unit: the images have no column 'video'"):
-        a.error_impact(intervals=True, unit="video")
+        a.error_impact(n_resamples=10, unit="video")
+    with pytest.raises(ParameterError, match="unit is about intervals; give n_resamples=1000 too to get them"):
+        a.error_impact(unit="city")
