@@ -13,45 +13,59 @@ import apframe as apf
 from apframe.compare.resampling import make_draws
 from apframe.exceptions import ParameterError
 
-KEYS = ["category_id", "error"]
-
 
 @pytest.fixture(scope="module")
 def a() -> apf.Evaluation:
     return apf.evaluate("data/street/instances.json", "data/street/model_a.json")
 
 
+BY: list[Any] = [(), ["weather", "category_id"], apf.bins("depth", [0, 1, 3])]
+
+
+def keys_of(table: pl.DataFrame) -> list[str]:
+    """The columns that tell the rows apart."""
+    return [name for name in table.columns[: table.columns.index("n")] if name not in ("name", "iou_threshold")]
+
+
 def test_a_resample_is_a_set_with_copies_of_images() -> None:
-    """The rises of each draw, computed from copied images one by one, have the same quantiles."""
+    """The rises of each draw, computed from copied images one by one, have the same quantiles; also in slices."""
     rng = np.random.default_rng(1)
     images, n = range(24), 0
-    truth: dict[str, Any] = {"images": [{"id": k} for k in images], "categories": [{"id": 1}, {"id": 2}], "annotations": []}
+    truth: dict[str, Any] = {
+        "images": [{"id": k, "weather": "fog" if k % 3 else "sun"} for k in images],
+        "categories": [{"id": 1}, {"id": 2}],
+        "annotations": [],
+    }
     found = []
     for k in images:
         for category in (1, 2):
             n += 1
-            truth["annotations"].append({"id": n, "image_id": k, "category_id": category, "bbox": [0, 60 * category, 40, 40]})
+            box, depth = [0, 60 * category, 40, 40], float(n % 3)
+            truth["annotations"].append({"id": n, "image_id": k, "category_id": category, "bbox": box, "depth": depth})
             shift, other = int(rng.integers(0, 45)), rng.random() < 0.3
-            box = [shift, 60 * category, 40, 40]
-            found.append(
-                {"image_id": k, "category_id": 3 - category if other else category, "bbox": box, "score": rng.random()}
-            )
+            row = {"category_id": 3 - category if other else category, "bbox": [shift, *box[1:]], "depth": depth}
+            found.append({"image_id": k, "score": rng.random()} | row)
     ev = apf.evaluate(truth, found, iou_thresholds=[0.5])
-    table = ev.error_impact(n_resamples=40)
-    draws = np.concatenate(list(make_draws(pl.DataFrame({"image_id": images}), None, None, 40, 0).blocks(64)), axis=1)
-    rises = []
+    tables = [ev.error_impact(by=by, n_resamples=6) for by in BY]
+    draws = np.concatenate(list(make_draws(pl.DataFrame({"image_id": images}), None, None, 6, 0).blocks(64)), axis=1)
+    rises: list[list[pl.Series]] = [[] for _ in BY]
     for counts in draws.T.astype(int):
         copies = [(old, 100 * old + c) for old in images for c in range(counts[old])]
         rows = [row | {"image_id": new} for old, new in copies for row in truth["annotations"] if row["image_id"] == old]
         copied = truth | {
-            "images": [{"id": new} for _, new in copies],
+            "images": [truth["images"][old] | {"id": new} for old, new in copies],
             "annotations": [row | {"id": at} for at, row in enumerate(rows)],
         }
         of_copies = [row | {"image_id": new} for old, new in copies for row in found if row["image_id"] == old]
-        impact = apf.evaluate(copied, of_copies, iou_thresholds=[0.5]).error_impact()
-        rises.append(impact["delta_ap"].to_numpy())
-    for column, q in (("low", 0.025), ("high", 0.975)):
-        np.testing.assert_allclose(table[column], np.quantile(rises, q, axis=0), rtol=0, atol=1e-12)
+        of_draw = apf.evaluate(copied, of_copies, iou_thresholds=[0.5])
+        for by, table, drawn in zip(BY, tables, rises, strict=True):
+            keys = keys_of(table)
+            impact = table.select(keys).join(of_draw.error_impact(by=by), on=keys, nulls_equal=True, how="left")
+            drawn.append(impact.sort(keys)["delta_ap"])
+    for table, drawn in zip(tables, rises, strict=True):
+        keys = keys_of(table)
+        for column, q in (("low", 0.025), ("high", 0.975)):
+            np.testing.assert_allclose(table.sort(keys)[column], np.quantile(drawn, q, axis=0), rtol=0, atol=1e-12)
 
 
 def test_the_other_columns_stay(a: apf.Evaluation) -> None:
