@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 from typing import TYPE_CHECKING
 
+import numpy as np
 import polars as pl
 
 from apframe.compare.intervals import describe
@@ -43,7 +44,9 @@ def ranks(evaluations: Sequence[Evaluation], names: Sequence[str], sampling: Sam
         schema = {"run": pl.String, **dict.fromkeys(("estimate", "low", "high", "share_best"), pl.Float64)}
         return pl.DataFrame(schema=schema | dict.fromkeys(("rank_low", "rank_high"), pl.Int64))
     estimates, draws = sampled[0].estimates[:, 0], sampled[0].draws[:, 0]
-    made = {"estimate": estimates} | describe(estimates, draws, sampling.confidence)
+    made = {"estimate": estimates} | describe(
+        estimates, draws, sampling.confidence, np.repeat(sampled[0].n_with, len(estimates))
+    )
     table = rank_ranges(draws.T, names, confidence=sampling.confidence)
     numbers = [pl.Series(name, made[name], nan_to_null=True) for name in ("estimate", "low", "high")]
     return pl.concat([table.select("run"), pl.DataFrame(numbers), table.drop("run")], how="horizontal")

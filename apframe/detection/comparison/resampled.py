@@ -76,13 +76,14 @@ def resample(
     LargeResultWarning
         the numbers take more than 1 GB
     """
-    parts = [_Part(each, lines, some, draws) for each, some in zip(evaluations, slices, strict=True)]
+    once = weights.apply(np.ones((len(draws.unit), 1)))
+    units = np.where(once[:, 0] > 0, draws.unit, -1)
+    parts = [_Part(each, lines, some, units) for each, some in zip(evaluations, slices, strict=True)]
     n_bytes = sum(part.table.height for part in parts) * len(lines) * draws.n_resamples * 8
     if n_bytes > _LARGE:
         n_rows = parts[0].table.height
         warn(f"the resamples of {n_rows:,} rows take {n_bytes / 1e9:.1f} GB of memory", LargeResultWarning)
     estimates, found = ([np.full((len(lines), part.table.height, n), np.nan) for part in parts] for n in (1, draws.n_resamples))
-    once = weights.apply(np.ones((len(draws.unit), 1)))
     for part, values in zip(parts, estimates, strict=True):
         part.fill(once, values)
     size = block_size(draws.n_units, BLOCK)
@@ -126,16 +127,19 @@ def _spread(values: np.ndarray, place: np.ndarray, n: int) -> np.ndarray:
 
 
 class _Part:
-    """One evaluation, made ready: the rows of its slices, and what fills them."""
+    """One evaluation, made ready: the rows of its slices, and what fills them.
 
-    def __init__(self, evaluation: Evaluation, lines: Sequence[Headline], slices: Slices, draws: Draws) -> None:
+    `units` is the number of the unit of each image, or -1 for an image that weighs nothing.
+    """
+
+    def __init__(self, evaluation: Evaluation, lines: Sequence[Headline], slices: Slices, units: np.ndarray) -> None:
         tables, n_with, self._jobs = [], [], []
         offset, protocol = 0, evaluation.protocol
         for slicing in slices.slicings:
-            support = _support(slicing, offset, draws)
+            support = _support(slicing, offset, units)
             pieces = list(_pieces(evaluation, slicing, slices.keys))
             self._jobs += [_Job(offset, piece, slicing, lines, protocol) for piece in pieces]
-            n_with.append(_units_with_positives(pieces, slicing, lines, protocol, draws))
+            n_with.append(_units_with_positives(pieces, slicing, lines, protocol, units))
             tables.append((slicing, support))
             offset += support["at"].size
         table = tabulate(tables, slices.keys, slices.categories).drop("rolled_up")
@@ -234,31 +238,33 @@ def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
     return Cell(line.column, thresholds, names.index(line.area_range), protocol.max_detections.index(line.max_detections))
 
 
-def _support(slicing: Slicing, offset: int, draws: Draws) -> dict[str, np.ndarray]:
+def _support(slicing: Slicing, offset: int, units: np.ndarray) -> dict[str, np.ndarray]:
     """The number of each row, and how many units its images are of."""
     shape = tuple(len(groups) for groups in slicing.axes.values())
-    members = slicing.images.members.with_columns(unit=pl.Series(draws.unit)[slicing.images.members["row"]])
-    units = members.group_by("group").agg(pl.col("unit").n_unique())
+    members = slicing.images.members.with_columns(unit=pl.Series(units)[slicing.images.members["row"]]).filter(
+        pl.col("unit") >= 0
+    )
+    counted = members.group_by("group").agg(pl.col("unit").n_unique())
     n_units = np.zeros(shape, dtype=np.int64)
-    n_units[units["group"].to_numpy()] = units["unit"].to_numpy()[:, None, None, None]
+    n_units[counted["group"].to_numpy()] = counted["unit"].to_numpy()[:, None, None, None]
     return {"at": np.arange(offset, offset + n_units.size).reshape(shape), "n_units": n_units}
 
 
 def _units_with_positives(
-    pieces: Sequence[_Piece], slicing: Slicing, lines: Sequence[Headline], protocol: Protocol, draws: Draws
+    pieces: Sequence[_Piece], slicing: Slicing, lines: Sequence[Headline], protocol: Protocol, units: np.ndarray
 ) -> np.ndarray:
-    """How many units have annotations that count, of shape (metrics, rows)."""
+    """How many units have annotations that count, of shape (metrics, rows); see `_Part`."""
     names = [name for name, *_ in protocol.area_ranges]
     counted = np.zeros((len(names), math.prod(len(groups) for groups in slicing.axes.values())), dtype=np.int64)
     for piece in pieces:
         number, row = _targets(piece, slicing, 0)
         rows = pl.DataFrame({"list": number, "row": row}, schema={"list": pl.UInt32, "row": pl.Int64})
-        unit = draws.unit[piece.image[piece.verdicts.annotations["image"].to_numpy()]]
+        unit = units[piece.image[piece.verdicts.annotations["image"].to_numpy()]]
         bits = piece.verdicts.annotations["counts"].to_numpy()
         with_unit = piece.verdicts.annotations.select("list").with_columns(unit=pl.Series(unit))
         for k in {line.area_range for line in lines}:
             number_of_range = names.index(k)
-            pairs = with_unit.filter(pl.Series(has_bit(bits, number_of_range))).unique().join(rows, on="list")
-            units = pairs.group_by("row").agg(pl.col("unit").n_unique())
-            counted[number_of_range, units["row"].to_numpy()] += units["unit"].to_numpy()
+            pairs = with_unit.filter(pl.Series(has_bit(bits, number_of_range) & (unit >= 0))).unique().join(rows, on="list")
+            of_row = pairs.group_by("row").agg(pl.col("unit").n_unique())
+            counted[number_of_range, of_row["row"].to_numpy()] += of_row["unit"].to_numpy()
     return counted[[names.index(line.area_range) for line in lines]]

@@ -187,6 +187,26 @@ def test_the_shares_of_a_mix(a: apf.Evaluation) -> None:
     assert fog["estimate"][0] == pytest.approx(a.by("weather").filter(weather="fog")["AP"][0], abs=1e-9)
 
 
+def test_images_without_weight_are_no_units() -> None:
+    """Ten images are at night, and four of these have annotations: too few for an interval of a mix of nights alone."""
+    box = {"category_id": 1, "bbox": [0, 0, 20, 20]}
+    truth = {
+        "images": [{"id": n, "light": "night" if n < 10 else "day", "is_night": int(n < 10)} for n in range(40)],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [box | {"id": n, "image_id": n} for n in [*range(4), *range(10, 40)]],
+    }
+    ev = apf.evaluate(truth, [box | {"image_id": n, "score": 0.5} for n in range(0, 40, 2)])
+    tables = [
+        ev.intervals(metrics="AP", n_resamples=20, **options)  # type: ignore[arg-type]
+        for options in ({"to_mix": {"night": 1, "day": 0}}, {"weights": "is_night"}, {"by": "light"})
+    ]
+    for table in (tables[0], tables[1], tables[2].filter(light="night")):
+        assert table.select("low", "high", "n_units").rows() == [(None, None, 10)]
+    mixed = ev.intervals(metrics="AP", n_resamples=20, to_mix={"night": 1, "day": 1})
+    assert mixed["n_units"].to_list() == [40]
+    assert mixed["low"].null_count() == 0
+
+
 def test_weights_of_a_column() -> None:
     """An image of weight 2 counts as two copies of it."""
     truth = {

@@ -46,3 +46,15 @@ def test_a_metric_without_values() -> None:
         *(pl.lit(None, table.schema[name]).alias(name) for name in table.columns[1:])
     )
     assert_frame_equal(table, without)
+
+
+def test_few_images_with_annotations_have_no_interval() -> None:
+    """As in `intervals`: four images with annotations are too few."""
+    box = {"category_id": 1, "bbox": [0, 0, 20, 20]}
+    truth = {"images": [{"id": n} for n in range(30)], "categories": [{"id": 1, "name": "cat"}],
+             "annotations": [box | {"id": n, "image_id": n} for n in range(4)]}  # fmt: skip
+    evaluation = apf.evaluate(truth, [box | {"image_id": n, "score": 0.5} for n in range(2)])
+    alone = evaluation.intervals(metrics="AP", n_resamples=20)
+    table = ranks([evaluation], ["a"], Sampling(metrics="AP", n_resamples=20))
+    assert table.select("estimate", "low", "high").rows() == alone.select("estimate", "low", "high").rows()
+    assert table["low"].to_list() == [None]
