@@ -35,6 +35,8 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     `apf.error_kinds()` lists the kinds with their conditions and what fixing them does. Annotations of other categories are
     compared by the similarity of the protocol. Crowds and ignored annotations are never what an error is about, and ignored
     detections and those beyond max_detections are no errors. Where categories are pooled there are no errors `cls` and `both`.
+    With a hierarchy, copies of annotations for categories above their own, and annotations of categories above or below the
+    detection's, are not annotations of another category, as in `confusion`.
 
     Parameters
     ----------

@@ -8,6 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.pairing import codes, pair
+from apframe.detection.prepare.counting import crowds
 from apframe.detection.prepare.hierarchy import find_ancestors
 from apframe.exceptions import CategoriesNotComparedWarning, warn
 from apframe.schema import is_known
@@ -20,11 +21,13 @@ if TYPE_CHECKING:
 
 
 def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFrame:
-    """The pairs of an image that are at least so similar, whatever their categories.
+    """The pairs of an image that are at least so similar, whatever their categories: what detections may be mistaken for.
 
-    Left out are pairs of different categories that are no mistake to mix up: one is an ancestor of the other, or the annotation
-    shows an object that also has an annotation of the detection's category (Open Images). Pooled categories are one. Where
-    keypoints are compared whose names differ between categories, only pairs of one category are there, with a warning.
+    Errors, the confusion matrix and label errors all read these pairs. Left out are crowds, which are nobody's target. With a
+    hierarchy (Open Images), two kinds of pairs of different categories are left out too: one category is an ancestor of the
+    other, or the annotation is a copy for a category above its own. So what shows one object is never mistaken for itself, and
+    an object has one annotation that others are mistaken for. Pooled categories are one. Where keypoints are compared whose
+    names differ between categories, only pairs of one category are there, with a warning.
 
     Parameters
     ----------
@@ -46,6 +49,9 @@ def pair_across(inputs: Inputs, protocol: Protocol, least: float) -> pl.DataFram
             CategoriesNotComparedWarning,
         )
     pairs = pair(inputs, protocol, least=least, across_categories=not is_apart).filter(pl.col("similarity") >= least)
+    is_crowd = crowds(inputs.annotations, protocol)
+    if is_crowd.any():
+        pairs = pairs.filter(~is_crowd.gather(pairs["annotation"]))
     if protocol.agnostic:
         return pairs.with_columns(is_same=pl.lit(True))
     found, expected = (
@@ -65,11 +71,11 @@ def _have_other_keypoints(inputs: Inputs) -> bool:
 
 def _without_kin(pairs: pl.DataFrame, inputs: Inputs, found: pl.Series, expected: pl.Series) -> pl.DataFrame:
     """The pairs without those of different categories that stand for one object; `found`, `expected` are their categories."""
-    n = len(inputs.category_ids)
-    number = found.to_numpy().astype(np.int64) * n + expected.to_numpy()
-    is_kin = np.zeros(len(number), dtype=bool)
+    is_kin = np.zeros(pairs.height, dtype=bool)
     categories = inputs.dataset.categories
     if "parent_ids" in categories.columns:
+        n = len(inputs.category_ids)
+        number = found.to_numpy().astype(np.int64) * n + expected.to_numpy()
         places = pl.DataFrame({"id": inputs.category_ids}).with_row_index("place")
         above = find_ancestors(categories.select("category_id", "parent_ids"))
         for name in above.columns:
@@ -77,11 +83,7 @@ def _without_kin(pairs: pl.DataFrame, inputs: Inputs, found: pl.Series, expected
         low, high = (above[f"{name}_at"].to_numpy().astype(np.int64) for name in ("category_id", "ancestor_id"))
         is_kin |= np.isin(number, np.concatenate([low * n + high, high * n + low]))
     if "expanded_from" in inputs.annotations.columns:
-        # the object of each annotation, by its number
-        ids = inputs.annotations.select(pl.coalesce("expanded_from", "annotation_id")).to_series()
-        of = ids.rank("dense").to_numpy().astype(np.int64)
-        shown = of * n + codes(inputs.annotations, inputs, pooled=False)["category"].to_numpy()
-        is_kin |= np.isin(of[pairs["annotation"].to_numpy()] * n + found.to_numpy(), shown)
+        is_kin |= inputs.annotations["expanded_from"].is_not_null().gather(pairs["annotation"]).to_numpy()
     return pairs.filter(pairs["is_same"] | ~pl.Series(is_kin))
 
 

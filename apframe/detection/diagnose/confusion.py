@@ -33,8 +33,9 @@ def confusion(
     up to tp + fp, and those of a true category to the annotations that count.
 
     Ignored detections and annotations are left out, and so are detections beyond max_detections. Groups of objects are never
-    mistaken for another category. Where a protocol has a hierarchy, categories above each other are not mistaken either. Nor
-    are categories whose keypoints have other names, with a `CategoriesNotComparedWarning`.
+    mistaken for another category. Where a protocol has a hierarchy, categories above each other are not mistaken either, and an
+    object is mistaken as its own category only, not as those above it. Nor are categories whose keypoints have other names
+    mistaken for each other, with a `CategoriesNotComparedWarning`.
 
     Parameters
     ----------

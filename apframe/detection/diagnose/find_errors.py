@@ -11,7 +11,6 @@ import polars as pl
 from apframe.detection.diagnose.across import place_pairs
 from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
 from apframe.detection.diagnose.outcomes import Outcomes, outcomes, verdicts_at
-from apframe.detection.prepare.counting import crowds
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
 
@@ -56,18 +55,17 @@ def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Ve
     verdicts = verdicts_at(pipeline.verdicts, threshold, k)
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)
-    is_crowd = crowds(inputs.annotations, protocol).gather(verdicts.annotations["row"]).to_numpy()
     foreground = protocol.iou_thresholds[threshold]
-    return verdicts, found, find_errors(verdicts, found, pairs, is_crowd, foreground=foreground, background=background)
+    return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 
 def find_errors(
-    verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, is_crowd: np.ndarray, *, foreground: float, background: float
+    verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: float, background: float
 ) -> Errors:
     """Decide which error each false positive is, by the first rule that applies.
 
     `same` and `other` are the largest similarities of a detection to annotations of its own category and of others that
-    count and are no crowds, whether they are matched or not. Where several are equal, the first annotation of the input wins.
+    count, whether they are matched or not. Where several are equal, the first annotation of the input wins.
 
     1. `loc`: background <= same <= foreground
     2. `cls`: other >= foreground
@@ -83,17 +81,14 @@ def find_errors(
     verdicts, found
         at one threshold and area range, and their outcomes
     pairs
-        detection and annotation (positions), similarity and is_same, of at least the background threshold
-    is_crowd
-        of the annotations
+        those of `pair_across`, by positions: detection, annotation, similarity and is_same, from the background threshold on
     foreground, background
         the thresholds; 0 <= background < foreground
 
     Source: Bolya et al., TIDE, ECCV 2020, in the order of `tidecv`; DIAGNOSIS.md 1.2, 1.3.
     """
     n = verdicts.detections.height
-    is_target = found.counts & ~is_crowd
-    kept = found.is_false[pairs["detection"].to_numpy()] & is_target[pairs["annotation"].to_numpy()]
+    kept = found.is_false[pairs["detection"].to_numpy()] & found.counts[pairs["annotation"].to_numpy()]
     pairs = pairs.filter(pl.Series(kept))
     detection, annotation, similarity, is_same = (pairs[name].to_numpy() for name in pairs.columns)
     first = verdicts.annotations["row"].to_numpy()[annotation]  # the input's order decides between equal ones

@@ -10,7 +10,6 @@ import polars as pl
 
 from apframe.detection.diagnose.across import pair_across
 from apframe.detection.diagnose.outcomes import outcomes
-from apframe.detection.prepare.counting import crowds
 from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, count_reached
 
@@ -28,8 +27,7 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFr
        similar, of equal ones the earlier one, if it reaches the threshold.
     3. The others have no partner.
 
-    A group of objects, and the copy of an annotation for a category above its own, are nobody's partner in step 2; see
-    `pair_across` for categories that are not mistaken for each other.
+    `pair_across` says what is nobody's partner in step 2: groups of objects, copies for categories above.
 
     Parameters
     ----------
@@ -61,7 +59,6 @@ def confuse(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> pl.DataFr
 def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.ndarray, wanted: np.ndarray) -> pl.DataFrame:
     """detection, annotation (positions in the verdicts) and similarity of those that are mistaken for each other."""
     detections, annotations = verdicts.detections, verdicts.annotations
-    wanted = wanted[~_never_others(inputs, protocol).to_numpy()[annotations["row"].to_numpy()[wanted]]]
     at_annotated = np.zeros(verdicts.images.height, dtype=bool)
     at_annotated[annotations["image"].to_numpy()[wanted]] = True
     free = free[at_annotated[detections["image"].to_numpy()[free]]]
@@ -87,11 +84,3 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
             "similarity": assigned["similarity"],
         }
     )
-
-
-def _never_others(inputs: Inputs, protocol: Protocol) -> pl.Series:
-    """Flags: annotations that no detection of another category is mistaken for: groups, and copies for categories above."""
-    flags = crowds(inputs.annotations, protocol)
-    if "expanded_from" in inputs.annotations.columns:
-        flags = flags | inputs.annotations["expanded_from"].is_not_null()
-    return flags

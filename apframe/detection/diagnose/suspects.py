@@ -62,7 +62,7 @@ def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foregr
 
     Source: DIAGNOSIS.md 6.1.
     """
-    wrong = _wrong_class(evidence, inputs, protocol, foreground)
+    wrong = _wrong_class(evidence, inputs, foreground)
     errors, rows = evidence.errors, evidence.verdicts
     is_left = evidence.found.is_false & evidence.confident
     is_left[wrong["detection"].to_numpy()] = False
@@ -83,13 +83,12 @@ def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foregr
     return pl.concat([empty, *tables], how="diagonal_relaxed").select(*SCHEMA)
 
 
-def _wrong_class(evidence: Evidence, inputs: Inputs, protocol: Protocol, foreground: float) -> pl.DataFrame:
+def _wrong_class(evidence: Evidence, inputs: Inputs, foreground: float) -> pl.DataFrame:
     """detection, annotation (positions) and similarity: the most similar missed annotation of another category."""
     verdicts, found = evidence.verdicts, evidence.found
-    is_crowd = _are_crowds(verdicts, inputs, protocol)
     pairs = place_pairs(evidence.pairs, verdicts, inputs).filter(~pl.col("is_same"), pl.col("similarity") >= foreground)
     detection, annotation, similarity = (pairs[name].to_numpy() for name in ("detection", "annotation", "similarity"))
-    kept = np.flatnonzero((found.is_false & evidence.confident)[detection] & (found.is_missed & ~is_crowd)[annotation])
+    kept = np.flatnonzero((found.is_false & evidence.confident)[detection] & found.is_missed[annotation])
     row = find_best(kept, detection, verdicts.annotations["row"].to_numpy()[annotation], similarity)
     return pl.DataFrame({"detection": detection[row], "annotation": annotation[row], "similarity": similarity[row]})
 
