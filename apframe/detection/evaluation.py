@@ -47,7 +47,8 @@ class Evaluation(WritableResult):
     The tables in SQL are images, categories, annotations and detections with their attributes, and pairs, assignments, matches,
     curves, metrics, summary, per_image and thresholds. `matches`, `curves`, `per_image` and `thresholds` are of every threshold
     and area range; of these only what the filters of a query on iou_threshold and area_range let through is computed.
-    errors, error_impact, label_errors, confusion, calibration, reliability, lrp, miss_rates and froc are of the lowest threshold.
+    errors, error_impact, label_errors, confusion, calibration, reliability, lrp, miss_rates and froc are of the lowest
+    threshold.
 
     Attributes
     ----------

@@ -59,9 +59,7 @@ def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Ve
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 
-def find_errors(
-    verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: float, background: float
-) -> Errors:
+def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: float, background: float) -> Errors:
     """Decide which error each false positive is, by the first rule that applies.
 
     `same` and `other` are the largest similarities of a detection to annotations of its own category and of others that

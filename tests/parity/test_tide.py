@@ -1,0 +1,119 @@
+"""What errors cost, as tidecv 1.0.1 and hotcoco 1.3.0 say it, on generated sets where their rules are the same.
+
+Every category has an annotation that is found and that nothing else touches, scores are all different, and there are no crowds
+and no more than 100 detections in an image: the rest is in DIAGNOSIS.md 1.4. tidecv reads recall at x / 100 instead of
+`linspace`, and shows no rise below 0.
+"""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+
+pytestmark = pytest.mark.slow  # tidecv is imported with its plotting libraries
+N_CATEGORIES, N_IMAGES = 4, 6
+Row = dict[str, Any]
+KINDS = ("cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn")
+
+
+def generated(seed: int) -> tuple[dict[str, list[Row]], list[Row]]:
+    """Objects in a few places of each image, and detections around them, many of another category or shifted far."""
+    rng = np.random.default_rng(seed)
+    annotations: list[Row] = []
+    results: list[Row] = []
+    for category in range(1, N_CATEGORIES + 1):
+        anchor = {"image_id": 1, "category_id": category, "bbox": [1000.0 * category, 0.0, 20.0, 30.0]}
+        annotations.append(anchor)
+        results.append(anchor)
+    for image in range(2, N_IMAGES + 2):
+        for place in range(3):
+            annotations += [around(rng, image, place, 4) for _ in range(rng.integers(0, 3))]
+            results += [around(rng, image, place, rng.choice([2, 8, 20, 60])) for _ in range(rng.integers(0, 6))]
+    scores = rng.permutation(len(results)) / len(results)
+    truth = {
+        "images": [{"id": image, "width": 5000, "height": 5000} for image in range(1, N_IMAGES + 2)],
+        "categories": [{"id": category, "name": f"c{category}"} for category in range(1, N_CATEGORIES + 1)],
+        "annotations": [
+            row | {"id": number, "area": row["bbox"][2] * row["bbox"][3], "iscrowd": 0}
+            for number, row in enumerate(annotations, 1)
+        ],
+    }
+    return truth, [row | {"score": 0.05 + 0.9 * float(score)} for row, score in zip(results, scores, strict=True)]
+
+
+def around(rng: np.random.Generator, image: int, place: int, spread: float) -> Row:
+    x, y = 300 * place + 500 + rng.normal(0, spread, 2)
+    width, height = rng.uniform(40, 60, 2)
+    category = int(rng.integers(1, N_CATEGORIES + 1) if rng.random() < 0.3 else 1 + place)
+    return {"image_id": image, "category_id": category, "bbox": [float(each) for each in (x, y, width, height)]}
+
+
+def ours(truth: Any, results: Any, **options: Any) -> tuple[float, dict[str, float], dict[str, int]]:
+    impact = apf.evaluate(truth, results, **options).error_impact(0.5)
+    mean = impact.filter(pl.col("category_id").is_null())
+    counts = dict(mean.select("error", "n").rows())
+    return mean["ap"][0], dict(mean.select("error", "delta_ap").rows()), counts
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_tidecv(seed: int) -> None:
+    tidecv = pytest.importorskip("tidecv", reason="install the extra test")
+    truth, results = generated(seed)
+    data, found = tidecv.Data("truth"), tidecv.Data("found")
+    for row in truth["annotations"]:
+        data.add_ground_truth(row["image_id"], row["category_id"], row["bbox"])
+    for row in results:
+        found.add_detection(row["image_id"], row["category_id"], row["score"], row["bbox"])
+    for each in (data, found):
+        for category in truth["categories"]:
+            each.add_class(category["id"], category["name"])
+        for image in truth["images"]:  # it leaves out images that it does not know
+            each.add_image(image["id"], f"{image['id']}.jpg")
+    tide = tidecv.TIDE()
+    run = tide.evaluate(data, found, mode=tidecv.TIDE.BOX)
+    errors = tide.get_all_errors()
+    theirs: dict[str, float] = {}
+    for part in errors.values():
+        (values,) = part.values()
+        theirs |= {name.lower(): value / 100 for name, value in values.items()}
+    names = {"falsepos": "fp", "falseneg": "fn"}
+    theirs = {names.get(name, name): value for name, value in theirs.items()}
+    ap, rises, counts = ours(truth, results, recall_levels=[k / 100 for k in range(101)])
+    assert run.ap / 100 == pytest.approx(ap, abs=1e-9, rel=0)
+    assert theirs == pytest.approx({kind: max(rise, 0) for kind, rise in rises.items()}, abs=1e-9, rel=0)
+    numbers = {error.short_name.lower(): n for error, n in run.count_errors().items()}
+    assert numbers == {kind: counts[kind] for kind in numbers}
+    assert set(numbers) == {*KINDS} - {"fp", "fn"}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_hotcoco(seed: int, tmp_path: Path) -> None:
+    hotcoco = pytest.importorskip("hotcoco", reason="install the extra test")
+    truth, results = generated(seed)
+    paths = [tmp_path / name for name in ("truth.json", "results.json")]
+    for path, content in zip(paths, (truth, results), strict=True):
+        path.write_text(json.dumps(content))
+    data = hotcoco.COCO(str(paths[0]))
+    evaluation = hotcoco.COCOeval(data, data.loadRes(str(paths[1])), "bbox")
+    evaluation.evaluate()
+    theirs = evaluation.tide_errors()
+    ap, rises, counts = ours(truth, results)
+    assert theirs["ap_base"] == pytest.approx(ap, abs=1e-9, rel=0)
+    assert {kind.lower(): rise for kind, rise in theirs["delta_ap"].items()} == pytest.approx(rises, abs=1e-9, rel=0)
+    numbers = {kind.lower(): n for kind, n in theirs["counts"].items()}
+    assert numbers == {kind: counts[kind] for kind in numbers}
+
+
+def test_the_sets_have_all_kinds_of_errors() -> None:
+    totals = dict.fromkeys(KINDS, 0)
+    for seed in range(25):
+        _, _, counts = ours(*generated(seed))
+        totals = {kind: totals[kind] + counts[kind] for kind in KINDS}
+    assert min(totals.values()) >= 20
