@@ -23,11 +23,11 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryFile
 
-from .report import OURS, Run, Topic, all_equal, render
+from .report import OURS, Run, Topic, all_equal, page, render
 from .topics import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
-OUT = ROOT / ".bench"
+OUT, PAGE = ROOT / ".bench", ROOT / "docs" / "benchmarks.md"
 SECONDS, GIGABYTES = 600, 16  # a process that needs more is ended
 SLOW, SLOW_RUNS = 60, 2  # a tool whose first run takes longer than SLOW seconds runs so often
 
@@ -168,6 +168,15 @@ def describe(tools: list[str]) -> dict[str, str]:
     }
 
 
+def write_page(topic: Topic, about: dict[str, str], runs: list[Run], options: argparse.Namespace) -> None:
+    """Put the topic's table between its marks in docs/benchmarks.md."""
+    given = {"topics": [topic.name], **{part: getattr(options, part) for part in ("sets", "jobs", "tools")}}
+    words = [word for part, names in given.items() if names for word in (f"--{part}", *names)]
+    table = page(topic, about, runs, f'make bench BENCH="{" ".join([*words, "--runs", str(options.runs)])}"')
+    begin, end = f"<!-- {topic.name} -->", f"<!-- end of {topic.name} -->"
+    PAGE.write_text(re.sub(f"{begin}.*{end}", lambda _: f"{begin}\n\n{table}\n\n{end}", PAGE.read_text(), flags=re.DOTALL))
+
+
 def chosen(names: Iterable[str], wanted: list[str] | None) -> list[str]:
     """The topic's names among those that are wanted, in the order of the topic."""
     return [name for name in names if wanted is None or name in wanted]
@@ -188,6 +197,8 @@ def run_topic(topic: Topic, options: argparse.Namespace) -> str:
         for run in measure_set(topic, set_, tools, files, 1 if options.quick else options.runs):
             runs.append(run)
             save.write_text(json.dumps({"machine": about, "inputs": inputs, "runs": runs}, indent=1) + "\n")
+    if options.write:
+        write_page(topic, about, runs, options)
     report = render(topic, about, inputs, runs)
     save.with_suffix(".md").write_text(report)
     print(report)
@@ -205,6 +216,7 @@ def main() -> int:
     parser.add_argument("--runs", type=int, default=5, help="processes for each tool, set and job; default: 5")
     parser.add_argument("--data", type=Path, default=OUT, help="where the large sets are, or are made; default: .bench")
     parser.add_argument("--quick", action="store_true", help="one run on the samples, to try the benchmark itself")
+    parser.add_argument("--write", action="store_true", help="put the tables into docs/benchmarks.md, where it has marks")
     options = parser.parse_args()
 
     OUT.mkdir(exist_ok=True)

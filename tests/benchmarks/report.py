@@ -6,6 +6,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from math import inf, isnan
 from statistics import median
+from textwrap import wrap
 from typing import Required, TypedDict
 
 OURS = "apframe"
@@ -225,3 +226,18 @@ def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: 
         lines.append(f"- {group}, from {reference}: {', '.join(verdicts)}")
     lines += ["", "### Inputs (SHA-256)", "", *(f"- `{name}` {digest}" for name, digest in inputs.items())]
     return "\n".join(lines) + "\n"
+
+
+def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: str) -> str:
+    """The table of a topic for docs/benchmarks.md: seconds, with the peak memory in brackets, and how they were measured."""
+    cells = summarize(runs)
+    tools = [tool for tool in topic.tools if any(run["tool"] == tool for run in runs)]
+    versions = {entry.split()[0]: entry for entry in machine["versions"].split(", ")}
+    head = ["data", "job", *(tool if tool == OURS else versions.get(tool, tool) for tool in tools)]
+    lines = [f"| {' | '.join(head)} |", f"|---|---|{'--:|' * len(tools)}"]
+    for set_, job in dict.fromkeys((run["set"], run["job"]) for run in runs):
+        found = [cells.get((set_, job, tool)) for tool in tools]
+        shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} ({cell.peak:,.0f})" for cell in found]
+        lines.append(f"| {' | '.join([set_, topic.jobs[job].meaning, *shown])} |")
+    says = f"{versions[OURS]}, {machine['date']}, {machine['machine']}: `{command}`. {disturbance(runs)}"
+    return "\n".join([*lines, "", *wrap(says, 120, break_long_words=False, break_on_hyphens=False)])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import argparse
 import json
 from collections.abc import Callable
 from pathlib import Path
@@ -17,7 +18,7 @@ from apframe.rule_sets.summary import headlines
 from . import __main__ as driver
 from . import generate_shapes, slices_worker, voc_worker, worker
 from .__main__ import command_of, in_order
-from .report import OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, summarize, table
+from .report import OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, page, summarize, table
 from .retrieval_worker import MEASURES, nested, numbers
 from .topics import DETECTION, KEYPOINTS, MASKS, METRICS, RETRIEVAL, SLICES, TOPICS, VOC
 
@@ -44,6 +45,44 @@ def test_table_has_medians_and_puts_the_fastest_first() -> None:
         "| hotcoco | 3 | 0.400 (0.300 to 0.500) | 0.800 | 100 | 0.50 |",
         "| pycocotools | 1 | > 600 s | | | |",
     ]
+
+
+ABOUT = {"versions": "apframe 0.5.0, hotcoco 1.3.0, numpy 2.4.6", "date": "2026-11-22", "machine": "2 cores, a CPU"}
+
+
+def test_the_page_has_a_row_for_each_job_and_says_how_it_was_measured() -> None:
+    runs = [*cell("hotcoco", 0.5, 0.3, 0.4), *cell("apframe", 0.2, peak=1234.5), broken("vernier", "> 600 s")]
+    runs += cell("apframe", 0.1, job="loaded")
+    made = page(DETECTION, ABOUT, runs, "make bench").splitlines()
+    assert made[:2] == ["| data | job | apframe | hotcoco 1.3.0 | vernier |", "|---|---|--:|--:|--:|"]
+    assert made[2] == f"| 450k | {DETECTION.jobs['warm'].meaning} | 0.200 (1,234) | 0.400 (100) | > 600 s |"
+    assert made[3] == f"| 450k | {DETECTION.jobs['loaded'].meaning} | 0.100 (100) |  |  |"
+    assert " ".join(made[5:]) == (
+        "apframe 0.5.0, 2026-11-22, 2 cores, a CPU: `make bench`. Other processes used 0% of a core meanwhile."
+    )
+
+
+def test_tables_are_written_between_their_marks(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    file = tmp_path / "page.md"
+    file.write_text("a\n<!-- detection -->\nold\n<!-- end of detection -->\nb\n<!-- voc -->\n<!-- end of voc -->\n")
+    monkeypatch.setattr(driver, "PAGE", file)
+    options = argparse.Namespace(sets=["45k", "450k"], jobs=None, tools=None, runs=3)
+    driver.write_page(DETECTION, ABOUT, cell("apframe", 0.2), options)
+    lines = file.read_text().splitlines()
+    assert lines[:2] == ["a", "<!-- detection -->"]
+    assert lines[-4:] == ["<!-- end of detection -->", "b", "<!-- voc -->", "<!-- end of voc -->"]
+    assert 'make bench BENCH="--topics detection --sets 45k 450k --runs 3"' in " ".join(lines)
+    assert "old" not in lines
+    file.write_text("no marks\n")
+    driver.write_page(DETECTION, ABOUT, cell("apframe", 0.2), options)
+    assert file.read_text() == "no marks\n"
+
+
+def test_the_page_of_benchmarks_has_marks_for_comparisons_and_errors() -> None:
+    for name in ("compare", "errors"):
+        assert (
+            driver.PAGE.read_text().count(f"<!-- {name} -->") == driver.PAGE.read_text().count(f"<!-- end of {name} -->") == 1
+        )
 
 
 def test_other_work_is_told() -> None:

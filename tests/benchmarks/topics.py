@@ -205,21 +205,25 @@ COMPARE = Topic(
         },
     },
     jobs={
-        "twelve": Job("the differences of the twelve numbers, with intervals", ".json", inside=True, answer="twelve"),
+        "twelve": Job(
+            f"the differences of the twelve numbers, {compare_worker.N_RESAMPLES:,} resamples", ".json", True, answer="twelve"
+        ),
         "three": Job(
-            "the differences of AP, AP50 and AP75, with intervals, and the same of every category",
+            f"the differences of AP, AP50 and AP75, and those of every category, {compare_worker.N_RESAMPLES:,} resamples",
             ".json",
             inside=True,
             answer="three",
             tools=(OURS,),
         ),
         "interval": Job(
-            "the twelve numbers of the first model, with intervals", ".json", inside=True, answer="one model", tools=(OURS,)
+            f"the twelve numbers of one model with intervals, {compare_worker.N_RESAMPLES:,} resamples",
+            ".json",
+            inside=True,
+            answer="one model",
+            tools=(OURS,),
         ),
         "100 slices": Job("the same of each of 100 groups of images", ".json", inside=True, answer="100 slices", tools=(OURS,)),
-        "evaluation": Job(
-            "the twelve numbers of the first model, from loaded tables", ".json", inside=True, answer="one model"
-        ),
+        "evaluation": Job("the twelve numbers of one model without intervals", ".json", inside=True, answer="one model"),
     },
     bars=(
         Bar("twelve", "450k", 1 / 4, peer="hotcoco"),
@@ -240,7 +244,7 @@ ERRORS = Topic(
     tools=errors_worker.TOOLS,
     sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k")},
     jobs={
-        "errors": Job("the kind of every error, and what each kind costs (TIDE)", ".json", inside=True, answer="errors"),
+        "errors": Job("the kind of every error, and what each costs (TIDE)", ".json", inside=True, answer="errors"),
         **{
             name: Job(what, ".json", inside=True, answer=name, tools=(OURS,))
             for name, what in (
@@ -249,7 +253,7 @@ ERRORS = Topic(
                 ("thresholds", "precision, recall and F1 at every score"),
             )
         },
-        "evaluation": Job("loaded tables to the twelve numbers", ".json", inside=True, answer="the twelve numbers"),
+        "evaluation": Job("the twelve numbers", ".json", inside=True, answer="the twelve numbers"),
     },
     bars=(
         Bar("errors", "450k", 1.0, peer="hotcoco"),
