@@ -227,7 +227,7 @@ class FewUnitsWarning(ApframeWarning):
 
 
 class FewResamplesWarning(ApframeWarning):
-    """There are more comparisons than the number of resamples can tell apart from chance."""
+    """There are too few resamples for an interval, or for the number of comparisons that p is corrected for."""
 
 
 class LargeResultWarning(ApframeWarning):

@@ -8,9 +8,19 @@ from dataclasses import dataclass
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import FewUnitsWarning, ParameterError, did_you_mean, listed, warn
+from apframe.exceptions import (
+    FewResamplesWarning,
+    FewUnitsWarning,
+    ParameterError,
+    counted,
+    did_you_mean,
+    listed,
+    spelled,
+    warn,
+)
 
 FEW = 20  # units, below which intervals are too narrow
+FEW_RESAMPLES = 40  # below which p, at least 2 / (n_resamples + 1), cannot be below 0.05
 _NUMBERS = 1 << 21  # drawn at a time
 
 
@@ -129,6 +139,12 @@ def make_draws(
         warn(
             f"only {n_units} units ({unit or name}) are resampled; with fewer than {FEW}, intervals are too narrow",
             FewUnitsWarning,
+        )
+    if n_resamples < FEW_RESAMPLES:
+        warn(
+            f"with {counted(n_resamples, 'resample')}, intervals are unreliable and p cannot be below 0.05; set "
+            f"{spelled('n_resamples')} to {FEW_RESAMPLES} or more, better 1,000",
+            FewResamplesWarning,
         )
     if within is None:
         return Draws(number, None, n_resamples, seed)

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.diagnose.cuts import MinScore, cut_scores
+from apframe.detection.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.detection.errors import BACKGROUND, checked_thresholds, usual_background
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.tables import area_at
@@ -164,6 +164,10 @@ def _cuts(self: Evaluation, min_score: Any, threshold: int) -> pl.DataFrame:
     text = min_score if isinstance(min_score, str) else ""
     if text and self.protocol.agnostic:
         raise ParameterError(f"is a number where categories are pooled, not {text!r}", option="min_score")
+    if text and text != BEST_F1 and not text.startswith("precision:"):
+        raise ParameterError(
+            f'is a number, a dict of numbers by category, "{BEST_F1}" or "precision:0.9", not {text!r}', option="min_score"
+        )
     if not text.startswith("precision:"):
         return cut_scores(self, min_score, threshold, area)
     number = _PRECISION.fullmatch(text)

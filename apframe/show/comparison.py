@@ -96,11 +96,12 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
     if low is None:
         return [f"{differs}; too few images have a value for an interval."]
     level, ends = f"{confidence * 100:g} % interval", f"{low:.3f} to {high:.3f}"
-    detectable = f"This set can detect a difference of {row['detectable']:.3f}."
+    n = row["detectable"]  # null if there is one resample only
+    detectable = [] if n is None else [f"This set can detect a difference of {n:.3f}."]
     if difference == 0:
-        return [f"{differs}; the {level} of the difference is {ends}.", detectable]
+        return [f"{differs}; the {level} of the difference is {ends}.", *detectable]
     if low <= 0 <= high:
-        return [f"{differs}, but the {level} {ends} includes 0.", detectable]
+        return [f"{differs}, but the {level} {ends} includes 0.", *detectable]
     p = f"p = {row['p']:.2g}" if n_pairs == 1 else f"p = {row['p_holm']:.2g}, corrected for {n_pairs} comparisons"
     return [f"{differs}: the {level} {ends} excludes 0 ({p})."]
 

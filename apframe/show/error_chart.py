@@ -77,7 +77,7 @@ def plot_error_impact(
         tooltip=tooltip,
     )  # fmt: skip
     aps = rows.group_by("bar", maintain_order=True).agg(pl.col("ap").first())
-    labels = aps.with_columns(text=pl.concat_str(pl.lit("AP "), pl.col("ap").round(3).cast(pl.String)))
+    labels = aps.with_columns(text=pl.Series([None if ap is None else f"AP {ap:.3f}" for ap in aps["ap"]], dtype=pl.String))
     texts = alt.Chart(labels).mark_text(align="left", fontSize=11).encode(x=alt.value(width + 8), y=y, text="text:N")
     heading = head_chart(alt, "What errors cost", ["each piece: the rise in AP if that kind alone is fixed"])
     return alt.layer(pieces, texts).properties(width=width, height=26 * len(bars), title=heading)
@@ -104,8 +104,10 @@ def _rows(impact: Any, kinds: list[str]) -> pl.DataFrame:
         raise ParameterError("impact has a bar with two rows of one kind", "filter them, or add a column that names the bars")
     place = pl.DataFrame({"error": kinds, "order": range(len(kinds)), "kind": [_WORDS[kind] for kind in kinds]})
     rows = rows.with_row_index("at").join(place, on="error").sort("at").drop("at", "error")
-    if rows.is_empty() or not rows["delta_ap"].count():
+    if rows.is_empty():
         raise InputError("there is nothing to draw", "give the table of Evaluation.error_impact", table="impact")
+    if not rows["delta_ap"].count():
+        raise InputError("there is nothing to draw", "delta_ap is null throughout: annotations are missing", table="impact")
     if rows["bar"].n_unique() > _MOST_BARS:
         raise InputError(f"{rows['bar'].n_unique():,} bars are too many for one chart", "filter them", table="impact")
     return rows

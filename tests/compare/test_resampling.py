@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from apframe.compare.resampling import draw_counts, make_draws
-from apframe.exceptions import FewUnitsWarning, ParameterError
+from apframe.exceptions import FewResamplesWarning, FewUnitsWarning, ParameterError
 
 IMAGES = pl.DataFrame(
     {
@@ -72,3 +72,9 @@ def test_what_cannot_be_drawn_is_refused(options: dict[str, object], message: st
 def test_few_units_are_warned_of() -> None:
     with pytest.warns(FewUnitsWarning, match=r"only 19 units \(images\) are resampled"):
         make_draws(IMAGES.head(19), None, None, 10, 0)
+
+
+def test_few_resamples_are_warned_of() -> None:
+    with pytest.warns(FewResamplesWarning, match="with 39 resamples, .* p cannot be below 0.05; set n_resamples to 40 or more"):
+        whole(n_resamples=39)
+    whole(n_resamples=40)  # warnings are errors

@@ -133,7 +133,7 @@ def test_copies_for_categories_above_are_no_duplicates() -> None:
     [
         ({"min_score": "precision:2"}, 'min_score: \'precision:2\' is not "precision:" and a number'),
         ({"min_score": "precision:x"}, "is not \"precision:\" and a number"),
-        ({"min_score": "f2"}, "min_score is a number, a dict of numbers by category or 'best_f1', not 'f2'"),
+        ({"min_score": "f2"}, 'min_score is a number, a dict of numbers by category, "best_f1" or "precision:0.9", not .f2.'),
         ({"min_score": {"c1": 0.5}}, "no number for 'c2', 'c3'"),
         ({"min_score": [0.5]}, "min_score is a number"),
         ({"iou_threshold": 0.51}, "was not evaluated"),

@@ -34,6 +34,10 @@ def table(*rows: dict[str, Any]) -> pl.DataFrame:
     ({"difference": 0.0, "low": -0.01, "high": 0.01},
      "new and old have the same AP; the 95 % interval of the difference is -0.010 to 0.010.|"
      "This set can detect a difference of 0.200."),
+    ({"low": -0.01, "high": -0.01, "p": 1.0, "detectable": None},  # one resample
+     "new is better than old by 0.250 AP: the 95 % interval -0.010 to -0.010 excludes 0 (p = 1)."),
+    ({"low": -0.01, "high": 0.5, "detectable": None},
+     "new is better than old by 0.250 AP, but the 95 % interval -0.010 to 0.500 includes 0."),
     ({"low": None, "high": None, "p": None, "detectable": None},
      "new is better than old by 0.250 AP; too few images have a value for an interval."),
     ({"difference": None, "low": None, "high": None}, "AP of old and new cannot be compared: it has no value."),

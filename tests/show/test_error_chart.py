@@ -37,6 +37,7 @@ def test_the_pieces_are_the_rises_of_the_mean(street: apf.Evaluation) -> None:
         "wrong category", "wrong place", "wrong category and place", "duplicate", "background", "missed",
     ]  # fmt: skip
     assert [row["text"] for row in drawn(apf.plot_error_impact(impact), 1)] == ["AP 0.458"]
+    assert [row["text"] for row in drawn(apf.plot_error_impact(impact.with_columns(ap=0.39)), 1)] == ["AP 0.390"]
 
 
 def test_several_models_and_slices_are_bars(street: apf.Evaluation) -> None:
@@ -65,7 +66,7 @@ BAD: dict[str, tuple[Any, dict[str, Any], type[Exception], str]] = {
     "no such column": ({"error": ["cls"], "delta_ap": [0.1]}, {}, ColumnError, "no column n, ap"),
     "nothing": ({name: [] for name in ROWS}, {}, InputError, "nothing to draw"),
     "no models": ({}, {}, InputError, "nothing to draw"),
-    "only nulls": (ROWS | {"delta_ap": [None]}, {}, InputError, "nothing to draw"),
+    "only nulls": (ROWS | {"delta_ap": [None]}, {}, InputError, "nothing to draw; .* annotations are missing"),
     "one bar twice": ({name: each * 2 for name, each in ROWS.items()}, {}, ParameterError, "two rows of one kind"),
     "too many bars": (
         {name: each * 61 for name, each in ROWS.items()} | {"day": list(range(61))}, {}, InputError, "61 bars are too many",

@@ -181,7 +181,9 @@ def compare(
     """
     from apframe.detection.comparison.sampling import Sampling, compare_all  # brings in NumPy
 
-    others = [other] if not isinstance(other, Sequence) else list(other)
+    others = list(other) if isinstance(other, Sequence) and not isinstance(other, str) else [other]
+    if not others:
+        raise ParameterError("is an empty list", "give at least one other evaluation", option="other")
     evaluations = [self, *others]
     called = names_beside(evaluations, names)
     sampling = Sampling(by, level, metrics, unit, within, weights, to_mix, n_resamples, confidence, seed)

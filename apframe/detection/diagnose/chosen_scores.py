@@ -59,11 +59,11 @@ def read_thresholds(self: Evaluation, given: Any) -> pl.DataFrame:
             option=_TABLE,
         )
     if isinstance(given, (bool, int, float)):
-        scores = cut_scores(self, given, 0, 0)["min_score"].head(1)
+        scores = cut_scores(self, given, 0, 0, _TABLE)["min_score"].head(1)
         return known.with_columns(score_threshold=pl.lit(scores.item() if len(scores) else None, pl.Float64))
     if isinstance(given, Mapping) and not {"category_id", "score_threshold"} & set(given):
         _refuse_pooled(self, "a number for each category")
-        return known.join(cut_scores(self, given, 0, 0).rename({"min_score": "score_threshold"}), on="category_id")
+        return known.join(cut_scores(self, given, 0, 0, _TABLE).rename({"min_score": "score_threshold"}), on="category_id")
     table = _checked(to_polars(given, _TABLE), may_be_empty=known.is_empty())
     if table.height == 1 and table["category_id"].null_count():
         chosen = known.with_columns(score_threshold=pl.lit(table["score_threshold"].item(), pl.Float64))
@@ -163,8 +163,9 @@ def _warn_of_missing(chosen: pl.DataFrame) -> None:
     without = chosen.filter(pl.col("score_threshold").is_null())
     if without.height:
         which = "any category" if chosen["category_id"].null_count() else listed(_called(without))
+        verb = "is" if without.height == 1 else "are"
         warn(
-            f"{without.height:,} of {counted(chosen.height, 'score threshold')} null: no detection of {which} counts; "
+            f"{without.height:,} of {counted(chosen.height, 'score threshold')} {verb} null: no detection of {which} counts; "
             "give a number, such as 0, to keep them",
             MissingThresholdWarning,
         )

@@ -19,7 +19,7 @@ BEST_F1 = "best_f1"
 MinScore = float | Mapping[Any, float] | str | None
 
 
-def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int) -> pl.DataFrame:
+def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int, option: str = "min_score") -> pl.DataFrame:
     """The lowest score that counts, for each category that is evaluated.
 
     Parameters
@@ -28,6 +28,8 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int)
         a number; a mapping of every category, by name or id, to a number; "best_f1"; or None for no cut-off
     threshold, area
         the IoU threshold and the area range by number, which "best_f1" depends on
+    option
+        what errors call `min_score`
 
     Returns
     -------
@@ -49,47 +51,43 @@ def cut_scores(self: Evaluation, min_score: MinScore, threshold: int, area: int)
     """
     categories = self._inputs.category_ids.alias("category_id").to_frame()
     if isinstance(min_score, Mapping):
-        return _named(self, categories, min_score)
+        return _named(self, categories, min_score, option)
     if isinstance(min_score, str):
         if min_score != BEST_F1:
-            raise ParameterError(
-                f"is a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option="min_score"
-            )
+            raise ParameterError(f"is a number, a dict of numbers by category or {BEST_F1!r}, not {min_score!r}", option=option)
         table = self._pipeline.thresholds(threshold, area).filter("is_best").collect()
         best = categories.join(table, on="category_id", how="left", maintain_order="left")
         return best.select("category_id", min_score=pl.col("score_threshold").fill_null(math.inf))
-    number = None if min_score is None else as_score(min_score)
+    number = None if min_score is None else as_score(min_score, option)
     return categories.with_columns(min_score=pl.lit(number, pl.Float64))
 
 
-def as_score(value: Any) -> float:
+def as_score(value: Any, option: str = "min_score") -> float:
     """A score, as a number that can be compared.
 
     >>> as_score(1)
     1.0
     """
     if isinstance(value, bool) or not isinstance(value, Real) or math.isnan(value):
-        raise ParameterError(f"is a number, not {value!r}", option="min_score")
+        raise ParameterError(f"is a number, not {value!r}", option=option)
     return float(value)
 
 
-def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float]) -> pl.DataFrame:
+def _named(self: Evaluation, categories: pl.DataFrame, given: Mapping[Any, float], option: str) -> pl.DataFrame:
     known = self.dataset.core("categories")
     scores: dict[Any, float] = {}
     for name, value in given.items():
         chosen = choose_categories(known, [name])
         for each in () if chosen is None else chosen:
             if each in scores:
-                raise ParameterError(f"category {name!r} is given twice", "give one number for each", option="min_score")
-            scores[each] = as_score(value)
+                raise ParameterError(f"category {name!r} is given twice", "give one number for each", option=option)
+            scores[each] = as_score(value, option)
     missing = [each for each in categories["category_id"] if each not in scores]
     if missing:
         without = known.filter(pl.col("category_id").is_in(missing)).sort("category_id")
         names = without.select(pl.coalesce("name", pl.col("category_id").cast(pl.String))).to_series().to_list()
         problem = f"no number for {listed(names)}"
-        raise ParameterError(
-            problem, "give one for every category, such as 0 to keep all of its detections", option="min_score"
-        )
+        raise ParameterError(problem, "give one for every category, such as 0 to keep all of its detections", option=option)
     return categories.with_columns(
         pl.Series("min_score", [scores[each] for each in categories["category_id"]], dtype=pl.Float64)
     )

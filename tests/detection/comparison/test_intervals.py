@@ -269,6 +269,13 @@ def test_other_ground_truth_is_refused(a: apf.Evaluation) -> None:
         a.compare(a.where("weather = 'fog'"), names=["all", "fog"])
 
 
+def test_what_is_not_an_evaluation_is_refused(a: apf.Evaluation) -> None:
+    with pytest.raises(ParameterError, match="other is an empty list; give at least one other evaluation"):
+        a.compare([])
+    with pytest.raises(ParameterError, match=r"an evaluation is compared with evaluations, not with 'model_b\.json'"):
+        a.compare("model_b.json")  # type: ignore[arg-type]
+
+
 def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation) -> None:
     with pytest.warns(FewResamplesWarning, match="12 comparisons; set n_resamples to 480 or more"):
         a.compare(b, level="category", metrics="AP50", n_resamples=100)

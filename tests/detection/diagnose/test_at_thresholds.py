@@ -144,7 +144,7 @@ def test_policies_match_again_at_the_cut() -> None:
 
 def test_a_null_threshold_leaves_all_detections_out() -> None:
     evaluation = evaluate(TWO, FOUND_TWO)
-    with pytest.warns(MissingThresholdWarning, match="1 of 2 score thresholds null: no detection of 'dog' counts"):
+    with pytest.warns(MissingThresholdWarning, match="1 of 2 score thresholds is null: no detection of 'dog' counts"):
         cut = evaluation.at({"category_id": [1, 2], "score_threshold": [0.5, None]})
     assert cut.by(level="category").select(COUNTS).rows() == [(1, 1, 1), (0, 0, 2)]
     chosen = evaluation.operating_points("recall>=0.9")
@@ -185,6 +185,7 @@ BAD: dict[str, tuple[Any, type[ApframeError], str]] = {
     "other names": (CUT | {"name": ["cat", "cow"]}, InputError, "category 2 is 'cow' there, and 'dog' in the evaluation"),
     "ids of another type": ({"category_id": ["1", "2"], "score_threshold": [0.5, 0.5]}, IdTypeError, "holds strings"),
     "two IoU thresholds": (CUT | {"iou_threshold": [0.5, 0.75]}, InputError, "has 2 values of iou_threshold; filter"),
+    "one number of two": ({"cat": 0.5}, ParameterError, "thresholds: no number for 'dog'; give one for every category"),
     "an unknown name": ({"cat": 0.5, "cow": 0.5}, ApframeError, "cow"),
 }  # fmt: skip
 
