@@ -1,0 +1,190 @@
+"""The page says which method gives a number, a null or an error by which protocol. Calling them all fills in its tables."""
+
+from __future__ import annotations
+
+import warnings
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ApframeError
+from tests.parity.families import _at, _category, _image
+
+PAGE = Path(__file__).parents[2] / "docs" / "concepts" / "methods_and_protocols.md"
+Row = dict[str, Any]
+Method = Callable[[apf.Evaluation, apf.Evaluation, float], pl.DataFrame]
+pytestmark = [
+    pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}")
+    for name in ("FewResamplesWarning", "MissingColumnWarning", "NoAnnotationsWarning", "NothingMatchesWarning")
+]
+N_IMAGES = 24
+_GIVEN = ("iou_threshold", "min_score")
+
+# family, whose scenes are evaluated, and options
+PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
+    "COCO, boxes": ("boxes", "coco", {}),
+    "COCO, masks": ("masks", "coco", {"iou_type": "segm"}),
+    "COCO, boundaries": ("boundaries", "coco", {"iou_type": "boundary"}),
+    "COCO, keypoints": ("people", "coco", {"iou_type": "keypoints"}),
+    "VOC2007": ("boxes", "voc2007", {}),
+    "VOC2012": ("boxes", "voc2012", {}),
+    "LVIS": ("lvis", "lvis", {}),
+    "OPEN_IMAGES": ("open images", "open_images", {}),
+    "OPEN_IMAGES_CHALLENGE": ("open images", "open_images_challenge", {}),
+    "DOTA": ("rotated", "dota", {}),
+    "ACTIVITYNET": ("intervals", "activitynet", {}),
+    "CROWDPOSE": ("crowds", "crowdpose", {}),
+    "PROPOSALS": ("boxes", "proposals", {}),
+    "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
+}
+METHODS: dict[str, Method] = {
+    "errors": lambda ev, _, t: ev.errors(t),
+    "error_impact": lambda ev, _, t: ev.error_impact(t),
+    "label_errors": lambda ev, _, t: ev.label_errors(t, min_score=0.1),
+    "confusion": lambda ev, _, t: ev.confusion(t),
+    "confusion_pairs": lambda ev, _, t: ev.confusion_pairs(t),
+    "thresholds": lambda ev, _, t: ev.thresholds(t),
+    "operating_points": lambda ev, _, t: ev.operating_points("f1", t),
+    "at": lambda ev, _, t: ev.at(0.5, t).overall,
+    "lrp": lambda ev, _, t: ev.lrp(t),
+    "miss_rates": lambda ev, _, t: ev.miss_rates(t),
+    "froc": lambda ev, _, t: ev.froc(t),
+    "calibration": lambda ev, _, t: ev.calibration(t),
+    "reliability": lambda ev, _, t: ev.reliability(t),
+    "intervals": lambda ev, _, __: ev.intervals(metrics=first(ev), n_resamples=40),
+    "compare": lambda ev, other, _: ev.compare(other, metrics=first(ev), n_resamples=40),
+    "changes": lambda ev, other, t: ev.changes(other, t),
+}
+
+
+def first(ev: apf.Evaluation) -> str:
+    name: str = ev.summary["metric"][0]
+    return name
+
+
+def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
+    """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
+    kind = {"crowds": "people"}.get(family, family)
+    objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
+    found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
+    found.append((2, 10, 0, 0.55))
+    truth: dict[str, list[Row]] = {
+        "images": [_image(number, kind) | {"width": 99, "height": 99} for number in range(1, N_IMAGES + 1)],
+        "categories": [_category(number, kind) for number in (1, 2, 3, 4)],
+        "annotations": [],
+    }
+    results: list[Row] = []
+    for image in range(1, N_IMAGES + 1):
+        truth["annotations"] += [_at((image, *each), kind) for each in objects[: 3 + image % 3]]
+        results += [_at((image, *each), kind) | {"score": score - image / 1000} for *each, score in found[image % 2 :]]
+    truth["annotations"] = [row | {"id": k, "iscrowd": 0, "area": 144} for k, row in enumerate(truth["annotations"], 1)]
+    if family == "crowds":
+        for row in (*truth["annotations"], *results):
+            row["keypoints"] = row["keypoints"][: 3 * 14]
+        truth["images"] = [row | {"crowdIndex": 0.5} for row in truth["images"]]
+    return truth, results
+
+
+def pair_of(family: str, protocol: str, options: dict[str, Any]) -> tuple[apf.Evaluation, apf.Evaluation, float]:
+    """Two models, and the lowest threshold."""
+    truth, results = scene(family)
+    one, other = (apf.evaluate(truth, rows, protocol, **options) for rows in (results, results[::2]))
+    return one, other, one.protocol.iou_thresholds[0]
+
+
+def outcome(method: Method, *given: Any) -> str:
+    """A cell of the table: the type of the error, or the columns of values that have none but nulls."""
+    try:
+        table = method(*given)
+    except ApframeError as error:
+        return type(error).__name__
+    values = [name for name, dtype in table.schema.items() if dtype == pl.Float64 and name not in _GIVEN]
+    values += [name for name in ("proposed_category_id",) if name in table.columns]
+    assert values and table.height
+    nulls = [f"`{name}`" for name in values if table[name].null_count() == table.height]
+    return f"{', '.join(nulls)} null" if nulls else "number"
+
+
+def rows_of(heading: str) -> list[list[str]]:
+    """The cells of the table below a heading, without its head."""
+    part = PAGE.read_text().split(f"## {heading}\n")[1].split("\n## ")[0]
+    lines = [line.strip("| ").split(" | ") for line in part.splitlines() if line.startswith("|")]
+    return [lines[0], *lines[2:]]
+
+
+def test_every_method_by_every_protocol() -> None:
+    pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+    head, *rows = rows_of("Which protocol, which method?")
+    columns = [[name.strip("` ") for name in cell.split(",")] for cell in head[1:]]
+    assert [name for names in columns for name in names] == list(METHODS)
+    expected = []
+    for label, (family, protocol, options) in PROTOCOLS.items():
+        given = pair_of(family, protocol, options)
+        cells = [{outcome(METHODS[name], *given) for name in names} for names in columns]
+        assert all(len(cell) == 1 for cell in cells), (label, cells)  # methods of one column agree
+        name = label if label.startswith("any") else f"`{label.split(',')[0]}`{label[len(label.split(',')[0]) :]}"
+        expected.append([name, *(cell.pop() for cell in cells)])
+    assert {apf.PUBLISHED[protocol.upper()] for _, protocol, _ in PROTOCOLS.values()} == set(apf.PUBLISHED.values())
+    assert rows == expected, "\n" + "\n".join(f"| {' | '.join(row)} |" for row in expected)
+
+
+def evaluated(**options: Any) -> apf.Evaluation:
+    return apf.evaluate(*scene("boxes"), **options)
+
+
+def without(table: str) -> apf.Evaluation:
+    truth, results = scene("boxes")
+    return apf.evaluate(truth | {"annotations": []}, results) if table == "annotations" else apf.evaluate(truth, results[:0])
+
+
+def logits() -> apf.Evaluation:
+    truth, results = scene("boxes")
+    return apf.evaluate(truth, [row | {"score": row["score"] * 10} for row in results])
+
+
+def other_keypoints() -> apf.Evaluation:
+    truth, results = scene("people")
+    for category in truth["categories"]:
+        category["keypoints"] = [f"{category['name']} {joint}" for joint in range(17)]
+    return apf.evaluate(truth, results, iou_type="keypoints")
+
+
+def few_images() -> apf.Evaluation:
+    truth, results = scene("boxes")
+    images = truth["images"][:4]
+    kept = [[row for row in rows if row["image_id"] <= 4] for rows in (truth["annotations"], results)]
+    return apf.evaluate(truth | {"images": images, "annotations": kept[0]}, kept[1])
+
+
+# what the data is like, by the words of the page: an evaluation and a call
+SITUATIONS: dict[tuple[str, str], Callable[[], pl.DataFrame]] = {
+    ("no annotations", "ev.error_impact(0.5)"): lambda: without("annotations").error_impact(0.5),
+    ("no annotations", "ev.miss_rates(0.5)"): lambda: without("annotations").miss_rates(0.5),
+    ("no annotations", "ev.froc(0.5)"): lambda: without("annotations").froc(0.5),
+    ("no detections", "ev.calibration(0.5)"): lambda: without("detections").calibration(0.5),
+    ("no detections", "ev.operating_points(\"f1\", 0.5)"): lambda: without("detections").operating_points("f1", 0.5),
+    ("scores outside [0, 1]", "ev.calibration(0.5)"): lambda: logits().calibration(0.5),
+    ("scores outside [0, 1]", "ev.thresholds(0.5)"): lambda: logits().thresholds(0.5),
+    ("a threshold that was not evaluated", "ev.errors(0.3)"): lambda: evaluated().errors(0.3),
+    ("a threshold that was not evaluated", "ev.calibration(1e-9)"): lambda: evaluated().calibration(1e-9),
+    ("`background` not below the threshold", "ev.errors(0.5, background=0.5)"): lambda: evaluated().errors(background=0.5),
+    ("keypoints of other names in each category", "ev.errors(0.5)"): lambda: other_keypoints().errors(0.5),
+    ("keypoints of other names in each category", "ev.confusion(0.5)"): lambda: other_keypoints().confusion(0.5),
+    ("fewer than five images", "ev.intervals(metrics=\"AP\")"): lambda: few_images().intervals(metrics="AP", n_resamples=40),
+}  # fmt: skip
+
+
+@pytest.mark.filterwarnings("always::apframe.exceptions.CategoriesNotComparedWarning")
+def test_what_depends_on_the_data() -> None:
+    _, *rows = rows_of("What depends on the data?")
+    expected = []
+    for (situation, call), compute in SITUATIONS.items():
+        with warnings.catch_warnings(record=True) as caught:
+            cell = outcome(lambda *_, compute=compute: compute())
+        names = sorted({warning.category.__name__ for warning in caught} & {"CategoriesNotComparedWarning"})
+        expected.append([situation, f"`{call}`", ", ".join([cell, *names])])
+    assert [row[:3] for row in rows] == expected, "\n" + "\n".join(f"| {' | '.join(row)} |" for row in expected)
