@@ -47,8 +47,8 @@ def texts(cell: Any) -> list[str]:
     return [output.text if output.output_type == "stream" else output.data["text/plain"] for output in outputs]
 
 
-def test_there_are_six() -> None:
-    names = ["01_first_evaluation", "02_slices", "03_sql", "04_runs", "05_retrieval", "06_compare"]
+def test_there_are_seven() -> None:
+    names = ["01_first_evaluation", "02_slices", "03_sql", "04_runs", "05_retrieval", "06_compare", "07_diagnose"]
     assert [path.stem for path in NOTEBOOKS] == names
 
 
