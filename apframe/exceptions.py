@@ -10,6 +10,7 @@ import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from importlib import import_module
+from numbers import Real
 from typing import Any, TypeVar
 
 from apframe.wording import counted as counted
@@ -338,6 +339,25 @@ def one_of(option: str, value: Found, allowed: Sequence[Any]) -> Found:
     words = " or ".join(filter(None, [", ".join(others), last]))
     near = [each for each in allowed if isinstance(each, str) and isinstance(value, str)]
     raise ParameterError(f"is {words}, not {shown(value)}", nearest(str(value), near), option=option)
+
+
+def proper_share(option: str, value: Any, such_as: float = 0.95) -> float:
+    """The value of an option, which is a number between 0 and 1, both excluded.
+
+    Raises
+    ------
+    ParameterError
+        it is not
+
+    >>> proper_share("confidence", 0.9)
+    0.9
+    >>> proper_share("confidence", 95)
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: confidence is between 0 and 1, such as 0.95, not 95
+    """
+    if not isinstance(value, Real) or not 0 < float(value) < 1:
+        raise ParameterError(f"is between 0 and 1, such as {such_as}, not {value!r}", option=option)
+    return float(value)
 
 
 def by_name(kind: str, name: str, known: Mapping[str, Found]) -> Found:

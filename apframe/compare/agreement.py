@@ -12,7 +12,7 @@ from typing import Any
 
 import numpy as np
 
-from apframe.exceptions import ParameterError, listed, one_of
+from apframe.exceptions import ParameterError, listed, one_of, proper_share
 
 P = 0.9  # of rank-biased overlap: the first ten ranks have 86 % of the weight
 
@@ -122,7 +122,7 @@ def rank_biased_overlap(a: Sequence[Hashable], b: Sequence[Hashable], *, p: floa
     >>> round(rank_biased_overlap(["x", "y", "z"], ["x", "z", "u"], p=0.5), 4)
     0.7917
     """
-    check_p(p)
+    proper_share("p", p, P)
     places = [{item: rank for rank, item in enumerate(items, 1)} for items in (a, b)]
     for name, items, found in zip("ab", (a, b), places, strict=True):
         if len(found) < len(items):
@@ -252,12 +252,6 @@ def overlaps(group: np.ndarray, deeper: np.ndarray, shorter: np.ndarray, longer:
         unseen = within * ((p ** (s + 1) - p ** (l + 1)) / (1 - p) / s - (sums[longer] - sums[shorter]))
         overlap = (1 - p) / p * (seen + unseen) + ((common - within) / l + within / s) * p**l
     return np.where(shorter > 0, np.clip(overlap, 0, 1), np.nan)
-
-
-def check_p(p: float) -> None:
-    """An error unless p, the persistence of rank-biased overlap, is between 0 and 1."""
-    if not isinstance(p, (int, float)) or not 0 < p < 1:
-        raise ParameterError(f"must be between 0 and 1, such as {P}, not {p!r}", option="p")
 
 
 def _scores(a: Any, b: Any) -> tuple[np.ndarray, np.ndarray, np.ndarray]:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ParameterError, proper_share
 
 EQUAL = 1e-12  # values that differ by less are equal but for rounding
 
@@ -52,8 +52,7 @@ def rank_ranges(draws: np.ndarray, runs: Sequence[str], *, confidence: float = 0
     n_draws, n_runs = draws.shape
     if len(runs) != n_runs:
         raise ParameterError(f"{len(runs)} names for {n_runs} columns of draws", "give one name for each column", option="runs")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"must be between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+    proper_share("confidence", confidence)
     if n_runs == 0:
         return _table([], np.empty(0), np.empty((2, 0)))
     ranks = competition_ranks(draws)

@@ -85,6 +85,13 @@ def draw_counts(
         yield counts
 
 
+def refuse_counts(n_resamples: int, seed: int) -> None:
+    """An error unless both are whole numbers, of at least 1 and 0."""
+    for option, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
+        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
+            raise ParameterError(f"is a whole number of at least {least}, not {value!r}", option=option)
+
+
 def make_draws(
     table: pl.DataFrame, unit: str | None, within: str | None, n_resamples: int, seed: int, name: str = "images"
 ) -> Draws:
@@ -110,9 +117,7 @@ def make_draws(
     >>> make_draws(images, "video", None, n_resamples=10, seed=0).unit[:4].tolist()
     [19, 19, 19, 18]
     """
-    for option, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
-        if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
-            raise ParameterError(f"is a whole number of at least {least}, not {value!r}", option=option)
+    refuse_counts(n_resamples, seed)
     for option, column in (("unit", unit), ("within", within)):
         if column is not None and column not in table.columns:
             raise ParameterError(

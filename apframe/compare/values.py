@@ -9,8 +9,8 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws, draw_counts, make_draws
-from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, did_you_mean, listed
+from apframe.compare.resampling import Draws, draw_counts, make_draws, refuse_counts
+from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, did_you_mean, listed, proper_share
 from apframe.rows import row_numbers
 
 KEPT = 1 << 26  # counts of units that are kept, at most: 64 MB, for they are below 256
@@ -25,11 +25,8 @@ class Resampling:
     seed: int
 
     def __post_init__(self) -> None:
-        for name, value, least in (("n_resamples", self.n_resamples, 1), ("seed", self.seed, 0)):
-            if not isinstance(value, (int, np.integer)) or value < least:
-                raise ParameterError(f"is a whole number, at least {least}, not {value!r}", option=name)
-        if not 0 < self.confidence < 1:
-            raise ParameterError(f"is between 0 and 1, such as 0.95, not {self.confidence!r}", option="confidence")
+        refuse_counts(self.n_resamples, self.seed)
+        proper_share("confidence", self.confidence)
 
 
 class KeptDraws(Draws):

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, listed
+from apframe.exceptions import ParameterError, did_you_mean, listed, proper_share
 from apframe.retrieval.comparing import plain_means, with_units
 from apframe.retrieval.one_run import Policies, ranked_list
 from apframe.schema import different_id_types
@@ -82,10 +82,10 @@ def agreement(
     >>> evaluate_run({"q": {"a": 1}}, runs).agreement(per_query=True).drop("run_a", "run_b", "rbo").rows()
     [('q', 3, 3, 3, 0.3333333333333333, 0.0)]
     """
-    from apframe.compare.agreement import check_p
+    from apframe.compare.agreement import P
     from apframe.compare.comparison import bootstrap_mean
 
-    check_p(p)
+    proper_share("p", p, P)
     if depth is not None and (not isinstance(depth, int) or depth < 1):
         raise ParameterError(f"must be a whole number of at least 1, not {depth!r}", option="depth")
     names = [name for name in self.runs if name is not None]
@@ -173,12 +173,12 @@ def leaderboard_agreement(
     """
     import numpy as np
 
-    from apframe.compare.agreement import check_p
+    from apframe.compare.agreement import P
     from apframe.compare.comparison import INTERVAL, warn_of_few
     from apframe.compare.intervals import describe
     from apframe.compare.values import Resampling, checked, matrices, resampled_means
 
-    check_p(p)
+    proper_share("p", p, P)
     options = Resampling(n_resamples, confidence, seed)
     tables = _in_common(first, second)
     runs = tables[0]["run"].unique().sort().to_list()

@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.exceptions import InputError, ParameterError
+from apframe.exceptions import InputError, ParameterError, proper_share
 from apframe.lists.list_curves import refuse_missing
 from apframe.schema import to_polars
 from apframe.show.charts import DARK_GREY, PALETTE, head_chart, load_altair
@@ -46,8 +46,7 @@ def plot_draws(draws: Any, *, confidence: float = 0.95, bins: int = 40, width: i
     refuse_missing("draws", table, ["metric", "estimate", "value"])
     if isinstance(bins, bool) or not isinstance(bins, int) or not 1 <= bins <= 1000:
         raise ParameterError(f"is a whole number from 1 to 1000, not {bins!r}", option="bins")
-    if not 0 < confidence < 1:
-        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+    proper_share("confidence", confidence)
     labels = [name for name in ("metric", "run_a", "run_b", "estimate") if name in table.columns]
     if table.select(labels).n_unique() > 1:
         raise InputError("the draws are of several numbers", "filter to one", table="draws")

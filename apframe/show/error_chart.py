@@ -16,7 +16,6 @@ if TYPE_CHECKING:
     import altair as alt
 
 _OWN = ["category_id", "name", "iou_threshold", "error", "n", "ap", "delta_ap"]
-_SPECIAL = ("fp", "fn")
 _COLOURS = dict(zip(ERRORS.categories, [*PALETTE, "#999999"], strict=False))
 _WORDS = {
     "cls": "wrong category", "loc": "wrong place", "both": "wrong category and place", "dupe": "duplicate",

@@ -279,5 +279,5 @@ def test_wrong_rankings() -> None:
         rank_biased_overlap(["x", "y"], ["x", "y", "x"])
     assert str(error.value) == "b: lists an item twice: 'x'; keep its best rank"
     for p in (0, 1, nan, "high"):
-        with pytest.raises(ParameterError, match="p must be between 0 and 1"):
+        with pytest.raises(ParameterError, match="p is between 0 and 1"):
             rank_biased_overlap(["x"], ["x"], p=p)  # type: ignore[arg-type]

@@ -409,10 +409,11 @@ GOOD = runs(lexical=[0.5, 0.25], dense=[0.75, 0.5])
     [
         ({"baseline": "lexcal"}, "baseline: no run 'lexcal' (did you mean 'lexical'?); there are 'lexical', 'dense'"),
         ({"baseline": "x"}, "baseline: no run 'x'; there are 'lexical', 'dense'"),
-        ({"n_resamples": 0}, "n_resamples is a whole number, at least 1, not 0"),
-        ({"n_resamples": 1e4}, "n_resamples is a whole number, at least 1, not 10000.0"),
-        ({"seed": -1}, "seed is a whole number, at least 0, not -1"),
+        ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
+        ({"n_resamples": 1e4}, "n_resamples is a whole number of at least 1, not 10000.0"),
+        ({"seed": -1}, "seed is a whole number of at least 0, not -1"),
         ({"confidence": 95}, "confidence is between 0 and 1, such as 0.95, not 95"),
+        ({"n_resamples": True}, "n_resamples is a whole number of at least 1, not True"),
         ({"confidence": math.nan}, "confidence is between 0 and 1, such as 0.95, not nan"),
     ],
 )

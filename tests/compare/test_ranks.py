@@ -71,7 +71,7 @@ def test_one_run_and_none() -> None:
 def test_wrong_arguments() -> None:
     with pytest.raises(ParameterError, match="runs: 1 names for 2 columns of draws"):
         rank_ranges(np.zeros((3, 2)), ["a"])
-    with pytest.raises(ParameterError, match="confidence must be between 0 and 1"):
+    with pytest.raises(ParameterError, match="confidence is between 0 and 1"):
         rank_ranges(np.zeros((3, 1)), ["a"], confidence=1)
 
 

@@ -17,7 +17,7 @@ from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import Bins, make_keys
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.detection.slices.slices import make_slicings
-from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of
+from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of, proper_share
 from apframe.rule_sets.summary import Headline, headlines
 
 if TYPE_CHECKING:
@@ -126,8 +126,7 @@ class Numbers:
 def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Numbers]:
     """The headline numbers of evaluations that agree, in resamples; options are refused before anything is computed."""
     first, level = evaluations[0], one_of("level", sampling.level, ("summary", "category"))
-    if not 0 < sampling.confidence < 1:
-        raise ParameterError(f"is between 0 and 1, such as 0.95, not {sampling.confidence!r}", option="confidence")
+    proper_share("confidence", sampling.confidence)
     lines = chosen_lines(first, sampling.metrics)
     tables = _tables(first)
     draws = image_draws(first, sampling.unit, sampling.within, sampling.n_resamples, sampling.seed)

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.detection.tables import area_at, threshold_at, with_names
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import one_of, proper_share
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -94,14 +94,13 @@ class CutEvaluation:
         >>> cut.by("weather").select("weather", "tp", "fp", "fn", "recall").rows()
         [('clear', 1, 0, 0, 1.0), ('fog', 0, 0, 1, 0.0)]
         """
-        from apframe.detection.diagnose.cut_counts import Sampling, tabulate_cut  # brings in NumPy
+        from apframe.detection.diagnose.cut_counts import tabulate_cut  # brings in NumPy
 
         each_category = one_of("level", level, ("summary", "category")) == "category"
-        if not 0 < confidence < 1:
-            raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+        proper_share("confidence", confidence)
         draws = draws_if_asked(self.evaluation, n_resamples, unit, within, seed)
-        sampling = None if draws is None else Sampling(draws, confidence)
-        table = tabulate_cut(self.evaluation, _cut(self), keys, sampling, each_category=each_category, marginals=marginals)
+        shape = {"each_category": each_category, "marginals": marginals}
+        table = tabulate_cut(self.evaluation, _cut(self), keys, draws, confidence, **shape)
         return table if marginals else table.drop("rolled_up")
 
     def per_image(self) -> pl.DataFrame:

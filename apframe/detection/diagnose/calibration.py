@@ -11,7 +11,7 @@ import polars as pl
 from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.cuts import as_score
 from apframe.detection.tables import area_at, threshold_at, with_names
-from apframe.exceptions import ParameterError, one_of
+from apframe.exceptions import ParameterError, one_of, proper_share
 from apframe.rows import refuse_rows
 
 if TYPE_CHECKING:
@@ -20,7 +20,6 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
 BINS, TARGETS, LEVELS = ("uniform", "quantile"), ("outcome", "similarity"), ("summary", "category")
-MEASURES = ("ece", "mce", "brier", "mean_gap", "mae")
 _MOST_BINS = 1_000
 
 
@@ -108,8 +107,7 @@ def calibration(
     """
     at = _choose(self, iou_threshold, area_range, n_bins, bins, target, min_score)
     _refuse_level(self, level)
-    if not 0 < confidence < 1:
-        raise ParameterError(f"is between 0 and 1, such as 0.95, not {confidence!r}", option="confidence")
+    proper_share("confidence", confidence)
     draws = draws_if_asked(self, n_resamples, unit, within, seed)
     table = _calibrate(self, at, level, draws, confidence)
     return with_names(self, table) if level == "category" else table

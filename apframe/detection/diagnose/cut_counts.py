@@ -29,14 +29,6 @@ _NO_CELLS = pl.DataFrame(schema=dict.fromkeys(("image", "slice", *COUNTS), pl.In
 
 
 @dataclass(frozen=True)
-class Sampling:
-    """What is drawn for intervals, and the share of the draws that these hold; see `Evaluation.intervals`."""
-
-    draws: Draws
-    confidence: float
-
-
-@dataclass(frozen=True)
 class Cut:
     """Where an evaluation is cut: the lowest score of each list (null: nothing counts); IoU threshold and area by number."""
 
@@ -112,12 +104,13 @@ def tabulate_cut(
     self: Evaluation,
     cut: Cut,
     keys: Sequence[SliceKey],
-    sampling: Sampling | None = None,
+    draws: Draws | None = None,
+    confidence: float = 0.95,
     *,
     each_category: bool = False,
     marginals: bool = False,
 ) -> pl.DataFrame:
-    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `sampling`: no intervals."""
+    """The table of slices at a cut: see `CutEvaluation.by`; `rolled_up` follows the keys. No `draws`: no intervals."""
     if self.protocol.agnostic and each_category:
         raise ParameterError('the categories are pooled: there is no level="category"')
     tables = self._inputs.tables()
@@ -132,10 +125,10 @@ def tabulate_cut(
         shape = tuple(len(groups) for groups in slicing.axes.values())
         cells = cells_of_slices(self, cut, slicing) if 0 not in shape else _NO_CELLS
         values = measure_slices(cells, slicing)
-        if sampling is not None:
+        if draws is not None:
             from apframe.detection.diagnose.cut_intervals import rate_intervals  # which needs the counts of this module
 
-            ends = rate_intervals(cells, slicing, sampling.draws, sampling.confidence)
+            ends = rate_intervals(cells, slicing, draws, confidence)
             values = {name: each for name in values for name, each in _beside(name, values, ends)}
         parts.append((slicing, values))
     return tabulate(parts, made, tables["categories"].select("category_id", "name") if each_category else None)

@@ -246,6 +246,7 @@ def test_nulls_where_there_is_nothing_to_say() -> None:
         ({"within": "town"}, "within: the images have no column 'town'"),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
         ({"confidence": 95}, "confidence is between 0 and 1, such as 0.95, not 95"),
+        ({"confidence": "0.95"}, "confidence is between 0 and 1, such as 0.95, not '0.95'"),
         ({"level": "image"}, "level"),
         ({"by": "wether"}, "wether"),
         ({"weights": "city"}, "weights: city holds String; weights are numbers"),

@@ -14,7 +14,6 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.compare.resampling import make_draws
-from apframe.detection.diagnose.calibration import MEASURES
 from apframe.detection.diagnose.outcomes import verdicts_at
 from apframe.detection.diagnose.score_bins import Binned, Scored, scored, sum_bins
 from apframe.exceptions import FewUnitsWarning, NoAnnotationsWarning, ParameterError, RowError
@@ -27,6 +26,7 @@ pytestmark = pytest.mark.filterwarnings(
 )  # fmt: skip
 STREET = Path(__file__).parents[3] / "data" / "street"
 Found = tuple[int, list[float], float]
+MEASURES = ("ece", "mce", "brier", "mean_gap", "mae")
 
 
 def evaluated(found: list[Found], annotations: list[tuple[int, list[float]]], **options: Any) -> apf.Evaluation:
