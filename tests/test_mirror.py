@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
 
 import pytest
@@ -17,8 +18,8 @@ TESTED_IN = {
     "checks/test_statistics.py": "cli/stats",
     "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
-    "detection/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
-    "detection/test_label_errors.py": "detection/diagnose/suspects",
+    "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
+    "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
     "docs/test_dictionary.py": "schema/tables",
@@ -105,3 +106,11 @@ def test_every_test_says_what_it_tests() -> None:
     mirrored = {own_test(module) for module in MODULES}
     inside = {test for test in found if "/" in test and not test.startswith(OF_MANY_MODULES)}
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
+
+
+@pytest.mark.parametrize("package", ["detection/diagnose", "detection/comparison"])
+def test_maps_of_packages_name_every_module(package: str) -> None:
+    """The docstring of a package with many modules says where to begin."""
+    words = set(re.findall(r"\w+", (PACKAGE / package / "__init__.py").read_text()))
+    names = {Path(module).name for module in MODULES if Path(module).parent.as_posix() == package}
+    assert names - words == set()

@@ -33,7 +33,7 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.file_formats.stored_sets import find_manifest

@@ -9,11 +9,11 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection import errors, label_errors, numbers, stored, tables
+from apframe.detection import numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.comparison import draws as drawn
 from apframe.detection.comparison import intervals as resamples
-from apframe.detection.diagnose import at_thresholds, error_rates, operating_points
+from apframe.detection.diagnose import at_thresholds, error_rates, errors, label_errors, operating_points
 from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose.implausible import warn_of_metrics

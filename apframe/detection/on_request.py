@@ -10,8 +10,8 @@ from apframe.detection.comparison.intervals import intervals_table
 from apframe.detection.diagnose.calibration import calibration_table, reliability_table
 from apframe.detection.diagnose.confusion import confusion_table
 from apframe.detection.diagnose.error_rates import froc_table, lrp_table, miss_rates_table
-from apframe.detection.errors import stored_or_computed
-from apframe.detection.label_errors import label_errors_table
+from apframe.detection.diagnose.errors import stored_or_computed
+from apframe.detection.diagnose.label_errors import label_errors_table
 from apframe.exceptions import ParameterError, did_you_mean
 
 if TYPE_CHECKING:

@@ -6,11 +6,11 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.comparable import agree
 from apframe.detection.diagnose.cuts import MinScore
-from apframe.detection.errors import BACKGROUND
-from apframe.detection.label_errors import label_errors as label_errors_of
-from apframe.detection.label_errors import untouched_annotations
+from apframe.detection.diagnose.errors import BACKGROUND
+from apframe.detection.diagnose.label_errors import label_errors as label_errors_of
+from apframe.detection.diagnose.label_errors import untouched_annotations
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.schema import LABEL_ERRORS
 

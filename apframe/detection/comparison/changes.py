@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.detection.tables import area_at, threshold_at
 from apframe.exceptions import ParameterError, one_of

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 
 if TYPE_CHECKING:

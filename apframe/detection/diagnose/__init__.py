@@ -1,1 +1,24 @@
-"""Why a number is what it is: score thresholds, counts for each image."""
+"""Why a number is what it is. Most methods of `Evaluation` that answer this are here, and below each what it is made of.
+
+outcomes          verdicts at one threshold and area range, and what became of each detection and annotation: where most begin
+across            pairs of detections with annotations of any category
+
+errors            errors, error_impact: the kinds of errors (TIDE), and what each costs
+  error_kinds, find_errors, fixes, impact_intervals
+label_errors      label_errors: annotations that confident detections contradict
+  suspects
+confusion         confusion, confusion_pairs: what is mistaken for what
+  mistaken
+calibration       calibration, reliability: whether scores are honest
+  score_bins, calibration_intervals
+
+thresholds        the table of counts and rates at every score
+error_rates       lrp, miss_rates, froc: one number for all scores
+operating_points  operating_points: which score meets a criterion
+at_thresholds     at: another evaluation at these scores
+  cuts, chosen_scores, cut_counts, cut_intervals
+
+per_image         images by what went wrong in them
+implausible       warnings of numbers that can hardly be right
+  overlaps, shifted_ids
+"""

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.diagnose.cuts import BEST_F1, MinScore, cut_scores
-from apframe.detection.errors import BACKGROUND, checked_thresholds, usual_background
+from apframe.detection.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.tables import area_at
 from apframe.exceptions import ParameterError

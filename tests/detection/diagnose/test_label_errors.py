@@ -11,7 +11,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ParameterError
-from tests.detection.test_errors import STREET, A, B, C, found, truth
+from tests.detection.diagnose.test_errors import STREET, A, B, C, found, truth
 from tests.properties.test_errors import FAMILIES
 
 Rows = list[dict[str, Any]]

@@ -10,7 +10,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.detection.comparison.agreement import agree
+from apframe.detection.comparison.comparable import agree
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, ParameterError
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
