@@ -112,7 +112,7 @@ def show_confusion(
         table = evaluation.confusion(iou_threshold, min_score=cut)
         rows = evaluation.confusion_pairs(iou_threshold, min_score=cut) if pairs else None
     if rows is not None:
-        show_table(rows, style, digits=3, least=["true_category_id", "found_category_id"])
+        show_table(rows, style, digits=3, least=["true_category_id", "found_category_id", "file_name"])
     elif style in ("json", "csv"):
         show_table(table, style)
     else:

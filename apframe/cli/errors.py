@@ -117,7 +117,9 @@ def show_errors(
         else:
             table = evaluation.error_impact(iou_threshold, by=words(by), background=background)
     if rows:
-        show_table(table, style, digits=3, least=["iou_threshold", "same", "other"])
+        show_table(
+            table, style, digits=3, least=["iou_threshold", "category_id", "target_category_id", "same", "other", "file_name"]
+        )
     elif style in ("json", "csv"):
         show_table(table, style)
     else:

@@ -38,8 +38,6 @@ def describe(
     resamples), `bias` (their mean less the estimate) and `n_resamples` (those that have a value). The first four are NaN where
     fewer than half of the resamples have a value.
 
-    Source: DIAGNOSIS.md 7.3.
-
     >>> made = describe(np.array([0.25]), np.array([[0.0, 0.25, 0.5, 1.0]]), confidence=0.5)
     >>> made["low"].tolist(), made["high"].tolist(), made["bias"].tolist(), made["n_resamples"].tolist()
     ([0.1875], [0.625], [0.1875], [4])
@@ -72,8 +70,6 @@ def compare(
     `share_better` is the share of resamples above 0, those of exactly 0 by half. `p` is two-sided and inverts the interval:
     2 (1 + the smaller number of those at or below 0 and of those at or above 0) / (n_resamples + 1), at most 1. `detectable` is
     the difference that a set like this one shows in four of five cases at 5 %: 2.8 standard errors.
-
-    Source: DIAGNOSIS.md 7.3.5 and 7.3.7.
 
     One of 19 resamples is not above 0:
 

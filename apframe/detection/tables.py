@@ -146,6 +146,26 @@ def with_names(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
 
+def with_labels(self: Evaluation, table: pl.DataFrame) -> pl.DataFrame:
+    """The table with file_name behind image_id, and behind each id of a category its name.
+
+    The name stands in the column called as that of the id, with `name` in place of `category_id`.
+    """
+    files = self.dataset.images.select("image_id", "file_name")
+    names = self.dataset.categories.select("category_id", "name")
+    order: list[str] = []
+    for column in table.columns:
+        order.append(column)
+        if column == "image_id":
+            order.append("file_name")
+            table = table.join(files, on="image_id", how="left", maintain_order="left")
+        elif column.endswith("category_id"):
+            order.append(column.removesuffix("category_id") + "name")
+            theirs = names.rename({"category_id": column, "name": order[-1]})
+            table = table.join(theirs, on=column, how="left", maintain_order="left")
+    return table.select(order)
+
+
 def threshold_at(self: Evaluation, iou_threshold: float | None) -> int:
     """The number of a threshold, which is one of the protocol's; the lowest by default."""
     if iou_threshold is None:

@@ -57,8 +57,6 @@ class WeightedRanking:
         of average precision, and what is added to the divisor of precision
     cells
         the numbers that are wanted
-
-    Source: DIAGNOSIS.md 7.4.
     """
 
     def __init__(self, verdicts: Verdicts, definition: WeightedSum, addend: float, cells: Sequence[Cell]) -> None:

@@ -9,9 +9,9 @@ import polars as pl
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.diagnose.cuts import MinScore
 from apframe.detection.diagnose.errors import BACKGROUND
-from apframe.detection.diagnose.label_errors import label_errors as label_errors_of
-from apframe.detection.diagnose.label_errors import untouched_annotations
+from apframe.detection.diagnose.label_errors import suspicious_labels, untouched_annotations
 from apframe.detection.prepare.extents import with_image_sizes
+from apframe.detection.tables import with_labels
 from apframe.schema import LABEL_ERRORS
 
 if TYPE_CHECKING:
@@ -48,9 +48,10 @@ def label_errors(
 
     Returns
     -------
-    kind, image_id, annotation_id, other_annotation_id, category_id, proposed_category_id, n_runs (that find this error; of
-    `spurious`, all of them), run (that finds it most suspicious, and of equal ones the first), and the detection_id, score,
-    similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion (largest first), and ids.
+    kind, image_id, file_name, annotation_id, other_annotation_id, category_id, name, proposed_category_id, proposed_name,
+    n_runs (that find this error; of `spurious`, all of them), run (that finds it most suspicious, and of equal ones the first),
+    and the detection_id, score, similarity and suspicion of that run; null for `spurious`. By kind, n_runs and suspicion
+    (largest first), and ids.
 
     Raises
     ------
@@ -58,8 +59,6 @@ def label_errors(
         the runs differ in protocol, categories, images or ground truth
     ParameterError
         see `Evaluation.label_errors`
-
-    Source: DIAGNOSIS.md 6.1.
 
     >>> import tempfile, warnings
     >>> from apframe import evaluate, scan_runs
@@ -74,8 +73,7 @@ def label_errors(
     """
     names = self.runs["run"].to_list()
     evaluations = agree([self.evaluation(name) for name in names], names)
-    options = {"iou_threshold": iou_threshold, "background": background}
-    found = [label_errors_of(each, min_score=min_score, **options) for each in evaluations]  # type: ignore[arg-type]
+    found = [suspicious_labels(each, iou_threshold, min_score, background) for each in evaluations]
     numbered = [each.with_columns(run=pl.lit(number, pl.Int64)) for number, each in enumerate(found)]
     table = pl.concat(numbered, how="vertical_relaxed")
     table = table.with_columns(_groups(table, evaluations))
@@ -92,7 +90,7 @@ def label_errors(
     numbers = pl.DataFrame({"run": names}).with_row_index("number").cast({"number": pl.Int64})
     table = pl.concat([one_each, spurious], how="diagonal").rename({"run": "number"})
     table = table.join(numbers, on="number", how="left").select(columns)
-    return table.sort(_BY, descending=[False, True, True, False, False, False])
+    return with_labels(evaluations[0], table.sort(_BY, descending=[False, True, True, False, False, False]))
 
 
 def _groups(table: pl.DataFrame, evaluations: list[Evaluation]) -> pl.Series:

@@ -159,8 +159,8 @@ def _tables() -> Iterator[str]:
     yield (
         "# Tables\n\nEvery column of every table. Attributes, which any table may have, follow these columns.\n\n"
         "The methods `ev.curves()`, `ev.thresholds()` and `ev.per_image()` return the tables of these names at one threshold "
-        "and area range, with `name` after category_id and `file_name` after image_id. `ev.errors()` and `ev.error_impact()` "
-        "return theirs at one threshold, the latter with `name`.\n"
+        "and area range, with `name` after category_id and `file_name` after image_id. `ev.errors()`, `ev.error_impact()` and "
+        "`ev.label_errors()` return theirs at one threshold, also with names.\n"
     )
     columns, start = dictionary(), 0
     for kind, tables in (

@@ -76,8 +76,6 @@ def changes(
     ParameterError
         a threshold, area range or level that does not exist; a score that is not a number
 
-    Source: DIAGNOSIS.md 7.3.9.
-
     >>> from apframe.detection.evaluate import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
     ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]},

@@ -76,7 +76,7 @@ def intervals(
     FewUnitsWarning, BiasWarning, LargeResultWarning
         fewer than 20 units; an interval that is shifted; numbers of more than 1 GB
 
-    Source: Efron 1979 and 1981; images as units: Everingham et al. 2015; DIAGNOSIS.md 7.3.
+    Source: Efron 1979 and 1981; images as units: Everingham et al. 2015.
 
     >>> from apframe.detection.evaluate import evaluate
     >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}

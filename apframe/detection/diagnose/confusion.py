@@ -80,9 +80,9 @@ def confusion_pairs(
 
     Returns
     -------
-    image_id, true_category_id, true_name, found_category_id, found_name, detection_id (null: missed), annotation_id (null:
-    background), score of the detection and similarity of the two. By true and found category, null last, then score, highest
-    first.
+    image_id, file_name, true_category_id, true_name, found_category_id, found_name, detection_id (null: missed), annotation_id
+    (null: background), score of the detection and similarity of the two. By true and found category, null last, then score,
+    highest first.
 
     >>> from apframe import Dataset, evaluate
     >>> box = {"image_id": [1], "x": [0], "y": [0], "width": [9], "height": [9]}
@@ -106,7 +106,8 @@ def confusion_pairs(
     )
     order = ["true", "found", "score", "detection", "annotation"]
     rows = rows.sort(order, descending=[name == "score" for name in order], nulls_last=True)
-    columns = ["image_id", *_NAMES, "detection_id", "annotation_id", "score", "similarity"]
+    columns = ["image_id", "file_name", *_NAMES, "detection_id", "annotation_id", "score", "similarity"]
+    rows = rows.join(self.dataset.images.select("image_id", "file_name"), on="image_id", how="left", maintain_order="left")
     return _with_names(self, _with_ids(rows, self._inputs.category_ids)).select(columns)
 
 

@@ -100,7 +100,7 @@ def error_kinds(name: str | None = None) -> Listing:
     threshold, b the background threshold, and `same` and `other` are the largest similarities of a detection to annotations of
     its own and of other categories. The order of decision is loc, cls, dupe, bkg, both. An unknown name is a ParameterError.
 
-    Source: Bolya et al., TIDE, ECCV 2020; DIAGNOSIS.md 1.2 and 1.3.
+    Source: Bolya et al., TIDE, ECCV 2020.
 
     >>> error_kinds("loc")["condition"].item()
     'b <= same <= t'

@@ -11,7 +11,7 @@ from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
-from apframe.detection.tables import threshold_at
+from apframe.detection.tables import threshold_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.schema import ERRORS, RESULTS
 
@@ -47,12 +47,12 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
 
     Returns
     -------
-    iou_threshold, image_id, category_id, detection_id, score (these two null for missed annotations), error, annotation_id
-    (what it is about; null for `bkg`), target_category_id (the category of that), similarity (to that; null for missed ones),
-    same and other (largest similarity to an annotation of the detection's category, and of other categories; null below
-    `background`), and is_fixable: whether fixing the error gives a true positive, null for missed annotations. Detections come
-    by category and rank, then missed annotations by category. An annotation that is missed and that an error `cls` or `loc` is
-    about has no row of its own.
+    iou_threshold, image_id, file_name, category_id, name, detection_id, score (these two null for missed annotations), error,
+    annotation_id (what it is about; null for `bkg`), target_category_id and target_name (the category of that), similarity (to
+    that; null for missed ones), same and other (largest similarity to an annotation of the detection's category, and of other
+    categories; null below `background`), and is_fixable: whether fixing the error gives a true positive, null for missed
+    annotations. Detections come by category and rank, then missed annotations by category. An annotation that is missed and
+    that an error `cls` or `loc` is about has no row of its own.
 
     Raises
     ------
@@ -64,7 +64,7 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     CategoriesNotComparedWarning
         keypoints are compared, and categories have different ones: there are no errors `cls` and `both` then
 
-    Source: Bolya et al., TIDE, ECCV 2020, with COCO's rules for crowds, limits and ties; DIAGNOSIS.md 1.
+    Source: Bolya et al., TIDE, ECCV 2020, with COCO's rules for crowds, limits and ties.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
@@ -74,7 +74,7 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
     [(2, 'loc', 5, False), (1, 'cls', 5, True)]
     """
-    return stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background))
+    return with_labels(self, stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background)))
 
 
 def error_impact(
@@ -121,7 +121,7 @@ def error_impact(
     ParameterError
         a threshold that was not evaluated, `background` is not below it, or keys that `by` refuses
 
-    Source: Bolya et al., TIDE, ECCV 2020; DIAGNOSIS.md 1.3.
+    Source: Bolya et al., TIDE, ECCV 2020.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],

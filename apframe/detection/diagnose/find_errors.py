@@ -83,7 +83,7 @@ def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, for
     foreground, background
         the thresholds; 0 <= background < foreground
 
-    Source: Bolya et al., TIDE, ECCV 2020, in the order of `tidecv`; DIAGNOSIS.md 1.2, 1.3.
+    Source: Bolya et al., TIDE, ECCV 2020, in the order of `tidecv`.
     """
     n = verdicts.detections.height
     kept = found.is_false[pairs["detection"].to_numpy()] & found.counts[pairs["annotation"].to_numpy()]

@@ -28,7 +28,7 @@ def fix(kind: str, verdicts: Verdicts, found: Outcomes, errors: Errors) -> Verdi
     A fixable error `loc` becomes a true positive in its place, a fixable `cls` one in the list of its target, where it ranks by
     its score. Other errors of detections are removed. Missed annotations are removed, too.
 
-    Source: Bolya et al., TIDE, ECCV 2020; DIAGNOSIS.md 1.3.
+    Source: Bolya et al., TIDE, ECCV 2020.
     """
     if kind == "fp":
         return verdicts.without(np.flatnonzero(found.is_false))

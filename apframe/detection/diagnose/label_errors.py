@@ -10,13 +10,14 @@ import polars as pl
 from apframe.detection.diagnose.cuts import BEST_F1, MinScore, cut_scores
 from apframe.detection.diagnose.errors import BACKGROUND, checked_thresholds, usual_background
 from apframe.detection.prepare.counting import crowds
-from apframe.detection.tables import area_at
+from apframe.detection.tables import area_at, with_labels
 from apframe.exceptions import ParameterError
 from apframe.schema import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
+_USUAL_SCORE = 0.5
 _PRECISION = re.compile(r"precision:(\d*\.?\d+)")
 
 
@@ -24,7 +25,7 @@ def label_errors(
     self: Evaluation,
     iou_threshold: float | None = 0.5,
     *,
-    min_score: MinScore = 0.5,
+    min_score: MinScore = _USUAL_SCORE,
     background: float = BACKGROUND,
 ) -> pl.DataFrame:
     """List annotations that are likely to be wrong, most suspicious first: what to look at before the model is blamed.
@@ -53,16 +54,14 @@ def label_errors(
 
     Returns
     -------
-    kind, image_id, detection_id, annotation_id, other_annotation_id (of a duplicate: the other one), category_id (as it is
-    labelled), proposed_category_id, score, similarity, suspicion; null where a kind has no such value. By kind, suspicion
-    (largest first) and ids.
+    kind, image_id, file_name, detection_id, annotation_id, other_annotation_id (of a duplicate: the other one), category_id and
+    name (as it is labelled), proposed_category_id, proposed_name, score, similarity, suspicion; null where a kind has no such
+    value. By kind, suspicion (largest first) and ids.
 
     Raises
     ------
     ParameterError
         a threshold that was not evaluated, `background` is not below it, or min_score is none of the above
-
-    Source: DIAGNOSIS.md 6.1.
 
     >>> from apframe import evaluate
     >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
@@ -73,6 +72,11 @@ def label_errors(
     >>> table.select("kind", "annotation_id", "proposed_category_id", "suspicion").rows()
     [('missing', None, 1, 0.8), ('wrong_class', 5, 2, 0.9)]
     """
+    return with_labels(self, suspicious_labels(self, iou_threshold, min_score, background))
+
+
+def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: MinScore, background: float) -> pl.DataFrame:
+    """The table of `label_errors`, without the names of files and categories."""
     import numpy as np
 
     from apframe.detection.diagnose.find_errors import errors_of
@@ -155,7 +159,7 @@ def untouched_annotations(self: Evaluation, min_score: float, background: float 
 
 def label_errors_table(self: Evaluation) -> pl.DataFrame:
     """The table at the lowest threshold, with the usual score."""
-    return label_errors(self, None, background=usual_background(self))
+    return suspicious_labels(self, None, _USUAL_SCORE, usual_background(self))
 
 
 def _cuts(self: Evaluation, min_score: Any, threshold: int) -> pl.DataFrame:

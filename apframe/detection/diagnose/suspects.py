@@ -59,8 +59,6 @@ def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foregr
     -------
     kind, detection, annotation, same_as (row numbers of the inputs' tables, or null) and similarity (null for missing); in no
     order.
-
-    Source: DIAGNOSIS.md 6.1.
     """
     wrong = _wrong_class(evidence, inputs, foreground)
     errors, rows = evidence.errors, evidence.verdicts

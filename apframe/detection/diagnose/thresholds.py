@@ -122,8 +122,6 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
     another `beta`, such as 2, also f2 `(1 + beta²) tp / ((1 + beta²) tp + beta² fn + fp)` and is_best_f2. By list, highest
     threshold first.
 
-    Source: DIAGNOSIS.md 4 and 5.
-
     >>> changes = Changes(*map(np.array, ([0] * 3, [0.9, 0.5, 0.5], [1, 0, 1], [0, 1, 0], [0.1, 0.0, 0.3], [3])))
     >>> sweep_thresholds(changes, 0.5, n_images=10).select("score_threshold", "tp", "fp", "fn", "f1", "is_best").rows()
     [(0.9, 1, 0, 2, 0.5, False), (0.5, 2, 1, 1, 0.6666666666666666, True)]

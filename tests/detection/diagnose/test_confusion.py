@@ -88,7 +88,7 @@ def test_the_table_and_the_rows_behind_it() -> None:
         schema_overrides={"area_range": pl.Enum(["all", "small", "medium", "large"]), "min_score": pl.Float64},
     )  # fmt: skip
     assert_frame_equal(ev.confusion(), expected)
-    assert ev.confusion_pairs().drop("true_category_id", "found_category_id").rows() == [
+    assert ev.confusion_pairs().drop("true_category_id", "found_category_id", "file_name").rows() == [
         (1, "cat", "cat", 1, 10, 0.9, 1.0), (1, "cat", "car", 2, 11, 0.8, 90 / 110), (1, "dog", None, None, 12, None, None),
         (1, None, "car", 3, None, 0.4, None),
     ]  # fmt: skip

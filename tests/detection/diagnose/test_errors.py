@@ -85,7 +85,7 @@ def test_worked_examples(name: str) -> None:
 
 
 def test_the_rows_of_an_example() -> None:
-    table = apf.evaluate(*EXAMPLES["T8"][:2]).errors()
+    table = apf.evaluate(*EXAMPLES["T8"][:2]).sql("FROM errors")
     nothing = dict.fromkeys(["same", "other"])
     assert table.drop("iou_threshold", "image_id").rows(named=True) == [
         {
@@ -97,7 +97,7 @@ def test_the_rows_of_an_example() -> None:
             "similarity": 1.0, "same": None, "other": 1.0, "is_fixable": False,
         },
     ]  # fmt: skip
-    missed = apf.evaluate(truth((1, A), (2, B)), found((2, B, 0.7))).errors()
+    missed = apf.evaluate(truth((1, A), (2, B)), found((2, B, 0.7))).sql("FROM errors")
     assert missed.drop("iou_threshold", "image_id").rows(named=True) == [
         {
             "category_id": 1, "detection_id": None, "score": None, "error": "miss", "annotation_id": 1, "target_category_id": 1,
@@ -251,6 +251,24 @@ def test_ids_that_are_strings() -> None:
     ids = ["image_id", "category_id", "detection_id", "annotation_id", "target_category_id"]
     assert evaluation.errors().select(ids).rows() == [("i", "dog", "d", "a", "cat")]
     assert evaluation.sql("FROM errors").select(ids).rows() == [("i", "dog", "d", "a", "cat")]
+
+
+def test_names_stand_behind_ids() -> None:
+    truth = {
+        "images": [{"id": 7, "file_name": "x.jpg"}], "categories": [{"id": 1, "name": "cat"}, {"id": 2, "name": "dog"}],
+        "annotations": [{"id": 5, "image_id": 7, "category_id": 1, "bbox": A}],
+    }  # fmt: skip
+    found = [{"image_id": 7, "category_id": 2, "bbox": A, "score": 0.9}]
+    evaluation = apf.evaluate(truth, [*found, {"image_id": 7, "category_id": 2, "bbox": [50, 50, 9, 9], "score": 0.8}])
+    errors = evaluation.errors()
+    assert errors.columns[1:5] == ["image_id", "file_name", "category_id", "name"]
+    names = errors.select("error", "file_name", "name", "target_name")
+    assert names.rows() == [("cls", "x.jpg", "dog", "cat"), ("bkg", "x.jpg", "dog", None)]
+    suspects = evaluation.label_errors().select("kind", "file_name", "name", "proposed_name")
+    assert suspects.rows() == [("missing", "x.jpg", None, "dog"), ("wrong_class", "x.jpg", "cat", "dog")]
+    pairs = evaluation.confusion_pairs().select("file_name", "true_name", "found_name")
+    assert pairs.rows() == [("x.jpg", "cat", "dog"), ("x.jpg", None, "dog")]
+    assert "file_name" not in evaluation.sql("FROM errors").columns
 
 
 def box_columns(box: list[int]) -> dict[str, list[float]]:

@@ -22,7 +22,7 @@ COLUMNS = ["kind", "detection_id", "annotation_id", "category_id", "proposed_cat
 
 def test_the_worked_example() -> None:
     evaluation = apf.evaluate(truth((1, A), (1, B)), found((2, A, 0.9), (1, C, 0.8), (1, NEAR_B, 0.7)))
-    assert evaluation.label_errors().drop("image_id").rows(named=True) == [
+    assert evaluation.sql("FROM label_errors").drop("image_id").rows(named=True) == [
         {
             "kind": "missing", "detection_id": 2, "annotation_id": None, "other_annotation_id": None, "category_id": None,
             "proposed_category_id": 1, "score": 0.8, "similarity": None, "suspicion": 0.8,
