@@ -323,7 +323,7 @@ def _rates(p: pl.Series) -> np.ndarray:
 
 
 def warn_of_few(n_units: pl.Series, unit: str | None) -> None:
-    """A warning if intervals rest on few queries; with units of queries, `make_draws` has warned."""
+    """A warning if intervals rest on few queries; with units of queries, `make_units` has warned."""
     least = n_units.filter(n_units > 0).min()
     if unit is None and isinstance(least, int) and least < FEW:
         warn(

@@ -85,39 +85,53 @@ def draw_counts(
         yield counts
 
 
-def refuse_counts(n_resamples: int, seed: int) -> None:
-    """An error unless both are whole numbers, of at least 1 and 0."""
+def check_counts(n_resamples: int, seed: int) -> None:
+    """An error unless both are whole numbers, of at least 1 and 0, and a warning of few resamples."""
     for option, value, least in (("n_resamples", n_resamples, 1), ("seed", seed, 0)):
         if not isinstance(value, (int, np.integer)) or isinstance(value, bool) or value < least:
             raise ParameterError(f"is a whole number of at least {least}, not {value!r}", option=option)
+    if n_resamples < FEW_RESAMPLES:
+        warn(
+            f"with {counted(n_resamples, 'resample')}, intervals are unreliable and p cannot be below 0.05; set "
+            f"{spelled('n_resamples')} to {FEW_RESAMPLES} or more, better 1,000",
+            FewResamplesWarning,
+        )
 
 
-def make_draws(
-    table: pl.DataFrame, unit: str | None, within: str | None, n_resamples: int, seed: int, name: str = "images"
-) -> Draws:
-    """The draws of the rows of a table, whose first column is their id: each row is a unit, or each value of the column `unit`.
+def make_draws(images: pl.DataFrame, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:
+    """The draws of the rows of a table of images; see `make_units` and `check_counts` for errors and warnings.
+
+    >>> images = pl.DataFrame({"image_id": range(60), "video": [20 - image // 3 for image in range(60)]})
+    >>> make_draws(images, "video", None, n_resamples=100, seed=0).unit[:4].tolist()
+    [19, 19, 19, 18]
+    """
+    check_counts(n_resamples, seed)
+    return Draws(*make_units(images, unit, within), n_resamples, seed)
+
+
+def make_units(
+    table: pl.DataFrame, unit: str | None, within: str | None, name: str = "images"
+) -> tuple[np.ndarray, np.ndarray | None]:
+    """The unit of each row of a table, whose first column is their id, and the stratum of each unit, as `Draws` has them.
 
     Parameters
     ----------
     table
         images or queries, by id
     unit, within
-        columns: what is drawn together, and the strata, of which each gets as many draws as it has units; null is a stratum
-    n_resamples, seed
-        see `Draws`
+        columns: what is drawn together (None: each row is a unit), and the strata, of which each gets as many draws as it has
+        units; null is a stratum
     name
         of the table, for messages
 
     Raises
     ------
     ParameterError
-        unknown columns, rows without a unit, a unit in two strata, fewer than two units, a number that cannot be
+        unknown columns, rows without a unit, a unit in two strata, fewer than two units
 
-    >>> images = pl.DataFrame({"image_id": range(60), "video": [20 - image // 3 for image in range(60)]})
-    >>> make_draws(images, "video", None, n_resamples=10, seed=0).unit[:4].tolist()
-    [19, 19, 19, 18]
+    >>> make_units(pl.DataFrame({"query_id": range(40), "hour": [0, 1] * 20}), None, "hour", "queries")[1][:4].tolist()
+    [0, 1, 0, 1]
     """
-    refuse_counts(n_resamples, seed)
     for option, column in (("unit", unit), ("within", within)):
         if column is not None and column not in table.columns:
             raise ParameterError(
@@ -145,14 +159,8 @@ def make_draws(
             f"only {n_units} units ({unit or name}) are resampled; with fewer than {FEW}, intervals are too narrow",
             FewUnitsWarning,
         )
-    if n_resamples < FEW_RESAMPLES:
-        warn(
-            f"with {counted(n_resamples, 'resample')}, intervals are unreliable and p cannot be below 0.05; set "
-            f"{spelled('n_resamples')} to {FEW_RESAMPLES} or more, better 1,000",
-            FewResamplesWarning,
-        )
     if within is None:
-        return Draws(number, None, n_resamples, seed)
+        return number, None
     stratum = np.unique(table[within].rank("dense").fill_null(0).to_numpy(), return_inverse=True)[1]
     of_unit = np.zeros(n_units, dtype=np.int64)
     of_unit[number] = stratum
@@ -163,4 +171,4 @@ def make_draws(
             f"draw within a column that each {unit} has one value of",
             option="within",
         )
-    return Draws(number, of_unit, n_resamples, seed)
+    return number, of_unit

@@ -9,7 +9,7 @@ from functools import cached_property
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws, draw_counts, make_draws, refuse_counts
+from apframe.compare.resampling import Draws, check_counts, draw_counts, make_units
 from apframe.exceptions import ColumnError, DuplicateIdError, ParameterError, RowError, did_you_mean, listed, proper_share
 from apframe.rows import row_numbers
 
@@ -25,7 +25,7 @@ class Resampling:
     seed: int
 
     def __post_init__(self) -> None:
-        refuse_counts(self.n_resamples, self.seed)
+        check_counts(self.n_resamples, self.seed)
         proper_share("confidence", self.confidence)
 
 
@@ -135,7 +135,7 @@ def _draws(per_query: pl.DataFrame, query_id: pl.Series, unit: str | None, withi
             f"{listed([*dict.fromkeys(named)])} must have one value for each query; query {ids} has several",
             option="unit" if unit is not None else "within",
         )
-    return make_draws(queries.sort("query_id"), unit, within, n_resamples=1, seed=0, name="queries")
+    return Draws(*make_units(queries.sort("query_id"), unit, within, "queries"), n_resamples=1, seed=0)
 
 
 def matrices(table: pl.DataFrame, runs: list[str | None]) -> Iterator[tuple[str, pl.Series, np.ndarray]]:

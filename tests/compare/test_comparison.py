@@ -331,6 +331,15 @@ def test_wrong_units(options: dict[str, Any], message: str) -> None:
 # ---- warnings
 
 
+def test_few_resamples_are_warned_of_with_and_without_units(recwarn: pytest.WarningsRecorder) -> None:
+    table = drawn(60, 2).with_columns(user=pl.col("query_id") // 2)
+    for unit in (None, "user"):
+        compare_runs(table, unit=unit, n_resamples=1_000)
+        assert not recwarn.list
+        with pytest.warns(FewResamplesWarning, match="with 10 resamples, intervals are unreliable"):
+            compare_runs(table, unit=unit, n_resamples=10)
+
+
 @pytest.mark.filterwarnings("error::apframe.exceptions.FewUnitsWarning")
 def test_few_queries_are_pointed_out() -> None:
     compare_runs(drawn(20, 2), n_resamples=9)
