@@ -9,12 +9,14 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
-from hypothesis import given
+from hypothesis import given, settings
 from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
 from apframe.matching.policies import POLICIES
+from tests.parity.families import FAMILIES as SCENES
+from tests.parity.families import scenes
 from tests.parity.strategies import Case, cases, half_as_often
 from tests.rule_sets.generated import Maker, Row, Truth, box_iou, boxes, masks, people, tables
 
@@ -116,6 +118,16 @@ FAMILIES: dict[str, tuple[Maker, Callable[[tuple[Truth, list[Row]]], apf.Evaluat
 def test_sums_of_every_family(family: str, seed: int) -> None:
     make, evaluate = FAMILIES[family]
     assert_sums(evaluate(make(np.random.default_rng(seed), 8)))
+
+
+@pytest.mark.parametrize("family", SCENES)
+@settings(max_examples=max(settings().max_examples // 4, 1))
+@given(data=st.data())
+def test_sums_of_every_family_and_policy(family: str, data: st.DataObject) -> None:
+    """The scenes come with every matching policy that the protocol allows, and with and without max_detections."""
+    if family == "rotated":
+        pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+    assert_sums(data.draw(scenes(family)).evaluate(), data.draw(st.sampled_from([0.3, 0.5])))
 
 
 def test_sums_of_rotated_boxes() -> None:

@@ -164,6 +164,26 @@ def test_reference_values(model: str, *, crowds: bool) -> None:
     assert sums["delta_ap"].to_list() == pytest.approx(values[1:], abs=1e-12, rel=0)
 
 
+# of tidecv, which reads recall at x / 100
+TIDECV = {
+    "a": (0.436930718651, 0.007368320229, 0.003089280083, 0.005622480692, 0.002424306503, 0.047594520705, 0.400000924760,
+          0.063894363858, 0.423115301094),
+    "b": (0.429604787007, 0.002164839437, 0.000880723592, 0.005945614363, 0.002014359341, 0.036957997737, 0.431512018626,
+          0.049768150286, 0.438765269707),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("model", "ab")
+def test_reference_values_of_tidecv(model: str) -> None:
+    annotations, detections = apf.read_coco(STREET / "instances.json"), apf.read_coco_results(STREET / f"model_{model}.json")
+    ordinary = annotations.annotations.filter(~pl.col("is_crowd"))
+    annotations = apf.Dataset(annotations.images, annotations.categories, ordinary)
+    detections = detections.with_columns(score=pl.col("score") - 1e-7 * pl.int_range(pl.len()))
+    impact = apf.evaluate(annotations, detections, recall_levels=[k / 100 for k in range(101)]).error_impact()
+    mean = impact.filter(pl.col("category_id").is_null())
+    assert [mean["ap"][0], *mean["delta_ap"]] == pytest.approx(TIDECV[model], abs=1e-12, rel=0)
+
+
 @pytest.fixture(scope="module")
 def street() -> apf.Evaluation:
     return apf.evaluate(STREET / "instances.json", STREET / "model_a.json")

@@ -1,8 +1,8 @@
-"""What errors cost, as tidecv 1.0.1 and hotcoco 1.3.0 say it, on generated sets where their rules are the same.
+"""Diagnoses are those of tidecv 1.0.1, hotcoco 1.3.0 and supervision where the rules are the same.
 
-Every category has an annotation that is found and that nothing else touches, scores are all different, and there are no crowds
-and no more than 100 detections in an image: the rest is in DIAGNOSIS.md 1.4. tidecv reads recall at x / 100 instead of
-`linspace`, and shows no rise below 0.
+In the generated sets, every category has an annotation that is found and that nothing else touches, scores are all different,
+and there are no crowds and no more than 100 detections in an image: the other cases are in DIAGNOSIS.md 1.4. tidecv reads
+recall at x / 100 instead of `linspace`, and shows no rise below 0.
 """
 
 from __future__ import annotations
@@ -93,22 +93,89 @@ def test_tidecv(seed: int) -> None:
     assert set(numbers) == {*KINDS} - {"fp", "fn"}
 
 
-@pytest.mark.parametrize("seed", range(25))
-def test_hotcoco(seed: int, tmp_path: Path) -> None:
+def by_hotcoco(truth: Any, results: Any, folder: Path) -> Any:
     hotcoco = pytest.importorskip("hotcoco", reason="install the extra test")
-    truth, results = generated(seed)
-    paths = [tmp_path / name for name in ("truth.json", "results.json")]
+    paths = [folder / name for name in ("truth.json", "results.json")]
     for path, content in zip(paths, (truth, results), strict=True):
         path.write_text(json.dumps(content))
     data = hotcoco.COCO(str(paths[0]))
     evaluation = hotcoco.COCOeval(data, data.loadRes(str(paths[1])), "bbox")
     evaluation.evaluate()
-    theirs = evaluation.tide_errors()
+    return evaluation
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_hotcoco(seed: int, tmp_path: Path) -> None:
+    truth, results = generated(seed)
+    theirs = by_hotcoco(truth, results, tmp_path).tide_errors()
     ap, rises, counts = ours(truth, results)
     assert theirs["ap_base"] == pytest.approx(ap, abs=1e-9, rel=0)
     assert {kind.lower(): rise for kind, rise in theirs["delta_ap"].items()} == pytest.approx(rises, abs=1e-9, rel=0)
     numbers = {kind.lower(): n for kind, n in theirs["counts"].items()}
     assert numbers == {kind: counts[kind] for kind in numbers}
+
+
+@pytest.mark.parametrize("seed", range(25))
+def test_calibration_and_label_errors_of_hotcoco(seed: int, tmp_path: Path) -> None:
+    """Of label errors it has two kinds."""
+    truth, results = generated(seed)
+    theirs, evaluation = by_hotcoco(truth, results, tmp_path), apf.evaluate(truth, results)
+    expected, found = theirs.calibration(), evaluation.calibration(0.5).row(0, named=True)
+    assert [expected[name] for name in ("ece", "mce")] == pytest.approx([found["ece"], found["mce"]], abs=1e-9, rel=0)
+    assert expected["num_detections"] == found["n"]
+    names = {"missing_annotation": "missing", "wrong_label": "wrong_class"}
+    listed = {(names[row["type"]], row["dt_id"], row["gt_id"]) for row in theirs.image_diagnostics()["label_errors"]}
+    suspects = evaluation.label_errors(0.5).filter(pl.col("kind").is_in(["missing", "wrong_class"]))
+    assert listed == set(suspects.select("kind", "detection_id", "annotation_id").rows())
+
+
+A, MOVED = [0, 0, 10, 10], [2, 0, 10, 10]
+# C1 to C4 and C6 of DIAGNOSIS.md 2.2, where supervision has the same cells
+MISTAKEN: dict[str, tuple[list[tuple[int, Any]], list[tuple[int, Any, float]]]] = {
+    "C1": ([(1, A)], [(2, A, 0.9), (1, A, 0.8)]),
+    "C2": ([(1, A)], [(2, A, 0.9)]),
+    "C3": ([(1, A)], [(1, A, 0.9), (1, A, 0.8)]),
+    "C4": ([(1, A), (2, MOVED)], [(1, MOVED, 0.9), (2, A, 0.8)]),
+    "C6": ([(1, A)], [(2, A, 0.9), (1, MOVED, 0.5)]),
+}
+
+
+@pytest.mark.parametrize("name", MISTAKEN)
+def test_supervision(name: str) -> None:
+    supervision = pytest.importorskip("supervision")
+    expected, found = MISTAKEN[name]
+
+    def corners(boxes: list[Any]) -> np.ndarray:
+        return np.array([[x, y, x + width, y + height] for x, y, width, height in boxes], dtype=float)
+
+    matrix = supervision.ConfusionMatrix.from_detections(
+        predictions=[
+            supervision.Detections(
+                xyxy=corners([box for _, box, _ in found]),
+                class_id=np.array([category - 1 for category, *_ in found]),
+                confidence=np.array([score for *_, score in found]),
+            )
+        ],
+        targets=[
+            supervision.Detections(
+                xyxy=corners([box for _, box in expected]), class_id=np.array([category - 1 for category, _ in expected])
+            )
+        ],
+        classes=["c1", "c2"],
+        conf_threshold=0.3,
+        iou_threshold=0.5,
+    ).matrix
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "c1"}, {"id": 2, "name": "c2"}],
+        "annotations": [{"id": k, "image_id": 1, "category_id": c, "bbox": box} for k, (c, box) in enumerate(expected)],
+    }
+    results = [{"image_id": 1, "category_id": c, "bbox": box, "score": score} for c, box, score in found]
+    cells = np.zeros((3, 3))
+    table = apf.evaluate(truth, results).confusion(0.5, min_score=0.3)
+    for true, other, n in table.select(pl.col("true_category_id", "found_category_id").fill_null(3), "n").rows():
+        cells[true - 1, other - 1] = n
+    assert matrix.tolist() == cells.tolist()
 
 
 def test_the_sets_have_all_kinds_of_errors() -> None:
