@@ -19,7 +19,7 @@ from apframe.ranking.definitions import Levels, WeightedSum
 from apframe.ranking.ranking import Ranking, rank
 
 BLOCK = 64  # weightings that are computed together
-_ROWS = 1 << 10  # of a chunk, unless a single list has more
+_ROWS = 1 << 9  # of a chunk, unless a single list has more
 _SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
 _MARKS = 1 << 14  # of the lists that are counted together, unless a single list has more
 _STRIDE = 8  # rows of which the best is found one row after the other
@@ -165,18 +165,32 @@ class _Sums:
 
 
 @dataclass(frozen=True)
-class _Chunk:
-    """Some segments, each of which holds the hits of one list at one threshold, in rank order.
+class _Corrections:
+    """Rows that count otherwise than unmatched detections do: `factor` is 1 or -1, see `SliceRows.change`.
 
-    Each row has a `mark`, where the detections down to it are counted, its `image`, the number of its `segment`, and `is_true`
-    and `change` as in `SliceRows`, which are None where all rows are true positives and where none changes a count. Each
-    segment has its first row in `starts`, the number of its list, and the place of its threshold.
+    Each segment begins with a row of no image. `image`, `factor` and `segment` are of each row, `starts` has the first row of
+    each segment, and `upto` the last row down to each true positive.
+    """
+
+    image: np.ndarray
+    factor: np.ndarray
+    segment: np.ndarray
+    starts: np.ndarray
+    upto: np.ndarray
+
+
+@dataclass(frozen=True)
+class _Chunk:
+    """Some segments, each of which holds the true positives of one list at one threshold, in rank order.
+
+    Each row has a `mark`, where the detections down to it are counted, its `image`, and the number of its `segment`. Each
+    segment has its first row in `starts`, the number of its list, and the place of its threshold. Where the counts need no
+    corrections, these are None.
     """
 
     mark: np.ndarray
     image: np.ndarray
-    is_true: np.ndarray | None
-    change: np.ndarray | None
+    corrections: _Corrections | None
     segment: np.ndarray
     starts: np.ndarray
     number: np.ndarray
@@ -185,7 +199,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Some lists, down which detections are counted at marks: at every detection that is matched.
+    """Some lists, down which detections are counted at marks: at every true positive of some threshold.
 
     `image` is that of the detections which count while they are not matched, down to the last mark of each list. Each list
     begins with one of no image, so that no stretch between marks is empty. `blocks` are runs of marks, with the rows of `image`
@@ -218,9 +232,8 @@ class _Curves:
         if isinstance(ranking.definition, Levels):
             self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
         rows = ranking.rows_of(k, m, for_curves=False)
-        detections = np.flatnonzero(ranking.walk(k, m).counts)
-        has_some = len(rows.category) > 0
-        self._groups = list(_prepare(rows, detections, ranking.starts, image, self.thresholds)) if has_some else []
+        counted = np.flatnonzero(ranking.walk(k, m).counts)
+        self._groups = list(_prepare(rows, counted, ranking.starts, image, self.thresholds)) if rows.is_true.any() else []
 
     def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
         """Average precision of shape (thresholds, lists, weightings); `positives` are of shape (lists, weightings)."""
@@ -229,7 +242,7 @@ class _Curves:
         for group in self._groups:
             counted = group.count(with_none)
             for chunk in group.chunks:
-                ap[chunk.threshold, chunk.number] = self._of_chunk(chunk, counted, weights, positives, slack)
+                ap[chunk.threshold, chunk.number] = self._of_chunk(chunk, counted, with_none, positives, slack)
         return ap
 
     def _of_chunk(
@@ -238,10 +251,10 @@ class _Curves:
         """Average precision of each segment, of shape (segments, weightings)."""
         own = weights.take(chunk.image, axis=0)
         n = counted.take(chunk.mark, axis=0)
-        if chunk.change is not None:
-            n += _running(own * chunk.change[:, None], chunk.starts, chunk.segment)
-        if chunk.is_true is not None:
-            own *= chunk.is_true[:, None]
+        if chunk.corrections is not None:
+            some = chunk.corrections
+            change = weights.take(some.image, axis=0) * some.factor[:, None]
+            n += _running(change, some.starts, some.segment).take(some.upto, axis=0)
         k = _running(own, chunk.starts, chunk.segment)
         expected = positives.take(chunk.number, axis=0)
         if slack:  # what should be 0 is not quite
@@ -263,32 +276,32 @@ class _Curves:
 
 
 def _prepare(
-    rows: SliceRows, detections: np.ndarray, starts: np.ndarray, image: np.ndarray, thresholds: Sequence[int]
+    rows: SliceRows, counted: np.ndarray, starts: np.ndarray, image: np.ndarray, thresholds: Sequence[int]
 ) -> Iterator[_Lists]:
     """The rows in groups of whole lists.
 
-    `detections` are those that count while they are not matched, `starts` the first detection of each list, and `image` that of
-    each detection.
+    `counted` are the detections that count while they are not matched, `starts` the first detection of each list, and `image`
+    that of each detection.
     """
-    first = np.flatnonzero(np.diff(rows.category.astype(np.int64), prepend=-1))
-    last = np.append(first[1:], len(rows.category)) - 1
-    before = np.searchsorted(detections, starts[rows.category[first]])
-    upto = np.searchsorted(detections, rows.detection, side="right")
-    # of each list: one of no image, and those that count down to its last row, for what follows changes nothing
-    lengths = upto[last] - before + 1
-    begin = np.cumsum(lengths) - lengths
-    at = np.arange(lengths.sum()) - np.repeat(begin - before, lengths) - 1
-    images = np.append(image[detections].astype(np.int64), -1)[at]
-    images[begin] = -1
-    ends = upto + 1 + np.repeat(begin - before, last - first + 1)  # of `images`, down to each row
+    true, changing = rows.only(np.flatnonzero(rows.is_true)), rows.only(np.flatnonzero(rows.change))
+    first = np.flatnonzero(np.diff(true.category.astype(np.int64), prepend=-1))
+    last = np.append(first[1:], len(true.category)) - 1
+    before = np.searchsorted(counted, starts[true.category[first]])
+    upto = np.searchsorted(counted, true.detection, side="right")
+    # what follows the last true positive of a list changes nothing
+    at, begin = _stretches(before, upto[last] - before)
+    images = np.append(image[counted].astype(np.int64), -1)[at]
+    ends = upto + 1 + np.repeat(begin - before, last - first + 1)  # of `images`, down to each true positive
     is_new = np.diff(ends, prepend=-1) > 0
     mark = np.cumsum(is_new) - 1
-    stretches = np.append(0, ends[is_new])
+    bounds_of_marks = np.append(0, ends[is_new])
     first_mark = np.append(mark[first], mark[-1] + 1)
     for some, end in _runs(np.diff(first_mark), _MARKS):
         marks = slice(int(first_mark[some]), int(first_mark[end]))
         own = slice(int(first[some]), int(last[end - 1]) + 1)
-        bounds = stretches[marks.start : marks.stop + 1]
+        bounds = bounds_of_marks[marks.start : marks.stop + 1]
+        lists = [int(true.category[first[some]]), int(true.category[first[end - 1]])]
+        within = slice(*np.searchsorted(changing.category, [lists[0], lists[1] + 1]).tolist())
         yield _Lists(
             image=images[bounds[0] : bounds[-1]],
             blocks=[
@@ -297,31 +310,68 @@ def _prepare(
             ],
             starts=first_mark[some:end] - marks.start,
             segment=np.repeat(np.arange(end - some), np.diff(first_mark[some : end + 1])),
-            chunks=list(_chunks(rows.only(own), mark[own] - marks.start, image, thresholds)),
+            chunks=list(_chunks(true.only(own), mark[own] - marks.start, changing.only(within), image, thresholds)),
         )
 
 
-def _chunks(rows: SliceRows, mark: np.ndarray, image: np.ndarray, thresholds: Sequence[int]) -> Iterator[_Chunk]:
-    """The rows of some lists by threshold and list."""
-    held = [np.flatnonzero((rows.first <= t) & (t < rows.last)) for t in thresholds]
-    row = np.concatenate(held)
-    threshold = np.repeat(np.arange(len(thresholds)), [len(each) for each in held])
-    number = rows.category[row].astype(np.int64)
+def _chunks(
+    true: SliceRows, mark: np.ndarray, changing: SliceRows, image: np.ndarray, thresholds: Sequence[int]
+) -> Iterator[_Chunk]:
+    """The true positives of some lists by threshold and list, with the rows that change their counts."""
+    row, threshold = _held(true, thresholds)
+    number = true.category[row].astype(np.int64)
     starts = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(threshold, prepend=-1) != 0))
     lengths = np.diff(starts, append=len(row))
+    # down the lists, threshold after threshold: how many rows with a change there are before each segment and down to each row
+    other, other_threshold = _held(changing, thresholds)
+    n = len(image)
+    place = other_threshold * n + changing.detection[other]
+    upto = np.searchsorted(place, threshold * n + true.detection[row], side="right")
+    n_lists = int(true.category[-1]) + 1
+    of_segment = other_threshold * n_lists + changing.category[other]
+    before = np.searchsorted(of_segment, threshold[starts] * n_lists + number[starts])
     for a, b in _runs(lengths, _ROWS, _SEGMENTS):
         own = slice(int(starts[a]), int(starts[b - 1] + lengths[b - 1]))
-        is_true, change = rows.is_true[row[own]], rows.change[row[own]]
+        segment = np.repeat(np.arange(b - a), lengths[a:b])
+        n_others = upto[starts[a:b] + lengths[a:b] - 1] - before[a:b]
+        corrections = None
+        if n_others.any():
+            at, begin = _stretches(before[a:b], n_others)
+            kept = other[at]
+            corrections = _Corrections(
+                image=np.where(at < 0, -1, image[changing.detection[kept]].astype(np.int64)),
+                factor=changing.change[kept].astype(np.float64),
+                segment=np.repeat(np.arange(b - a), n_others + 1),
+                starts=begin,
+                upto=upto[own] + (begin - before[a:b])[segment],
+            )
         yield _Chunk(
             mark=mark[row[own]],
-            image=image[rows.detection[row[own]]].astype(np.int64),
-            is_true=None if is_true.all() else is_true,
-            change=change if change.any() else None,
-            segment=np.repeat(np.arange(b - a), lengths[a:b]),
+            image=image[true.detection[row[own]]].astype(np.int64),
+            corrections=corrections,
+            segment=segment,
             starts=starts[a:b] - own.start,
             number=number[starts[a:b]],
             threshold=threshold[starts[a:b]],
         )
+
+
+def _held(rows: SliceRows, thresholds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
+    """The rows that hold at each threshold, one threshold after the other, and the place of the threshold of each."""
+    held = [np.flatnonzero((rows.first <= t) & (t < rows.last)) for t in thresholds]
+    return np.concatenate(held), np.repeat(np.arange(len(thresholds)), [len(each) for each in held])
+
+
+def _stretches(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The numbers from each first one on, n of each after a -1, and where these are.
+
+    >>> [each.tolist() for each in _stretches(np.array([5, 2]), np.array([2, 1]))]
+    [[-1, 5, 6, -1, 2], [0, 3]]
+    """
+    begin = np.cumsum(n + 1) - (n + 1)
+    at = np.arange(int((n + 1).sum())) - np.repeat(begin - first, n + 1) - 1
+    at[begin] = -1
+    return at, begin
 
 
 def _runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iterator[tuple[int, int]]:
