@@ -21,7 +21,7 @@ from apframe.ranking.ranking import Ranking, rank
 BLOCK = 64  # weightings that are computed together
 _ROWS = 1 << 9  # of a chunk, unless a single list has more
 _SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
-_MARKS = 1 << 14  # of the lists that are counted together, unless a single list has more
+_MARKS = 1 << 12  # of the lists that are counted together, unless a single list has more
 _STRIDE = 8  # rows of which the best is found one row after the other
 _TINY = 1e-300
 _ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
@@ -69,11 +69,14 @@ class WeightedRanking:
         }
         sums = {"recall": _sums_of_hits, "n_detections": _sums_of_detections}
         self._sums = {cell: sums[cell.column](ranking, image, cell) for cell in cells if cell.column in sums}
-        thresholds: dict[tuple[int, int], set[int]] = {}
-        for cell in cells:
+        places: dict[tuple[int, int], list[int]] = {}  # of cells that are read from the same curves
+        for place, cell in enumerate(self.cells):
             if cell.column == "ap":
-                thresholds.setdefault((cell.area_range, cell.limit), set()).update(cell.thresholds)
-        self._curves = {(k, m): _Curves(ranking, image, k, m, sorted(each)) for (k, m), each in thresholds.items()}
+                places.setdefault((cell.area_range, cell.limit), []).append(place)
+        self._curves = [
+            (own, _Curves(ranking, image, k, m, [self.cells[place].thresholds for place in own]))
+            for (k, m), own in places.items()
+        ]
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The number of each cell, by the cell's place, and its values of shape (lists, weightings).
@@ -94,13 +97,11 @@ class WeightedRanking:
                     found /= positives[cell.area_range]
                     found[nothing[cell.area_range]] = np.nan
                 yield place, found
-        for (k, m), curves in self._curves.items():
-            ap = curves.compute(weights, positives[k], 0.0 if is_whole else _ROUNDING)
-            for place, cell in enumerate(self.cells):
-                if cell.column == "ap" and (cell.area_range, cell.limit) == (k, m):
-                    value = ap[[curves.thresholds.index(t) for t in cell.thresholds]].mean(axis=0)
-                    value[nothing[k]] = np.nan
-                    yield place, value
+        for places, curves in self._curves:
+            k = self.cells[places[0]].area_range
+            means = curves.compute(weights, positives[k], 0.0 if is_whole else _ROUNDING)
+            means[:, nothing[k]] = np.nan
+            yield from zip(places, means, strict=True)
 
 
 def average_precision(
@@ -199,7 +200,7 @@ class _Chunk:
 
 @dataclass(frozen=True)
 class _Lists:
-    """Some lists, down which detections are counted at marks: at every true positive of some threshold.
+    """The lists number `first` .. `last` - 1, down which detections are counted at marks: at true positives of any threshold.
 
     `image` is that of the detections which count while they are not matched, down to the last mark of each list. Each list
     begins with one of no image, so that no stretch between marks is empty. `blocks` are runs of marks, with the rows of `image`
@@ -207,6 +208,8 @@ class _Lists:
     the number of each mark's list among these.
     """
 
+    first: int
+    last: int
     image: np.ndarray
     blocks: Sequence[tuple[slice, slice, np.ndarray]]
     starts: np.ndarray
@@ -224,8 +227,11 @@ class _Lists:
 class _Curves:
     """The rows that average precision is computed from, in one area range at one limit."""
 
-    def __init__(self, ranking: Ranking, image: np.ndarray, k: int, m: int, thresholds: Sequence[int]) -> None:
-        self.thresholds = list(thresholds)
+    def __init__(self, ranking: Ranking, image: np.ndarray, k: int, m: int, thresholds: Sequence[tuple[int, ...]]) -> None:
+        """`thresholds` are those that each number is a mean over."""
+        every = sorted({t for each in thresholds for t in each})
+        self._n_thresholds = len(every)
+        self._means = [_as_slice([every.index(t) for t in each]) for each in thresholds]
         self._definition, self._n_lists = ranking.definition, len(ranking.starts) - 1
         self._least = ranking.addend or _TINY  # keeps 0 / 0 from being anything but 0
         self._reached = None
@@ -233,17 +239,20 @@ class _Curves:
             self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
         rows = ranking.rows_of(k, m, for_curves=False)
         counted = np.flatnonzero(ranking.walk(k, m).counts)
-        self._groups = list(_prepare(rows, counted, ranking.starts, image, self.thresholds)) if rows.is_true.any() else []
+        self._groups = list(_prepare(rows, counted, ranking.starts, image, every)) if rows.is_true.any() else []
 
     def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
-        """Average precision of shape (thresholds, lists, weightings); `positives` are of shape (lists, weightings)."""
-        ap = np.zeros((len(self.thresholds), self._n_lists, weights.shape[1]))
+        """Mean average precision of shape (numbers, lists, weightings); `positives` are of shape (lists, weightings)."""
+        means = np.zeros((len(self._means), self._n_lists, weights.shape[1]))
         with_none = np.concatenate([weights, np.zeros((1, weights.shape[1]))])  # of no image
         for group in self._groups:
             counted = group.count(with_none)
+            ap = np.zeros((self._n_thresholds, group.last - group.first, weights.shape[1]))
             for chunk in group.chunks:
-                ap[chunk.threshold, chunk.number] = self._of_chunk(chunk, counted, with_none, positives, slack)
-        return ap
+                ap[chunk.threshold, chunk.number - group.first] = self._of_chunk(chunk, counted, with_none, positives, slack)
+            for mean, thresholds in zip(means, self._means, strict=True):
+                np.mean(ap[thresholds], axis=0, out=mean[group.first : group.last])
+        return means
 
     def _of_chunk(
         self, chunk: _Chunk, counted: np.ndarray, weights: np.ndarray, positives: np.ndarray, slack: float
@@ -303,6 +312,8 @@ def _prepare(
         lists = [int(true.category[first[some]]), int(true.category[first[end - 1]])]
         within = slice(*np.searchsorted(changing.category, [lists[0], lists[1] + 1]).tolist())
         yield _Lists(
+            first=lists[0],
+            last=lists[1] + 1,
             image=images[bounds[0] : bounds[-1]],
             blocks=[
                 (slice(a, b), slice(*(bounds[[a, b]] - bounds[0]).tolist()), bounds[a:b] - bounds[a])
@@ -372,6 +383,12 @@ def _stretches(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray
     at = np.arange(int((n + 1).sum())) - np.repeat(begin - first, n + 1) - 1
     at[begin] = -1
     return at, begin
+
+
+def _as_slice(places: Sequence[int]) -> slice | list[int]:
+    """Places as a slice if they are without a gap, which spares a copy."""
+    whole = slice(places[0], places[-1] + 1)
+    return whole if list(places) == list(range(whole.start, whole.stop)) else list(places)
 
 
 def _runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iterator[tuple[int, int]]:
