@@ -44,13 +44,16 @@ def apframe_steps(job: str) -> Any:
             return [a.intervals(by="slice", n_resamples=n)]
         if job == "twelve":
             return [a.compare(b, n_resamples=n)]
-        return [a.compare(b, metrics=THREE, level=level, n_resamples=n) for level in ("summary", "category")]
+        return [a.compare(b, metrics=THREE, level="both", n_resamples=n)]
 
     def rows(tables: Any) -> Any:
         for table in tables:
             value = "difference" if "difference" in table.columns else "estimate"
             keys = [name for name in ("slice", "category_id", "metric") if name in table.columns]
-            yield from ((tuple(map(str, row[:-1])), row[-1]) for row in table.select(*keys, value).iter_rows())
+            yield from (
+                (tuple(str(key) for key in row[:-1] if key is not None), row[-1])
+                for row in table.select(*keys, value).iter_rows()
+            )
 
     return read, compute, rows
 

@@ -42,7 +42,8 @@ def intervals(
     by
         keys of slices, as the method `by` takes them
     level
-        "summary": means over categories. "category": a row for each category
+        "summary": means over categories. "category": a row for each category. "both": the means first, of which category_id and
+        name are null, then the categories, for the price of one
     metrics
         names of headline numbers, such as ["AP", "AP50"]; all by default. Few are faster
     unit
@@ -61,8 +62,8 @@ def intervals(
 
     Returns
     -------
-    The keys of slices, and category_id and name with level="category", then metric, estimate (the number itself), low, high, se
-    (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn), n_resamples (draws in
+    The keys of slices, and category_id and name unless level="summary", then metric, estimate (the number itself), low, high,
+    se (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn), n_resamples (draws in
     which the number has a value). Where fewer than half have one, or fewer than five units have annotations that count, there
     is an estimate and no interval. A category without annotations in a draw is left out of the draw's means.
 
@@ -152,7 +153,7 @@ def compare(
 
     Returns
     -------
-    The keys of slices, and category_id and name with level="category", then metric, run_a, run_b, estimate_a, estimate_b,
+    The keys of slices, and category_id and name unless level="summary", then metric, run_a, run_b, estimate_a, estimate_b,
     difference (estimate_b - estimate_a), low, high, se, bias (of the difference), share_better (the share of draws in which
     run_b is better, ties by half), p (two-sided; below .05 where the 95 % interval excludes 0), p_holm (corrected for the pairs
     of runs; Holm 1979), q (false discovery rate over the rows of the metric and pair; Benjamini and Hochberg 1995), detectable

@@ -52,14 +52,14 @@ class Resampled:
 
 @dataclass(frozen=True)
 class Slices:
-    """The rows that numbers are wanted for: `slicings` of the same `keys`, as `make_slicings` makes them.
+    """The rows that numbers are wanted for: by levels, `slicings` of the same `keys`, as `make_slicings` makes them.
 
-    `categories` has category_id and name where each category is a row of its own.
+    A level has also category_id and name of the categories where each is a row of its own, or None. The slicings of the levels
+    differ in their categories alone.
     """
 
     keys: Sequence[Key]
-    slicings: Sequence[Slicing]
-    categories: pl.DataFrame | None = None
+    levels: Sequence[tuple[Sequence[Slicing], pl.DataFrame | None]]
 
 
 def resample(
@@ -133,16 +133,24 @@ class _Part:
     """
 
     def __init__(self, evaluation: Evaluation, lines: Sequence[Headline], slices: Slices, units: np.ndarray) -> None:
-        tables, n_with, self._jobs = [], [], []
-        offset, protocol = 0, evaluation.protocol
-        for slicing in slices.slicings:
-            support = _support(slicing, offset, units)
-            pieces = list(_pieces(evaluation, slicing, slices.keys))
-            self._jobs += [_Job(offset, piece, slicing, lines, protocol) for piece in pieces]
-            n_with.append(_units_with_positives(pieces, slicing, lines, protocol, units))
-            tables.append((slicing, support))
-            offset += support["at"].size
-        table = tabulate(tables, slices.keys, slices.categories).drop("rolled_up")
+        self._jobs, n_with, offset = [], [], 0
+        parts: list[list[tuple[Slicing, dict[str, np.ndarray]]]] = [[] for _ in slices.levels]
+        for of_levels in zip(*(slicings for slicings, _ in slices.levels), strict=True):
+            pieces = list(_pieces(evaluation, of_levels[0], slices.keys))
+            jobs = [_Job(piece, lines, evaluation.protocol) for piece in pieces]
+            for tables, slicing in zip(parts, of_levels, strict=True):
+                for job in jobs:
+                    job.add_rows(slicing, offset)
+                n_with.append(_units_with_positives(pieces, slicing, lines, evaluation.protocol, units))
+                tables.append((slicing, _support(slicing, offset, units)))
+                offset += n_with[-1].shape[1]
+            self._jobs += jobs
+        table = pl.concat(
+            [tabulate(own, slices.keys, of) for own, (_, of) in zip(parts, slices.levels, strict=True)], how="diagonal"
+        ).drop("rolled_up")
+        if len(slices.levels) > 1:  # the columns of the categories come after the keys
+            names = [key.name for key in slices.keys]
+            table = table.select(*names, "category_id", "name", pl.exclude(*names, "category_id", "name"))
         self._order = table["at"].to_numpy()
         self.table, self.n_units = table.drop("at", "n_units"), table["n_units"].to_numpy()
         self.n_with = np.concatenate(n_with, axis=1)[:, self._order]
@@ -202,28 +210,32 @@ def _targets(piece: _Piece, slicing: Slicing, offset: int) -> tuple[np.ndarray, 
 
 
 class _Job:
-    """One piece of one evaluation, made ready to be ranked with weights."""
+    """One piece of one evaluation, made ready to be ranked with weights, and the rows that its lists count in."""
 
-    def __init__(self, offset: int, piece: _Piece, slicing: Slicing, lines: Sequence[Headline], protocol: Protocol) -> None:
-        self._image = piece.image
-        self._list, row = _targets(piece, slicing, offset)
-        self._starts = np.flatnonzero(np.diff(row, prepend=-1))
-        self._rows = row[self._starts]
+    def __init__(self, piece: _Piece, lines: Sequence[Headline], protocol: Protocol) -> None:
+        self._piece = piece
+        self._means: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cells = {at: cell for at, line in enumerate(lines) if (cell := cell_of(line, protocol)) is not None}
         self._lines = list(cells)
         self._ranking = WeightedRanking(piece.verdicts, protocol.definition, protocol.addend, list(cells.values()))
 
+    def add_rows(self, slicing: Slicing, offset: int) -> None:
+        """Count the lists in the rows of a slicing, which have numbers from `offset` on."""
+        number, row = _targets(self._piece, slicing, offset)
+        starts = np.flatnonzero(np.diff(row, prepend=-1))
+        if len(starts):
+            self._means.append((number, starts, row[starts]))
+
     def fill(self, weights: np.ndarray, found: np.ndarray, row: np.ndarray) -> None:
         """Put the means over the lists of each row where they belong; `row` has the row of the table that each row is."""
-        if not len(self._rows):
-            return
-        for at, values in self._ranking.values(weights.take(self._image, axis=0)):
-            own = values.take(self._list, axis=0)
-            has_value = np.isfinite(own)
-            own[~has_value] = 0
-            n = np.add.reduceat(has_value, self._starts, axis=0, dtype=np.float64)
-            with np.errstate(invalid="ignore"):
-                found[self._lines[at], row[self._rows]] = np.add.reduceat(own, self._starts, axis=0) / n
+        for at, values in self._ranking.values(weights.take(self._piece.image, axis=0)):
+            for number, starts, rows in self._means:
+                own = values.take(number, axis=0)
+                has_value = np.isfinite(own)
+                own[~has_value] = 0
+                n = np.add.reduceat(has_value, starts, axis=0, dtype=np.float64)
+                with np.errstate(invalid="ignore"):
+                    found[self._lines[at], row[rows]] = np.add.reduceat(own, starts, axis=0) / n
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:

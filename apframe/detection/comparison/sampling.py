@@ -16,7 +16,7 @@ from apframe.detection.comparison.resampled import Resampled, Slices, resample
 from apframe.detection.slices.by import refuse_keys
 from apframe.detection.slices.keys import Bins, make_keys
 from apframe.detection.slices.parts import conditions_of_parts
-from apframe.detection.slices.slices import make_slicings
+from apframe.detection.slices.slices import Slicing, make_slicings
 from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of, proper_share
 from apframe.rule_sets.summary import Headline, headlines
 
@@ -24,6 +24,7 @@ if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
+LEVELS = ("summary", "category", "both")
 LEVEL = ["estimate", "low", "high", "se", "bias", "n_units", "n_resamples"]
 DIFFERENCE = [
     "run_a", "run_b", "estimate_a", "estimate_b", "difference", "low", "high", "se", "bias", "share_better", "p", "p_holm", "q",
@@ -69,7 +70,7 @@ def compare_all(
         made = [_difference(numbers, a, b, sampling.confidence) for a, b in pairs]
         holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
         for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
-            each |= {"p_holm": each["p"] if holm is None else holm[k], "q": rule.false_discovery(each["p"])}
+            each |= {"p_holm": each["p"] if holm is None else holm[k], "q": numbers.false_discovery(each["p"])}
             labels = {"run_a": names[a], "run_b": names[b]}
             tables.append(numbers.with_columns(labels, {name: each[name] for name in DIFFERENCE[2:]}))
     rule.warn_of_few_resamples(sampling.n_resamples, max(len(pairs), *(each.height for each in tables)))
@@ -91,7 +92,7 @@ def _difference(numbers: Numbers, a: int, b: int, confidence: float) -> dict[str
 def _in_order(tables: Sequence[pl.DataFrame]) -> pl.DataFrame:
     """The tables of several metrics as one: by row, and by metric within it."""
     rows = [table.with_row_index("at").with_columns(of=pl.lit(k)) for k, table in enumerate(tables)]
-    return pl.concat(rows).sort("at", "of").drop("at", "of")
+    return pl.concat(rows, how="diagonal").sort("at", "of").drop("at", "of")
 
 
 @dataclass(frozen=True)
@@ -115,6 +116,16 @@ class Numbers:
             metric, pl.DataFrame(), self.estimates[:, kept], self.draws[:, kept], self.n_units[kept], self.n_with[kept]
         )
 
+    def false_discovery(self, p: np.ndarray) -> np.ndarray:
+        """The q of each row: over the rows of the means, and over those of the categories."""
+        q = np.empty_like(p)
+        one = np.zeros(len(p), dtype=bool)
+        if "category_id" in self.table.columns:
+            one = self.table["category_id"].is_null().to_numpy()
+        for some in (one, ~one):
+            q[some] = rule.false_discovery(p[some])
+        return q
+
     def with_columns(self, labels: Mapping[str, str], columns: Mapping[str, np.ndarray]) -> pl.DataFrame:
         """The table with the metric, the labels and the columns; null where these are NaN."""
         named = {"metric": self.metric, **labels}
@@ -125,7 +136,7 @@ class Numbers:
 
 def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Numbers]:
     """The headline numbers of evaluations that agree, in resamples; options are refused before anything is computed."""
-    first, level = evaluations[0], one_of("level", sampling.level, ("summary", "category"))
+    first, level = evaluations[0], one_of("level", sampling.level, LEVELS)
     proper_share("confidence", sampling.confidence)
     lines = chosen_lines(first, sampling.metrics)
     tables = _tables(first)
@@ -137,7 +148,7 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     found: dict[str, Numbers] = {}
     if whole:
         found |= _numbers(whole, resample(evaluations, whole, slices, draws, weights))
-    if not keys and level == "summary":
+    if not keys and level != "category":
         of_parts = [line for line in lines if line.part is not None]
         found |= _of_parts(evaluations, of_parts, draws, weights)
     return [found[line.metric] for line in lines if line.metric in found]
@@ -183,17 +194,21 @@ def _numbers(lines: Sequence[Headline], sampled: Resampled) -> dict[str, Numbers
 
 def make_slices(self: Evaluation, by: Sequence[SliceKey], level: str, taken: Sequence[str]) -> Slices:
     """The slices by some keys, which may not have the names of the columns that are `taken`."""
-    if self.protocol.agnostic and level == "category":
-        raise ParameterError('the categories are pooled: there is no level="category"')
+    if self.protocol.agnostic and level != "summary":
+        raise ParameterError(f'the categories are pooled: there is no level="{level}"')
     tables = _tables(self)
     keys = make_keys(by, tables)
-    own = {"metric", *taken} | ({"category_id", "name"} if level == "category" else set())
+    own = {"metric", *taken} | ({"category_id", "name"} if level != "summary" else set())
     refuse_keys(self, keys, own)
     heights = {name: table.height for name, table in tables.items()}
     if self.protocol.agnostic:
         heights["categories"] = 1  # they are one
-    slicings = make_slicings(keys, heights, each_category=level == "category")
-    return Slices(keys, slicings, tables["categories"].select("category_id", "name") if level == "category" else None)
+    levels: list[tuple[Sequence[Slicing], pl.DataFrame | None]] = []
+    if level != "category":
+        levels.append((make_slicings(keys, heights), None))
+    if level != "summary":
+        levels.append((make_slicings(keys, heights, each_category=True), tables["categories"].select("category_id", "name")))
+    return Slices(keys, levels)
 
 
 def image_draws(self: Evaluation, unit: str | None, within: str | None, n_resamples: int, seed: int) -> Draws:

@@ -286,3 +286,14 @@ def test_large_results_say_so(a: apf.Evaluation, monkeypatch: pytest.MonkeyPatch
     monkeypatch.setattr("apframe.detection.comparison.resampled._LARGE", 1)
     with pytest.warns(LargeResultWarning, match="the resamples of 12 rows take 0.0 GB of memory"):
         sample([a], Sampling(level="category", metrics="AP", n_resamples=70))
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.FewResamplesWarning")
+@pytest.mark.parametrize("by", [(), "weather", "supercategory"])
+def test_both_levels_are_those_of_each(a: apf.Evaluation, b: apf.Evaluation, by: Any) -> None:
+    options: dict[str, Any] = {"by": by, "metrics": ["AP", "ARl"], "n_resamples": 90}
+    both = a.compare(b, level="both", **options)
+    means = both.filter(pl.col("category_id").is_null())
+    assert_frame_equal(means.drop("category_id", "name"), a.compare(b, **options))
+    assert_frame_equal(both.filter(pl.col("category_id").is_not_null()), a.compare(b, level="category", **options))
+    assert both["category_id"].to_list()[: means.height] == [None] * means.height
