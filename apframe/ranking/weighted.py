@@ -6,25 +6,19 @@ for a block of weightings at a time, in chunks of rows that fit into the process
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
-import polars as pl
 
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
-from apframe.ranking.definitions import Levels, WeightedSum
+from apframe.ranking.definitions import WeightedSum
 from apframe.ranking.ranking import Ranking, rank
+from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
 
 BLOCK = 64  # weightings that are computed together
-_ROWS = 1 << 9  # of a chunk, unless a single list has more
-_SEGMENTS = 64  # of a chunk, at most: whole numbers are added to keep their precisions apart, which costs bits
-_MARKS = 1 << 12  # of the lists that are counted together, unless a single list has more
-_STRIDE = 8  # rows of which the best is found one row after the other
-_TINY = 1e-300
-_ROUNDING = 1e-9  # the share of a list's positives that sums of weights may be short of, where these are not whole
+_ROWS = 1 << 13  # of sums that are computed together
 
 
 @dataclass(frozen=True)
@@ -74,7 +68,7 @@ class WeightedRanking:
             if cell.column == "ap":
                 places.setdefault((cell.area_range, cell.limit), []).append(place)
         self._curves = [
-            (own, _Curves(ranking, image, k, m, [self.cells[place].thresholds for place in own]))
+            (own, Curves(ranking, image, k, m, [self.cells[place].thresholds for place in own]))
             for (k, m), own in places.items()
         ]
 
@@ -99,7 +93,7 @@ class WeightedRanking:
                 yield place, found
         for places, curves in self._curves:
             k = self.cells[places[0]].area_range
-            means = curves.compute(weights, positives[k], 0.0 if is_whole else _ROUNDING)
+            means = curves.compute(weights, positives[k], 0.0 if is_whole else ROUNDING)
             means[:, nothing[k]] = np.nan
             yield from zip(places, means, strict=True)
 
@@ -149,7 +143,7 @@ class _Sums:
         """Of rows in the order of their lists, which are given by number."""
         starts = np.flatnonzero(np.diff(number.astype(np.int64), prepend=-1))
         chunks = []
-        for first, last in _runs(np.diff(starts, append=len(number)), 16 * _ROWS):
+        for first, last in cut_into_runs(np.diff(starts, append=len(number)), _ROWS):
             rows = slice(int(starts[first]), int(starts[last]) if last < len(starts) else len(number))
             chunks.append((slice(first, last), rows, starts[first:last] - rows.start))
         return cls(image, factor, number[starts], chunks)
@@ -163,310 +157,6 @@ class _Sums:
                 own *= self.factor[rows, None]
             sums[self.lists[lists]] = np.add.reduceat(own, starts, axis=0)
         return sums
-
-
-@dataclass(frozen=True)
-class _Corrections:
-    """Rows that count otherwise than unmatched detections do: `factor` is 1 or -1, see `SliceRows.change`.
-
-    Each segment begins with a row of no image. `image`, `factor` and `segment` are of each row, `starts` has the first row of
-    each segment, and `upto` the last row down to each true positive.
-    """
-
-    image: np.ndarray
-    factor: np.ndarray
-    segment: np.ndarray
-    starts: np.ndarray
-    upto: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Chunk:
-    """Some segments, each of which holds the true positives of one list at one threshold, in rank order.
-
-    Each row has a `mark`, where the detections down to it are counted, its `image`, and the number of its `segment`. Each
-    segment has its first row in `starts`, the number of its list, and the place of its threshold. Where the counts need no
-    corrections, these are None.
-    """
-
-    mark: np.ndarray
-    image: np.ndarray
-    corrections: _Corrections | None
-    segment: np.ndarray
-    starts: np.ndarray
-    number: np.ndarray
-    threshold: np.ndarray
-
-
-@dataclass(frozen=True)
-class _Lists:
-    """The lists number `first` .. `last` - 1, down which detections are counted at marks: at true positives of any threshold.
-
-    `image` is that of the detections which count while they are not matched, down to the last mark of each list. Each list
-    begins with one of no image, so that no stretch between marks is empty. `blocks` are runs of marks, with the rows of `image`
-    that lie before them, and the places where the stretches begin there. `starts` is the first mark of each list, `segment`
-    the number of each mark's list among these.
-    """
-
-    first: int
-    last: int
-    image: np.ndarray
-    blocks: Sequence[tuple[slice, slice, np.ndarray]]
-    starts: np.ndarray
-    segment: np.ndarray
-    chunks: Sequence[_Chunk]
-
-    def count(self, weights: np.ndarray) -> np.ndarray:
-        """The weights of the detections that count while they are not matched, down to each mark."""
-        sums = np.empty((self.blocks[-1][0].stop, weights.shape[1]))
-        for marks, rows, starts in self.blocks:
-            np.add.reduceat(weights.take(self.image[rows], axis=0), starts, axis=0, out=sums[marks])
-        return _running(sums, self.starts, self.segment)
-
-
-class _Curves:
-    """The rows that average precision is computed from, in one area range at one limit."""
-
-    def __init__(self, ranking: Ranking, image: np.ndarray, k: int, m: int, thresholds: Sequence[tuple[int, ...]]) -> None:
-        """`thresholds` are those that each number is a mean over."""
-        every = sorted({t for each in thresholds for t in each})
-        self._n_thresholds = len(every)
-        self._means = [_as_slice([every.index(t) for t in each]) for each in thresholds]
-        self._definition, self._n_lists = ranking.definition, len(ranking.starts) - 1
-        self._least = ranking.addend or _TINY  # keeps 0 / 0 from being anything but 0
-        self._reached = None
-        if isinstance(ranking.definition, Levels):
-            self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
-        rows = ranking.rows_of(k, m, for_curves=False)
-        counted = np.flatnonzero(ranking.walk(k, m).counts)
-        self._groups = list(_prepare(rows, counted, ranking.starts, image, every)) if rows.is_true.any() else []
-
-    def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
-        """Mean average precision of shape (numbers, lists, weightings); `positives` are of shape (lists, weightings)."""
-        means = np.zeros((len(self._means), self._n_lists, weights.shape[1]))
-        with_none = np.concatenate([weights, np.zeros((1, weights.shape[1]))])  # of no image
-        for group in self._groups:
-            counted = group.count(with_none)
-            ap = np.zeros((self._n_thresholds, group.last - group.first, weights.shape[1]))
-            for chunk in group.chunks:
-                ap[chunk.threshold, chunk.number - group.first] = self._of_chunk(chunk, counted, with_none, positives, slack)
-            for mean, thresholds in zip(means, self._means, strict=True):
-                np.mean(ap[thresholds], axis=0, out=mean[group.first : group.last])
-        return means
-
-    def _of_chunk(
-        self, chunk: _Chunk, counted: np.ndarray, weights: np.ndarray, positives: np.ndarray, slack: float
-    ) -> np.ndarray:
-        """Average precision of each segment, of shape (segments, weightings)."""
-        own = weights.take(chunk.image, axis=0)
-        n = counted.take(chunk.mark, axis=0)
-        if chunk.corrections is not None:
-            some = chunk.corrections
-            change = weights.take(some.image, axis=0) * some.factor[:, None]
-            n += _running(change, some.starts, some.segment).take(some.upto, axis=0)
-        k = _running(own, chunk.starts, chunk.segment)
-        expected = positives.take(chunk.number, axis=0)
-        if slack:  # what should be 0 is not quite
-            k *= k > slack * expected.take(chunk.segment, axis=0)
-            np.maximum(n, k, out=n)
-        n += self._least
-        precision = np.divide(k, n, out=n)
-        if self._definition.interpolated:
-            precision = _running_best(precision, chunk.segment)
-        if self._reached is None:
-            precision *= own
-            return np.add.reduceat(precision, chunk.starts, axis=0) / expected
-        reached = self._reached(k, expected.take(chunk.segment, axis=0), slack)
-        gain = np.empty_like(precision)
-        np.subtract(reached[1:], reached[:-1], out=gain[1:])
-        gain[chunk.starts] = reached[chunk.starts]
-        precision *= gain
-        return np.add.reduceat(precision, chunk.starts, axis=0) / self._n_levels
-
-
-def _prepare(
-    rows: SliceRows, counted: np.ndarray, starts: np.ndarray, image: np.ndarray, thresholds: Sequence[int]
-) -> Iterator[_Lists]:
-    """The rows in groups of whole lists.
-
-    `counted` are the detections that count while they are not matched, `starts` the first detection of each list, and `image`
-    that of each detection.
-    """
-    true, changing = rows.only(np.flatnonzero(rows.is_true)), rows.only(np.flatnonzero(rows.change))
-    first = np.flatnonzero(np.diff(true.category.astype(np.int64), prepend=-1))
-    last = np.append(first[1:], len(true.category)) - 1
-    before = np.searchsorted(counted, starts[true.category[first]])
-    upto = np.searchsorted(counted, true.detection, side="right")
-    # what follows the last true positive of a list changes nothing
-    at, begin = _stretches(before, upto[last] - before)
-    images = np.append(image[counted].astype(np.int64), -1)[at]
-    ends = upto + 1 + np.repeat(begin - before, last - first + 1)  # of `images`, down to each true positive
-    is_new = np.diff(ends, prepend=-1) > 0
-    mark = np.cumsum(is_new) - 1
-    bounds_of_marks = np.append(0, ends[is_new])
-    first_mark = np.append(mark[first], mark[-1] + 1)
-    for some, end in _runs(np.diff(first_mark), _MARKS):
-        marks = slice(int(first_mark[some]), int(first_mark[end]))
-        own = slice(int(first[some]), int(last[end - 1]) + 1)
-        bounds = bounds_of_marks[marks.start : marks.stop + 1]
-        lists = [int(true.category[first[some]]), int(true.category[first[end - 1]])]
-        within = slice(*np.searchsorted(changing.category, [lists[0], lists[1] + 1]).tolist())
-        yield _Lists(
-            first=lists[0],
-            last=lists[1] + 1,
-            image=images[bounds[0] : bounds[-1]],
-            blocks=[
-                (slice(a, b), slice(*(bounds[[a, b]] - bounds[0]).tolist()), bounds[a:b] - bounds[a])
-                for a, b in _runs(np.diff(bounds), 4 * _ROWS)
-            ],
-            starts=first_mark[some:end] - marks.start,
-            segment=np.repeat(np.arange(end - some), np.diff(first_mark[some : end + 1])),
-            chunks=list(_chunks(true.only(own), mark[own] - marks.start, changing.only(within), image, thresholds)),
-        )
-
-
-def _chunks(
-    true: SliceRows, mark: np.ndarray, changing: SliceRows, image: np.ndarray, thresholds: Sequence[int]
-) -> Iterator[_Chunk]:
-    """The true positives of some lists by threshold and list, with the rows that change their counts."""
-    row, threshold = _held(true, thresholds)
-    number = true.category[row].astype(np.int64)
-    starts = np.flatnonzero((np.diff(number, prepend=-1) != 0) | (np.diff(threshold, prepend=-1) != 0))
-    lengths = np.diff(starts, append=len(row))
-    # down the lists, threshold after threshold: how many rows with a change there are before each segment and down to each row
-    other, other_threshold = _held(changing, thresholds)
-    n = len(image)
-    place = other_threshold * n + changing.detection[other]
-    upto = np.searchsorted(place, threshold * n + true.detection[row], side="right")
-    n_lists = int(true.category[-1]) + 1
-    of_segment = other_threshold * n_lists + changing.category[other]
-    before = np.searchsorted(of_segment, threshold[starts] * n_lists + number[starts])
-    for a, b in _runs(lengths, _ROWS, _SEGMENTS):
-        own = slice(int(starts[a]), int(starts[b - 1] + lengths[b - 1]))
-        segment = np.repeat(np.arange(b - a), lengths[a:b])
-        n_others = upto[starts[a:b] + lengths[a:b] - 1] - before[a:b]
-        corrections = None
-        if n_others.any():
-            at, begin = _stretches(before[a:b], n_others)
-            kept = other[at]
-            corrections = _Corrections(
-                image=np.where(at < 0, -1, image[changing.detection[kept]].astype(np.int64)),
-                factor=changing.change[kept].astype(np.float64),
-                segment=np.repeat(np.arange(b - a), n_others + 1),
-                starts=begin,
-                upto=upto[own] + (begin - before[a:b])[segment],
-            )
-        yield _Chunk(
-            mark=mark[row[own]],
-            image=image[true.detection[row[own]]].astype(np.int64),
-            corrections=corrections,
-            segment=segment,
-            starts=starts[a:b] - own.start,
-            number=number[starts[a:b]],
-            threshold=threshold[starts[a:b]],
-        )
-
-
-def _held(rows: SliceRows, thresholds: Sequence[int]) -> tuple[np.ndarray, np.ndarray]:
-    """The rows that hold at each threshold, one threshold after the other, and the place of the threshold of each."""
-    held = [np.flatnonzero((rows.first <= t) & (t < rows.last)) for t in thresholds]
-    return np.concatenate(held), np.repeat(np.arange(len(thresholds)), [len(each) for each in held])
-
-
-def _stretches(first: np.ndarray, n: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """The numbers from each first one on, n of each after a -1, and where these are.
-
-    >>> [each.tolist() for each in _stretches(np.array([5, 2]), np.array([2, 1]))]
-    [[-1, 5, 6, -1, 2], [0, 3]]
-    """
-    begin = np.cumsum(n + 1) - (n + 1)
-    at = np.arange(int((n + 1).sum())) - np.repeat(begin - first, n + 1) - 1
-    at[begin] = -1
-    return at, begin
-
-
-def _as_slice(places: Sequence[int]) -> slice | list[int]:
-    """Places as a slice if they are without a gap, which spares a copy."""
-    whole = slice(places[0], places[-1] + 1)
-    return whole if list(places) == list(range(whole.start, whole.stop)) else list(places)
-
-
-def _runs(lengths: np.ndarray, most: int, most_items: int | None = None) -> Iterator[tuple[int, int]]:
-    """Runs of items that are about `most` long together, by their first and last number (exclusive).
-
-    >>> list(_runs(np.array([2, 2, 9, 1]), most=4))
-    [(0, 2), (2, 3), (3, 4)]
-    """
-    if len(lengths):
-        run = (np.cumsum(lengths) - lengths) // most
-        item = np.arange(len(lengths)) // (most_items or len(lengths))
-        yield from pairwise([0, *(np.flatnonzero((np.diff(run) > 0) | (np.diff(item) > 0)) + 1).tolist(), len(lengths)])
-
-
-def _running(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """Running sums down the columns, begun anew at each of the starts; `segment` is the number of each row's start."""
-    sums = np.cumsum(values, axis=0)
-    if len(starts) > 1:
-        before = np.zeros((len(starts), values.shape[1]))
-        before[1:] = sums[starts[1:] - 1]
-        sums -= before.take(segment, axis=0)
-    return sums
-
-
-def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
-    """The largest value from here to the end of the segment, of values from 0 to 1; in place.
-
-    Each segment is lifted by 2 above the next, so that one maximum from the end serves them all.
-    """
-    lift = None if segment[-1] == 0 else 2.0 * (segment[-1] - segment[:, None])
-    if lift is not None:
-        values += lift
-    whole = len(values) // _STRIDE * _STRIDE
-    np.maximum.accumulate(values[whole:][::-1], axis=0, out=values[whole:][::-1])
-    if whole:  # within short runs of rows first, which is faster, then from run to run
-        runs = values[:whole].reshape(-1, _STRIDE, values.shape[1])
-        if whole < len(values):
-            np.maximum(runs[-1, -1], values[whole], out=runs[-1, -1])
-        for j in range(_STRIDE - 2, -1, -1):
-            np.maximum(runs[:, j], runs[:, j + 1], out=runs[:, j])
-        best = np.maximum.accumulate(runs[::-1, 0], axis=0)[::-1]
-        np.maximum(runs[:-1], best[1:, None], out=runs[:-1])
-    if lift is not None:
-        values -= lift
-    return values
-
-
-def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
-    """What counts the levels that k of n positives reach, of arrays, where sums are rounded by less than `slack`.
-
-    That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.
-    """
-    levels = np.array(definition.levels)
-    n = len(levels) - 1
-    number = np.arange(n + 1)
-    multiplied = np.array_equal(levels, number * levels[1])
-    if type(definition).levels_reached is Levels.levels_reached and (multiplied or np.array_equal(levels, number / n)):
-        too_large = levels > number / n  # by a bit: j of n positives do not reach level j / n
-
-        def evenly_spaced(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
-            recall = np.divide(k, positives, out=k)
-            reached = recall * n
-            reached += 100 * _ROUNDING
-            np.floor(reached, out=reached)
-            level = reached * levels[1] if multiplied else reached / n
-            if slack:
-                level += np.where(too_large, slack, -slack).take(reached.astype(np.intp), mode="clip")
-            reached -= level > recall
-            reached += 1
-            return reached
-
-        return evenly_spaced
-
-    def at_all(k: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:
-        table = pl.DataFrame({"k": np.minimum(k * (1 + slack), positives).ravel(), "n": positives.ravel()})
-        return table.select(definition.levels_reached(pl.col("k"), pl.col("n"))).to_series().to_numpy().reshape(k.shape)
-
-    return at_all
 
 
 def _sums_of_detections(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
