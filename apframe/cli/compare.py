@@ -33,21 +33,14 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
+from apframe.cli.stored_runs import is_stored_run, refuse_options_of_files
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
-from apframe.file_formats.stored_sets import find_manifest
-from apframe.paths import is_folder
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import PUBLISHED, as_protocol
 from apframe.rule_sets.summary import headlines
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
-
-# options that a stored evaluation has made its choice of
-_OF_FILES = (
-    "gt_format", "dt_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names", "image_attributes",
-    "category_map", "unmapped", "protocol", "iou_type", "categories", "drop_unknown_images", "invalid",
-)  # fmt: skip
 
 
 def compare_models(
@@ -173,7 +166,7 @@ def compare_models(
 
 def _are_stored(paths: Sequence[Path], context: typer.Context) -> bool:
     """Whether the paths are stored evaluations, as the first one is or is not; errors where they do not belong together."""
-    stored = [is_folder(path) and find_manifest(path) is not None for path in paths]
+    stored = [is_stored_run(path) for path in paths]
     if len(paths) < (2 if stored[0] else 3):
         needed = "a second stored evaluation" if stored[0] else "the ground truth and results of two models or more"
         context.fail(f"Missing argument: {needed}.")
@@ -184,12 +177,7 @@ def _are_stored(paths: Sequence[Path], context: typer.Context) -> bool:
             "compare stored evaluations with each other, or name ground truth and results",
         )
     if stored[0]:
-        given = [name for name in _OF_FILES if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
-        if given:
-            raise ParameterError(
-                f"--{given[0].replace('_', '-')} is about files of ground truth and results, not about stored evaluations",
-                "give it to `apframe eval --out`",
-            )
+        refuse_options_of_files(context)
     return stored[0]
 
 

@@ -30,6 +30,7 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
+from apframe.cli.stored_runs import stored_run
 from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError, counted
 from apframe.rule_sets.published import PUBLISHED, as_protocol
@@ -38,8 +39,14 @@ _SHOWN, _SIDES = 20, ("true", "found")
 
 
 def show_confusion(
-    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")],
-    results: Annotated[Path, path_argument(metavar="DT", help="detections, in any format; - is stdin")],
+    context: typer.Context,
+    truth: Annotated[
+        Path,
+        path_argument(
+            metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
+        ),
+    ],
+    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -87,25 +94,27 @@ def show_confusion(
     cut = _score(min_score)
     with progress() as say:
         say("reading")
-        evaluation = apf.evaluate(
-            truth,
-            results,
-            chosen,
-            categories=words(categories) or None,
-            unknown_images="drop" if drop_unknown_images else "error",
-            invalid=invalid,
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
-            image_attributes=image_attributes,
-            category_map=category_map,
-            unmapped=unmapped,
-        )
+        evaluation = stored_run(context, truth, results)
+        if evaluation is None:
+            evaluation = apf.evaluate(
+                truth,
+                results,
+                chosen,
+                categories=words(categories) or None,
+                unknown_images="drop" if drop_unknown_images else "error",
+                invalid=invalid,
+                format=gt_format,
+                results_format=dt_format,
+                split=split,
+                image_sizes=image_sizes,
+                box_format=box_format,
+                relative=relative,
+                join_by_name=words(join_by_name),
+                names=names,
+                image_attributes=image_attributes,
+                category_map=category_map,
+                unmapped=unmapped,
+            )
         if where is not None:
             evaluation = evaluation.where(where)
         say("matching")

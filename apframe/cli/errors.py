@@ -30,13 +30,20 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
+from apframe.cli.stored_runs import stored_run
 from apframe.exceptions import ParameterError
 from apframe.rule_sets.published import PUBLISHED, as_protocol
 
 
 def show_errors(
-    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth: COCO JSON, or a file or folder of another format")],
-    results: Annotated[Path, path_argument(metavar="DT", help="detections, in any format; - is stdin")],
+    context: typer.Context,
+    truth: Annotated[
+        Path,
+        path_argument(
+            metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
+        ),
+    ],
+    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -90,25 +97,27 @@ def show_errors(
     chosen = as_protocol(protocol).variant(iou_type).with_options(iou_thresholds=[iou_threshold])
     with progress() as say:
         say("reading")
-        evaluation = apf.evaluate(
-            truth,
-            results,
-            chosen,
-            categories=words(categories) or None,
-            unknown_images="drop" if drop_unknown_images else "error",
-            invalid=invalid,
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
-            image_attributes=image_attributes,
-            category_map=category_map,
-            unmapped=unmapped,
-        )
+        evaluation = stored_run(context, truth, results)
+        if evaluation is None:
+            evaluation = apf.evaluate(
+                truth,
+                results,
+                chosen,
+                categories=words(categories) or None,
+                unknown_images="drop" if drop_unknown_images else "error",
+                invalid=invalid,
+                format=gt_format,
+                results_format=dt_format,
+                split=split,
+                image_sizes=image_sizes,
+                box_format=box_format,
+                relative=relative,
+                join_by_name=words(join_by_name),
+                names=names,
+                image_attributes=image_attributes,
+                category_map=category_map,
+                unmapped=unmapped,
+            )
         if where is not None:
             evaluation = evaluation.where(where)
         say("finding errors")
@@ -139,6 +148,8 @@ def _print_impact(table: pl.DataFrame, style: str | None, iou_threshold: float, 
         return
     front = [name for name in table.columns if name not in ("iou_threshold", "error", "n", "ap", "delta_ap")]
     kinds = table["error"].unique(maintain_order=True).cast(pl.String).to_list()
+    if style is None:
+        print_lines([f"AP at IoU {iou_threshold:g}, and by how much it rises if all errors of a kind are fixed:"])
     wide = table.with_columns(pl.col("error").cast(pl.String)).pivot(
         "error", index=[*front, "ap"], values="delta_ap", maintain_order=True
     )

@@ -44,6 +44,7 @@ def test_the_impact_of_each_kind(run: Any) -> None:
 
 def test_slices_are_rows(run: Any) -> None:
     _, out, _ = run("--by", "name")
+    assert out.splitlines()[0] == "AP at IoU 0.5, and by how much it rises if all errors of a kind are fixed:"
     assert cells(out)[:3] == [
         ["name", "ap", "cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"],
         ["c1", "0.000", "0.000", "1.000", "0.000", "0.000", "0.000", "0.000", "0.000", "0.000"],
