@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 
 import numpy as np
@@ -18,6 +18,8 @@ from apframe.exceptions import (
     spelled,
     warn,
 )
+from apframe.progress import with_bar
+from apframe.threads import map_lazily, pool
 
 FEW = 20  # units, below which intervals are too narrow
 FEW_RESAMPLES = 40  # below which p, at least 2 / (n_resamples + 1), cannot be below 0.05
@@ -62,6 +64,28 @@ class Draws:
 def block_size(n_units: int, size: int) -> int:
     """How many resamples are drawn at a time: as many as are asked for, or fewer if there are millions of units."""
     return max(1, min(size, _NUMBERS // max(n_units, 1)))
+
+
+def fill_blocks(draws: Draws, size: int, fill: Callable[[slice, np.ndarray], None]) -> None:
+    """Call `fill` with the places of each block among the resamples, and its counts; in threads, with a bar.
+
+    >>> found = np.zeros(3)
+    >>> def fill(places, counts):
+    ...     found[places] = counts.max(axis=0)
+    >>> fill_blocks(Draws(np.array([0, 0, 1]), None, n_resamples=3, seed=0), 2, fill)
+    >>> found.tolist()
+    [1.0, 1.0, 2.0]
+    """
+    size = block_size(draws.n_units, size)
+
+    def fill_one(numbered: tuple[int, np.ndarray]) -> None:
+        k, counts = numbered
+        fill(slice(k * size, k * size + counts.shape[1]), counts)
+
+    with pool() as others:
+        blocks = map_lazily(others, fill_one, enumerate(draws.blocks(size)))
+        for _ in with_bar(blocks, "resampling", -(-draws.n_resamples // size)):
+            pass
 
 
 def draw_counts(

@@ -63,9 +63,10 @@ def intervals(
     Returns
     -------
     The keys of slices, and category_id and name unless level="summary", then metric, estimate (the number itself), low, high,
-    se (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn), n_resamples (draws in
-    which the number has a value). Where fewer than half have one, or fewer than five units have annotations that count, there
-    is an estimate and no interval. A category without annotations in a draw is left out of the draw's means.
+    se (standard deviation of the draws), bias (their mean less the estimate), n_units (that are drawn and weigh something),
+    n_resamples (draws in which the number has a value). Where fewer than half have one, or fewer than five units have
+    annotations that count, there is an estimate and no interval. A category without annotations in a draw is left out of the
+    draw's means.
 
     Raises
     ------

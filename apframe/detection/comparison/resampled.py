@@ -10,17 +10,15 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.compare.resampling import Draws, block_size
+from apframe.compare.resampling import Draws, fill_blocks
 from apframe.detection.comparison.image_weights import ImageWeights
 from apframe.detection.slices.keys import Key
 from apframe.detection.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.progress import with_bar
 from apframe.ranking.weighted import BLOCK, Cell, WeightedRanking
 from apframe.rule_sets.summary import Headline
-from apframe.threads import map_lazily, pool
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -86,17 +84,13 @@ def resample(
     estimates, found = ([np.full((len(lines), part.table.height, n), np.nan) for part in parts] for n in (1, draws.n_resamples))
     for part, values in zip(parts, estimates, strict=True):
         part.fill(once, values)
-    size = block_size(draws.n_units, BLOCK)
 
-    def fill(numbered: tuple[int, np.ndarray]) -> None:
-        k, counts = numbered
+    def fill(places: slice, counts: np.ndarray) -> None:
         weighted = weights.apply(counts)
         for part, values in zip(parts, found, strict=True):
-            part.fill(weighted, values[..., k * size : (k + 1) * size])
+            part.fill(weighted, values[..., places])
 
-    with pool() as others:
-        for _ in with_bar(map_lazily(others, fill, enumerate(draws.blocks(size))), "resampling", -(-draws.n_resamples // size)):
-            pass
+    fill_blocks(draws, BLOCK, fill)
     return _beside(parts, estimates, found)
 
 

@@ -10,12 +10,10 @@ import numpy as np
 import polars as pl
 
 from apframe.compare.intervals import describe
-from apframe.compare.resampling import Draws, block_size
+from apframe.compare.resampling import Draws, fill_blocks
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.progress import with_bar
 from apframe.ranking.weighted import BLOCK, Cell, WeightedRanking
-from apframe.threads import map_lazily, pool
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
@@ -55,22 +53,17 @@ class Rises:
         """
         edited = [verdicts, *(fixed[kind] for kind in ERROR_KINDS)]
         ready = [WeightedRanking(each, protocol.definition, protocol.addend, _CELLS) for each in edited]
-        size = block_size(draws.n_units, BLOCK)
         drawn = np.full((len(ERROR_KINDS), verdicts.lists.height, draws.n_resamples), np.nan)
 
-        def fill(numbered: tuple[int, np.ndarray]) -> None:
-            k, counts = numbered
+        def fill(places: slice, counts: np.ndarray) -> None:
             weights = counts.take(image, axis=0)
             weights[image < 0] = 0
             before = dict(ready[0].values(weights))[0]
             for number, ranking in enumerate(ready[1:]):
                 after = dict(ranking.values(weights))
-                drawn[number, :, k * size : (k + 1) * size] = np.where(np.isnan(after[0]), after[1] == 0, after[0]) - before
+                drawn[number, :, places] = np.where(np.isnan(after[0]), after[1] == 0, after[0]) - before
 
-        with pool() as others:
-            blocks = map_lazily(others, fill, enumerate(draws.blocks(size)))
-            for _ in with_bar(blocks, "resampling", -(-draws.n_resamples // size)):
-                pass
+        fill_blocks(draws, BLOCK, fill)
         counted = verdicts.annotations.filter(pl.Series(has_bit(verdicts.annotations["counts"].to_numpy(), 0)))
         at = image[counted["image"].to_numpy()]
         units = counted.select("list").with_columns(unit=pl.Series(draws.unit[at])).filter(pl.Series(at >= 0))
