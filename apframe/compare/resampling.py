@@ -175,8 +175,8 @@ def make_units(
     n_units = int(number.max(initial=-1)) + 1
     if n_units < 2:
         raise ParameterError(
-            f"there is {n_units or 'no'} unit to draw from ({unit or 'one of the ' + name}), and an interval needs two or more",
-            "leave unit out, or name another column" if unit else "evaluate more of them",
+            f"an interval needs two or more {'values of ' + unit if unit else name}, and there is {n_units or 'none'}",
+            "leave unit out, or name another column" if unit else f"evaluate more {name}",
         )
     if n_units < FEW:
         warn(

@@ -58,7 +58,7 @@ def test_the_mean_count_is_one() -> None:
         ({"unit": "vidoe"}, "unit: the images have no column 'vidoe'; did you mean video?"),
         ({"within": "town"}, "within: the images have no column 'town'"),
         ({"unit": "city"}, r"unit: 8 of the images have no city \(2, 5, 8\); give them one, such as their own id"),
-        ({"unit": "site"}, r"there is 1 unit to draw from \(site\), and an interval needs two or more"),
+        ({"unit": "site"}, "an interval needs two or more values of site, and there is 1; leave unit out"),
         ({"unit": "video", "within": "day"}, "within: video 'v0' has several values of day"),
         ({"n_resamples": 0}, "n_resamples is a whole number of at least 1, not 0"),
         ({"seed": -1}, "seed is a whole number of at least 0, not -1"),

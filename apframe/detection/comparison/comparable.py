@@ -90,11 +90,18 @@ def _refuse_other_rules(first: Evaluation, other: Evaluation, pair: str) -> None
         return
     if mine.dtype != theirs.dtype:
         raise _different_types(pair, "category_id", mine, theirs)
-    ids = listed(mine.filter(~is_known(mine, theirs)).to_list() + theirs.filter(~is_known(theirs, mine)).to_list())
+    alone = _called(first, mine.filter(~is_known(mine, theirs))) + _called(other, theirs.filter(~is_known(theirs, mine)))
     raise NotComparableError(
-        f"{pair} differ in the categories that were evaluated: only one of them has {ids}",
+        f"{pair} differ in the categories that were evaluated: only one of them has {listed(alone)}",
         "evaluate both on the same categories",
     )
+
+
+def _called(self: Evaluation, category_ids: pl.Series) -> list[Any]:
+    """Categories as people know them: by name, or else by id."""
+    known = self.dataset.core("categories")
+    categories = known.filter(is_known(known["category_id"], category_ids)).sort("category_id")
+    return [key if name is None else name for key, name in categories.select("category_id", "name").rows()]
 
 
 def _briefly(value: Any) -> str:

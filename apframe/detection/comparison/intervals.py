@@ -52,7 +52,8 @@ def intervals(
         a column of the images: as many units are drawn of each of its values as there are (strata)
     weights, to_mix
         a column of the images with their weights; or shares of the values of a column of the images, such as
-        {"night": 0.7, "day": 0.3}: the numbers of data in which 70 % of the images are at night, in every draw
+        {"night": 0.7, "day": 0.3}: the numbers of data in which 70 % of the images are at night, in every draw. Shares are
+        divided by their sum, and images of values that are not named do not count
     n_resamples
         how many draws
     confidence

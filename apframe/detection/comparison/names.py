@@ -58,6 +58,8 @@ def names_beside(evaluations: Sequence[Evaluation], names: Sequence[str] | None 
 
     for each in evaluations:
         if not isinstance(each, Evaluation):
+            if isinstance(each, (list, tuple)) and any(isinstance(one, Evaluation) for one in each):
+                raise ParameterError("a list of evaluations is given where one is needed", "call it for each of them")
             raise ParameterError(
                 f"an evaluation is compared with evaluations, not with {shown(each, 60)}", "call evaluate first"
             )

@@ -138,6 +138,8 @@ def test_what_is_refused() -> None:
         a.changes(a, level="objects")
     with pytest.raises(ParameterError, match=r"min_score is a number, not nan"):
         a.changes(a, min_score=float("nan"))
+    with pytest.raises(ParameterError, match="a list of evaluations is given where one is needed; call it for each of them"):
+        a.changes([a])  # type: ignore[arg-type]
     with pytest.raises(ParameterError, match=r"an evaluation is compared with evaluations, not with \[\]; call evaluate first"):
         a.changes([])  # type: ignore[arg-type]
 

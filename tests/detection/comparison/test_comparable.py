@@ -65,7 +65,7 @@ def test_the_same_ground_truth(other: apf.Evaluation) -> None:
     (lambda: made(iou_thresholds=[0.5]), "a and b differ in their protocols: iou_thresholds (0.5, 0.55, 0.6, "),
     (lambda: made(protocol="voc2007"), "a and b differ in their protocols: name COCO and VOC2007; "),
     (lambda: made(categories=CATEGORIES[:1], annotations=ANNOTATIONS[:1]),
-     "a and b differ in the categories that were evaluated: only one of them has 2; evaluate both on the same"),
+     "a and b differ in the categories that were evaluated: only one of them has 'dog'; evaluate both on the same"),
     (lambda: made([*IMAGES, {"image_id": 7}, {"image_id": 8}]),
      'a and b differ in images: 2 only in b (7, 8); use on_images="common" for the 2 in both'),
     (lambda: made([IMAGES[0], {"image_id": 7}], annotations=ANNOTATIONS[:1]),
