@@ -25,7 +25,7 @@ _MOST_BINS = 1_000
 
 def calibration(
     self: Evaluation,
-    iou_threshold: float = 0.5,
+    iou_threshold: float | None = 0.5,
     area_range: str | None = None,
     *,
     n_bins: int = 10,
@@ -50,7 +50,7 @@ def calibration(
     Parameters
     ----------
     iou_threshold
-        one of the protocol's, found to 1e-9
+        one of the protocol's, found to 1e-9; None is the lowest
     area_range
         the name of one of the protocol's; "all" by default
     n_bins
@@ -115,7 +115,7 @@ def calibration(
 
 def reliability(
     self: Evaluation,
-    iou_threshold: float = 0.5,
+    iou_threshold: float | None = 0.5,
     area_range: str | None = None,
     *,
     n_bins: int = 10,
@@ -171,7 +171,7 @@ class _Options:
 
 
 def _choose(
-    self: Evaluation, iou_threshold: float, area_range: str | None, n_bins: Any, bins: str, target: str, min_score: Any
+    self: Evaluation, iou_threshold: float | None, area_range: str | None, n_bins: Any, bins: str, target: str, min_score: Any
 ) -> _Options:
     """The options as they were given, or an error that says which is wrong."""
     if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or not 1 <= int(n_bins) <= _MOST_BINS:

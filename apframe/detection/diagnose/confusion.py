@@ -23,7 +23,7 @@ _NAMES = [f"{side}_{column}" for side in _SIDES for column in ("category_id", "n
 
 
 def confusion(
-    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
+    self: Evaluation, iou_threshold: float | None = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
     """Count which categories are found as which others, which are missed, and what is found where there is nothing.
 
@@ -40,7 +40,7 @@ def confusion(
     Parameters
     ----------
     iou_threshold
-        one of the protocol's, found to 1e-9
+        one of the protocol's, found to 1e-9; None is the lowest
     area_range
         the name of one of the protocol's; "all" by default
     min_score
@@ -72,7 +72,7 @@ def confusion(
 
 
 def confusion_pairs(
-    self: Evaluation, iou_threshold: float = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
+    self: Evaluation, iou_threshold: float | None = 0.5, area_range: str | None = None, *, min_score: ScoreCuts = None
 ) -> pl.DataFrame:
     """List the detections and annotations behind the cells of `confusion`, a row for each that a cell counts.
 

@@ -316,6 +316,13 @@ def test_bad_input(name: str) -> None:
         ev.confusion_pairs(**options)
 
 
+def test_no_threshold_is_the_lowest() -> None:
+    ev = evaluated([(1, A)], [(2, A, 0.5)], iou_thresholds=[0.6, 0.75])
+    for table in (ev.confusion, ev.calibration, ev.reliability, ev.error_impact, ev.label_errors):
+        assert table(None).equals(table(0.6))  # type: ignore[operator]
+    assert ev.confusion(None)["iou_threshold"].to_list() == [0.6]
+
+
 def test_pooled_categories_have_none() -> None:
     for options in ({"agnostic": True}, {"protocol": "proposals", "iou_thresholds": [0.5]}):
         with pytest.raises(ParameterError, match="the categories are pooled, so none can be mistaken for another"):
