@@ -65,15 +65,16 @@ def compare_all(
     evaluations: Sequence[Evaluation], names: Sequence[str], pairs: Sequence[tuple[int, int]], sampling: Sampling
 ) -> pl.DataFrame:
     """The differences of some pairs of evaluations that agree, see `compare`."""
-    tables = []
+    tables, n_rows = [], len(pairs)
     for numbers in sample(evaluations, sampling):
+        n_rows = max(n_rows, *(int(family.sum()) for family in numbers.families()))
         made = [_difference(numbers, a, b, sampling.confidence) for a, b in pairs]
         holm = np.apply_along_axis(rule.holm, 0, np.stack([each["p"] for each in made])) if len(numbers.n_units) else None
         for k, ((a, b), each) in enumerate(zip(pairs, made, strict=True)):
             each |= {"p_holm": each["p"] if holm is None else holm[k], "q": numbers.false_discovery(each["p"])}
             labels = {"run_a": names[a], "run_b": names[b]}
             tables.append(numbers.with_columns(labels, {name: each[name] for name in DIFFERENCE[2:]}))
-    rule.warn_of_few_resamples(sampling.n_resamples, max(len(pairs), *(each.height for each in tables)))
+    rule.warn_of_few_resamples(sampling.n_resamples, n_rows)
     return _in_order(tables)
 
 
@@ -119,12 +120,16 @@ class Numbers:
     def false_discovery(self, p: np.ndarray) -> np.ndarray:
         """The q of each row: over the rows of the means, and over those of the categories."""
         q = np.empty_like(p)
-        one = np.zeros(len(p), dtype=bool)
-        if "category_id" in self.table.columns:
-            one = self.table["category_id"].is_null().to_numpy()
-        for some in (one, ~one):
+        for some in self.families():
             q[some] = rule.false_discovery(p[some])
         return q
+
+    def families(self) -> tuple[np.ndarray, np.ndarray]:
+        """Flags of the rows of the means, and of those of the categories, which are corrected apart."""
+        is_mean = np.zeros(len(self.n_units), dtype=bool)
+        if "category_id" in self.table.columns:
+            is_mean = self.table["category_id"].is_null().to_numpy()
+        return is_mean, ~is_mean
 
     def with_columns(self, labels: Mapping[str, str], columns: Mapping[str, np.ndarray]) -> pl.DataFrame:
         """The table with the metric, the labels and the columns; null where these are NaN."""

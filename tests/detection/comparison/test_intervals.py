@@ -277,9 +277,11 @@ def test_what_is_not_an_evaluation_is_refused(a: apf.Evaluation) -> None:
         a.compare("model_b.json")  # type: ignore[arg-type]
 
 
-def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation) -> None:
+@pytest.mark.parametrize("level", ["category", "both"])
+def test_too_few_resamples_are_warned_of(a: apf.Evaluation, b: apf.Evaluation, level: str) -> None:
+    """The row of the mean is not one of the twelve that are corrected together."""
     with pytest.warns(FewResamplesWarning, match="12 comparisons; set n_resamples to 480 or more"):
-        a.compare(b, level="category", metrics="AP50", n_resamples=100)
+        a.compare(b, level=level, metrics="AP50", n_resamples=100)
 
 
 def test_large_results_say_so(a: apf.Evaluation, monkeypatch: pytest.MonkeyPatch) -> None:
