@@ -107,14 +107,21 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
 
 
 def _of_rows(rows: pl.DataFrame, keys: Sequence[str], confidence: float, *, is_one: bool) -> str:
-    """How many rows of a pair of evaluations have an interval without 0, and how many are left after the correction."""
+    """How many rows of a pair of evaluations have an interval without 0, how many remain after the correction, or have none."""
     noun = "category" if list(keys) in (["name"], ["category_id"]) else "row" if {"name", "category_id"} & {*keys} else "slice"
     named = rows["metric"][0] if is_one else f"{rows['metric'][0]} of {rows['run_b'][0]}"
     tested = rows.drop_nulls("p")
     apart = tested.filter((pl.col("low") > 0) | (pl.col("high") < 0)).height
     real = tested.filter(pl.col("q") < SIGNIFICANT).height
+    n_without = rows.height - tested.height
+    without = f" {counted(n_without, noun)} {'has' if n_without == 1 else 'have'} too few images for an interval."
+    without = without if n_without else ""
+    if tested.is_empty():
+        return f"{named}:{without}"
     if not apart:
-        return f"{named}: in none of {counted(tested.height, noun)} does the {confidence * 100:g} % interval exclude 0."
+        of = f"of the {noun} includes 0" if tested.height == 1 else f"includes 0 in all {counted(tested.height, noun)}"
+        return f"{named}: the {confidence * 100:g} % interval {of}.{without}"
     differ = f"{named}: {apart} of {counted(tested.height, noun)} {'differs' if apart == 1 else 'differ'}"
     remain = f"{real or 'none'} {'does' if real < 2 else 'do'} (q < {SIGNIFICANT:g})"
-    return f"{differ} by the {confidence * 100:g} % interval; after correcting for {tested.height} comparisons, {remain}."
+    corrected = f"after correcting for {counted(tested.height, 'comparison')}, {remain}"
+    return f"{differ} by the {confidence * 100:g} % interval; {corrected}.{without}"

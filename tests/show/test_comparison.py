@@ -9,6 +9,7 @@ import pytest
 
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
+NO_INTERVAL = dict.fromkeys(["low", "high", "p", "q"])
 NUMBERS = ["estimate_a", "estimate_b", "difference", "low", "high", "p", "p_holm", "q", "detectable"]
 
 
@@ -74,11 +75,15 @@ def test_ranks() -> None:
 @pytest.mark.parametrize(("rows", "sentence"), [
     ([{}, {"low": -0.1, "q": 0.4}],
      "AP: 1 of 2 categories differs by the 95 % interval; after correcting for 2 comparisons, 1 does (q < 0.05)."),
-    ([{"q": 0.1}, {"low": -0.2, "high": -0.1, "q": 0.1}, {"low": None, "high": None, "p": None, "q": None}],
-     "AP: 2 of 2 categories differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05)."),
+    ([{"q": 0.1}, {"low": -0.2, "high": -0.1, "q": 0.1}, NO_INTERVAL],
+     "AP: 2 of 2 categories differ by the 95 % interval; after correcting for 2 comparisons, none does (q < 0.05). "
+     "1 category has too few images for an interval."),
     ([{}, {}, {"low": -0.1, "q": 0.4}],
      "AP: 2 of 3 categories differ by the 95 % interval; after correcting for 3 comparisons, 2 do (q < 0.05)."),
-    ([{"low": -0.1, "q": 0.4}], "AP: in none of 1 category does the 95 % interval exclude 0."),
+    ([{"low": -0.1, "q": 0.4}], "AP: the 95 % interval of the category includes 0."),
+    ([{"low": -0.1, "q": 0.4}] * 2, "AP: the 95 % interval includes 0 in all 2 categories."),
+    ([{}], "AP: 1 of 1 category differs by the 95 % interval; after correcting for 1 comparison, 1 does (q < 0.05)."),
+    ([NO_INTERVAL] * 2, "AP: 2 categories have too few images for an interval."),
 ])  # fmt: skip
 def test_sentences_of_categories(rows: list[dict[str, Any]], sentence: str) -> None:
     named = [row(**columns) | {"name": f"c{number}"} for number, columns in enumerate(rows)]
