@@ -126,9 +126,9 @@ _SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol
 _TARGET = Column("target", pl.String, "outcome: 1 for a true positive, 0 for a false one; similarity: that instead of 1")
 _MIN_SCORE = Column("min_score", pl.Float64, "detections below this score are left out")
 _COUNTS = (
-    Column("tp", pl.UInt32, "true positives"),
-    Column("fp", pl.UInt32, "false positives"),
-    Column("fn", pl.UInt32, "annotations that were missed"),
+    Column("tp", pl.Int64, "true positives"),
+    Column("fp", pl.Int64, "false positives"),
+    Column("fn", pl.Int64, "annotations that were missed"),
 )
 _INTERVAL = (
     Column("low", pl.Float64, "lower end of the 95 % interval, from resamples of the images"),

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 import polars as pl
 
-from apframe.exceptions import ParameterError, did_you_mean, listed
+from apframe.exceptions import ImagesLeftOutWarning, ParameterError, counted, did_you_mean, listed, warn
 
 
 @dataclass(frozen=True)
@@ -54,12 +54,17 @@ def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any,
         the name of a column of numbers, at least 0
     to_mix
         the share of each value of a column, such as `{"night": 0.7, "day": 0.3}`, or `{"light": {"night": 0.7, "day": 0.3}}`
-        where several columns have these values. Shares are divided by their sum; images of other values have none
+        where several columns have these values. Shares are divided by their sum; images of other values weigh nothing
 
     Raises
     ------
     ParameterError
         both are given, unknown columns or values, weights or shares that are no numbers, are negative, or are all 0
+
+    Warns
+    -----
+    ImagesLeftOutWarning
+        the column has values without a share
 
     >>> images = pl.DataFrame({"image_id": [1, 2], "light": ["day", "night"]})
     >>> make_weights(images, None, {"day": 1, "night": 3}).shares.tolist()
@@ -96,6 +101,9 @@ def make_weights(images: pl.DataFrame, weights: str | None, to_mix: Mapping[Any,
     lacking = [each for at, each in enumerate(parts) if share[at] > 0 and not (of_image == at).any()]
     if lacking:
         raise ParameterError(f"no image has {column} {listed(lacking)}", "leave it out of the mix", option="to_mix")
+    if n := of_image.null_count():
+        others = images[column].filter(of_image.is_null()).unique().sort().to_list()
+        warn(f"to_mix gives no share to {column} {listed(others)}: {counted(n, 'image')} left out", ImagesLeftOutWarning)
     part = of_image.fill_null(len(parts)).to_numpy().astype(np.int64)
     return ImageWeights(part=part, shares=np.append(share / share.sum(), 0.0))
 

@@ -76,8 +76,8 @@ def intervals(
 
     Warns
     -----
-    FewUnitsWarning, BiasWarning, LargeResultWarning
-        fewer than 20 units; an interval that is shifted; numbers of more than 1 GB
+    FewUnitsWarning, BiasWarning, ImagesLeftOutWarning, LargeResultWarning
+        fewer than 20 units; an interval that is shifted; values that `to_mix` gives no share; numbers of more than 1 GB
 
     Source: Efron 1979 and 1981; images as units: Everingham et al. 2015.
 

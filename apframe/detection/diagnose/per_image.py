@@ -32,7 +32,7 @@ def count_per_image(matches: pl.LazyFrame, every: pl.LazyFrame) -> pl.LazyFrame:
     """
     of_true = pl.col("similarity").filter(pl.col("outcome") == "tp").sort()
     counts = matches.group_by(*_AT, "image_id").agg(
-        *((pl.col("outcome") == name).sum().alias(name) for name in ("tp", "fp", "fn")),
+        *((pl.col("outcome") == name).sum().cast(pl.Int64).alias(name) for name in ("tp", "fp", "fn")),
         # a running sum of sorted values, as the last bit of `mean` depends on where in memory the group lies
         mean_similarity=of_true.cum_sum().last() / of_true.len(),
     )

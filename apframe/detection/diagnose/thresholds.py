@@ -152,7 +152,7 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
     found = np.bincount(number, weights=tp > 0, minlength=n_lists)[number] > 0  # a list without true positives has no best LRP
     columns |= lrp | {"is_best_lrp": _first_best(np.where(found, -lrp["lrp"], np.nan), number, n_lists, _EQUAL)}
     columns |= {"fppi": fp / np.full(len(fp), n_images), "miss_rate": 1 - rates["recall"]}
-    counts = {name: pl.Series(each.astype(np.uint32)) for name, each in (("tp", tp), ("fp", fp), ("fn", fn))}
+    counts = {name: pl.Series(each.astype(np.int64)) for name, each in (("tp", tp), ("fp", fp), ("fn", fn))}
     shown = {name: pl.Series(each, nan_to_null=True) for name, each in columns.items()}
     return pl.DataFrame({"list": number, "score_threshold": score, **counts, **shown})
 

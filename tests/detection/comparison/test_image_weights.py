@@ -7,7 +7,7 @@ import polars as pl
 import pytest
 
 from apframe.detection.comparison.image_weights import make_weights
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ImagesLeftOutWarning, ParameterError
 
 IMAGES = pl.DataFrame({"image_id": [1, 2, 3], "light": ["day", "night", "day"], "lamp": ["day", "night", None], "n": [1, 0, 2]})
 
@@ -23,6 +23,12 @@ def test_shares_hold_in_every_resample() -> None:
 def test_weights_of_a_column_multiply_the_counts() -> None:
     assert make_weights(IMAGES, "n", None).apply(np.ones((3, 1))).ravel().tolist() == [1, 0, 2]
     assert make_weights(IMAGES, None, None).apply(np.ones((3, 1))).ravel().tolist() == [1, 1, 1]
+
+
+def test_values_without_a_share_are_pointed_out() -> None:
+    with pytest.warns(ImagesLeftOutWarning, match="to_mix gives no share to light 'night': 1 image left out"):
+        mix = make_weights(IMAGES, None, {"light": {"day": 1}})
+    assert mix.apply(np.ones((3, 1))).ravel().tolist() == [0.5, 0, 0.5]
 
 
 def test_two_columns_with_the_same_values_are_told_apart_by_name() -> None:

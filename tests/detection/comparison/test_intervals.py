@@ -16,6 +16,7 @@ from apframe.detection.comparison.sampling import Sampling, sample
 from apframe.exceptions import (
     FewResamplesWarning,
     FewUnitsWarning,
+    ImagesLeftOutWarning,
     LargeResultWarning,
     NotComparableError,
     ParameterError,
@@ -183,7 +184,8 @@ def test_the_shares_of_a_mix(a: apf.Evaluation) -> None:
     plain = a.intervals(metrics="AP", n_resamples=20)
     mixed = a.intervals(metrics="AP", n_resamples=20, to_mix=shares)
     assert mixed["estimate"][0] == pytest.approx(plain["estimate"][0], abs=1e-9)
-    fog = a.intervals(metrics="AP", n_resamples=20, to_mix={"fog": 1.0})
+    with pytest.warns(ImagesLeftOutWarning, match="to_mix gives no share to weather"):
+        fog = a.intervals(metrics="AP", n_resamples=20, to_mix={"fog": 1.0})
     assert fog["estimate"][0] == pytest.approx(a.by("weather").filter(weather="fog")["AP"][0], abs=1e-9)
 
 

@@ -110,4 +110,4 @@ def test_criteria_are_values() -> None:
 def test_without_images_nothing_is_chosen() -> None:
     part = evaluate(EXPECTED, FOUND).operating_points("f1", area_range="large")
     assert part.select("score_threshold", "fn", "recall").rows() == [(None, 0, None)] * 2
-    assert pl.Series(part["fn"]).dtype == pl.UInt32
+    assert pl.Series(part["fn"]).dtype == pl.Int64

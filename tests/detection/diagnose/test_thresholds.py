@@ -70,7 +70,7 @@ def test_rates_by_hand() -> None:
         "lrp": [2.2 / 3, 0.8, 0.75, 0.8], "lrp_loc": [0.1, 0.1, 0.25, 0.25], "lrp_fp": [0.0, 0.5, 1 / 3, 0.5],
         "lrp_fn": [2 / 3, 2 / 3, 1 / 3, 1 / 3], "is_best_lrp": [True, False, False, False],
         "fppi": [0.0, 0.5, 0.5, 1.0], "miss_rate": [2 / 3, 2 / 3, 1 / 3, 1 / 3],
-    }, schema_overrides=dict.fromkeys(("tp", "fp", "fn"), pl.UInt32))  # fmt: skip
+    }, schema_overrides=dict.fromkeys(("tp", "fp", "fn"), pl.Int64))  # fmt: skip
     assert_frame_equal(table.select(expected.columns), expected, abs_tol=1e-12)
 
 
