@@ -2,9 +2,9 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
-EXAMPLES ?= 8
-MORE_EXAMPLES ?= 60
-CASES ?= 200
+EXAMPLES ?= 5
+MORE_EXAMPLES ?= 40
+CASES ?= 150
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks docs clean
 
@@ -14,7 +14,7 @@ demo: .venv/installed
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
 	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
 
-# ruff, mypy, doctests and all tests that are quick; about 4 minutes on two cores. The same in every run, as is test-slow
+# ruff, mypy, doctests and all tests that are quick; about 5 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .

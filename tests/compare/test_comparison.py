@@ -179,6 +179,7 @@ def test_drawn_signs_are_near_all_signs() -> None:
     assert by_chance == pytest.approx(exact, abs=4 * math.sqrt(exact * (1 - exact) / 2**14))
 
 
+@pytest.mark.slow
 def test_interval_is_near_that_of_the_normal_distribution() -> None:
     per_query = drawn(400, 2)
     a, b = (part["value"].to_numpy() for part in per_query.partition_by("run", maintain_order=True))
@@ -197,6 +198,7 @@ def test_interval_covers_the_mean_as_often_as_it_says() -> None:
     assert covered == pytest.approx(0.88, abs=0.04)  # a little below 0.9 with 60 skewed values
 
 
+@pytest.mark.slow
 def test_equal_runs_are_found_different_as_often_as_chance_says() -> None:
     first, second = np.random.default_rng(6).normal(size=(2, 300, 30))
     wrong = 0

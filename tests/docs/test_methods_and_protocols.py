@@ -116,6 +116,7 @@ def rows_of(heading: str) -> list[list[str]]:
     return [lines[0], *lines[2:]]
 
 
+@pytest.mark.slow
 def test_every_method_by_every_protocol() -> None:
     pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
     head, *rows = rows_of("Which protocol, which method?")
