@@ -16,14 +16,17 @@ from apframe.cli.options import (
     BoxFormat,
     Categories,
     CategoryMap,
+    DropUnknownImages,
     DtFormat,
     GtFormat,
     ImageAttributes,
     ImageSizes,
+    IouType,
     JoinByName,
     Latex,
     Markdown,
     Names,
+    ProtocolName,
     Relative,
     Split,
     Unmapped,
@@ -38,7 +41,7 @@ from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import PUBLISHED, as_protocol
+from apframe.rule_sets.published import as_protocol
 from apframe.rule_sets.summary import headlines
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
@@ -60,18 +63,12 @@ def compare_models(
     image_attributes: ImageAttributes = None,
     category_map: CategoryMap = None,
     unmapped: Unmapped = "keep",
-    drop_unknown_images: Annotated[
-        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
-    ] = False,
+    drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
         str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated; see `apframe eval`")
     ] = "error",
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
-    ] = "coco",
-    iou_type: Annotated[
-        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
-    ] = None,
+    protocol: ProtocolName = "coco",
+    iou_type: IouType = None,
     categories: Categories = None,
     where: Where = None,
     metrics: Annotated[

@@ -13,14 +13,17 @@ from apframe.cli.options import (
     BoxFormat,
     Categories,
     CategoryMap,
+    DropUnknownImages,
     DtFormat,
     GtFormat,
     ImageAttributes,
     ImageSizes,
+    IouType,
     JoinByName,
     Latex,
     Markdown,
     Names,
+    ProtocolName,
     Relative,
     Split,
     Unmapped,
@@ -32,7 +35,7 @@ from apframe.cli.options import (
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.published import PUBLISHED, as_protocol
+from apframe.rule_sets.published import as_protocol
 
 
 def show_errors(
@@ -55,12 +58,8 @@ def show_errors(
     image_attributes: ImageAttributes = None,
     category_map: CategoryMap = None,
     unmapped: Unmapped = "keep",
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
-    ] = "coco",
-    iou_type: Annotated[
-        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
-    ] = None,
+    protocol: ProtocolName = "coco",
+    iou_type: IouType = None,
     iou_threshold: Annotated[float, typer.Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
     background: Annotated[
         float, typer.Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
@@ -78,9 +77,7 @@ def show_errors(
     as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    drop_unknown_images: Annotated[
-        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
-    ] = False,
+    drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
         str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
     ] = "error",

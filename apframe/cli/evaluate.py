@@ -14,14 +14,17 @@ from apframe.cli.options import (
     BoxFormat,
     Categories,
     CategoryMap,
+    DropUnknownImages,
     DtFormat,
     GtFormat,
     ImageAttributes,
     ImageSizes,
+    IouType,
     JoinByName,
     Latex,
     Markdown,
     Names,
+    ProtocolName,
     Relative,
     RunName,
     Split,
@@ -38,7 +41,7 @@ from apframe.cli.options import (
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.rule_sets.published import PUBLISHED, as_protocol
+from apframe.rule_sets.published import as_protocol
 from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 
@@ -61,12 +64,8 @@ def evaluate_files(
     image_attributes: ImageAttributes = None,
     category_map: CategoryMap = None,
     unmapped: Unmapped = "keep",
-    protocol: Annotated[
-        str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")
-    ] = "coco",
-    iou_type: Annotated[
-        str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
-    ] = None,
+    protocol: ProtocolName = "coco",
+    iou_type: IouType = None,
     rules: Annotated[
         bool, typer.Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
     ] = False,
@@ -97,9 +96,7 @@ def evaluate_files(
     as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    drop_unknown_images: Annotated[
-        bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
-    ] = False,
+    drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
         str,
         typer.Option(

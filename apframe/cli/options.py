@@ -15,6 +15,7 @@ from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.file_formats.urls import url_of
 from apframe.paths import is_utf8
+from apframe.rule_sets.published import PUBLISHED
 from apframe.schema import BOX_FORMATS, UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
@@ -69,6 +70,13 @@ JoinByName = Annotated[
 Names = Annotated[
     Path | None,
     path_option(metavar="FILE", help="class names, if the results number the classes: a name per line, a data.yaml, or JSON"),
+]
+DropUnknownImages = Annotated[
+    bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
+]
+ProtocolName = Annotated[str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")]
+IouType = Annotated[
+    str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
 ]
 Markdown = Annotated[bool, typer.Option("--markdown", help="print a table in Markdown")]
 Latex = Annotated[bool, typer.Option("--latex", help="print a LaTeX table; it needs the package booktabs")]
