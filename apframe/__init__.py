@@ -22,6 +22,7 @@ Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evalu
 Print tables           to_markdown, to_latex
 Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
 Train with AP          ap_loss, smooth_ap, fast_ap, quantized_ap
+Use fewer cores        set_threads
 
 All errors and warnings are in apframe.exceptions. help(apframe.evaluate) and so on describe one function with its options;
 the classes follow here in full, and the functions after them.
@@ -142,6 +143,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
+    from apframe.threads import set_threads as set_threads
     from apframe.training.losses import fast_ap as fast_ap
     from apframe.training.losses import quantized_ap as quantized_ap
     from apframe.training.losses import smooth_ap as smooth_ap
@@ -213,6 +215,7 @@ _HOMES = {
     "apframe.similarity.rotated_iou": "RotatedIoU",
     "apframe.similarity.user": "UserSimilarity",
     "apframe.store.parquet": "upgrade_evaluation",
+    "apframe.threads": "set_threads",
     "apframe.training.losses": "fast_ap quantized_ap smooth_ap",
     "apframe.training.torch_losses": "ap_loss",
     "apframe.training.torchmetrics": "MeanAveragePrecision",

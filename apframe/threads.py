@@ -2,43 +2,110 @@
 
 from __future__ import annotations
 
+import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
-from typing import TYPE_CHECKING, TypeVar
+from concurrent.futures import Executor, Future
+from typing import Any, TypeVar
 
 import polars as pl
 
-if TYPE_CHECKING:
-    from concurrent.futures import Future, ThreadPoolExecutor
+from apframe.exceptions import ParameterError
 
 Given = TypeVar("Given")
 Made = TypeVar("Made")
+_VARIABLE = "APFRAME_THREADS"
+
+_chosen: int | None = None
+
+
+def set_threads(n: int | None) -> None:
+    """Set how many threads apframe computes with in this process.
+
+    The default is the environment variable APFRAME_THREADS, otherwise as many threads as Polars has: one per core that the
+    process may use, unless POLARS_MAX_THREADS says otherwise. With 1, apframe starts no threads; Polars and DuckDB still have
+    theirs. The numbers are the same with any number of threads.
+
+    Parameters
+    ----------
+    n
+        1 or more; None for the default.
+
+    Raises
+    ------
+    ParameterError
+        `n` is not a whole number, or less than 1.
+
+    >>> set_threads(1)
+    >>> threads()
+    1
+    >>> set_threads(None)
+    """
+    if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1):
+        raise ParameterError(f"set_threads({n!r}): threads are a whole number of 1 or more", "None restores the default")
+    global _chosen  # one number for the whole process
+    _chosen = None if n is None else n.__index__()
 
 
 def threads() -> int:
-    """As many threads as Polars uses: one per available processor, unless POLARS_MAX_THREADS says otherwise.
+    """Return how many threads apframe computes with; see `set_threads`.
+
+    Raises
+    ------
+    ParameterError
+        APFRAME_THREADS is not a whole number of 1 or more.
 
     >>> threads() >= 1
     True
     """
-    return pl.thread_pool_size()
+    if _chosen is not None:
+        return _chosen
+    given = os.environ.get(_VARIABLE, "").strip()
+    if not given:
+        return pl.thread_pool_size()
+    if not given.isdecimal() or not given.isascii() or int(given) < 1:
+        raise ParameterError(
+            f"{_VARIABLE}={given}: threads are a whole number of 1 or more", "set it to such a number, or remove the variable"
+        )
+    return int(given)
 
 
-def pool() -> ThreadPoolExecutor:
+def pool() -> Executor:
     """A pool of that many threads for the length of a `with` block, which ends when all of its work has ended.
 
     Each block has a pool of its own, started only as far as needed, so work may open such a block itself without a deadlock.
+    One thread is none: the work is then done where it is handed over.
 
     >>> with pool() as others:
     ...     list(others.map(abs, [-1, 2]))
     [1, 2]
     """
+    if threads() == 1:
+        return _SameThread()
     from concurrent.futures import ThreadPoolExecutor
 
     return ThreadPoolExecutor(threads(), "apframe")
 
 
-def map_lazily(others: ThreadPoolExecutor, function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
+class _SameThread(Executor):
+    """A pool without threads.
+
+    >>> with _SameThread() as others:
+    ...     others.submit(divmod, 7, 2).result()
+    (3, 1)
+    """
+
+    def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
+        """Do the work at once; an error is raised by `result`, as elsewhere."""
+        done = Future[Made]()
+        try:
+            done.set_result(function(*arguments, **options))
+        except BaseException as error:  # `result` raises it
+            done.set_exception(error)
+        return done
+
+
+def map_lazily(others: Executor, function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
     """What a function makes of each item, in their order; only a few items are taken ahead, however many there are.
 
     >>> with pool() as others:

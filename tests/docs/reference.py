@@ -44,6 +44,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
         ("pycocotools",), ("patch_pycocotools", "pycocotools.coco.COCO", "pycocotools.cocoeval.COCOeval"),
     ),
     "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("rule_sets",), ()),
+    "threads": ("Threads", "Choose how many cores apframe uses.", ("threads",), ("set_threads",)),
 }  # fmt: skip
 VERBS = [command.name for command in app.registered_commands if command.name]
 

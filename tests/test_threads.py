@@ -1,0 +1,56 @@
+"""How many threads there are: what users choose, and what they cannot."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ParameterError
+from apframe.threads import pool, threads
+
+
+@pytest.fixture(autouse=True)
+def default_afterwards() -> Iterator[None]:
+    yield
+    apf.set_threads(None)
+
+
+@pytest.mark.parametrize("n", [0, -1, 1.5, 2.0, "2", True, float("nan")])
+def test_threads_are_a_whole_number(n: Any) -> None:
+    with pytest.raises(ParameterError, match="whole number of 1 or more"):
+        apf.set_threads(n)
+
+
+@pytest.mark.parametrize("given", ["many", "0", "-2", "1.5", "²"])
+def test_the_variable_is_a_whole_number(given: str, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("APFRAME_THREADS", given)
+    with pytest.raises(ParameterError, match=f"APFRAME_THREADS={given}: .* remove the variable"):
+        threads()
+
+
+def test_what_is_set_comes_before_the_variable(monkeypatch: pytest.MonkeyPatch) -> None:
+    default = threads()
+    monkeypatch.setenv("APFRAME_THREADS", " 3 ")
+    assert threads() == 3
+    apf.set_threads(5)
+    assert threads() == 5
+    apf.set_threads(None)
+    monkeypatch.setenv("APFRAME_THREADS", "")
+    assert threads() == default
+
+
+def test_one_thread_is_none() -> None:
+    apf.set_threads(1)
+    with pool() as others:
+        assert others.submit(threading.get_ident).result() == threading.get_ident()
+        assert list(others.map(abs, [-1, 2])) == [1, 2]
+        failed = others.submit(int, "x")
+    with pytest.raises(ValueError, match="invalid literal"):
+        failed.result()
+    apf.set_threads(2)
+    with pool() as others:
+        assert others.submit(threading.get_ident).result() != threading.get_ident()
