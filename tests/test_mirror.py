@@ -16,7 +16,7 @@ TESTED_IN = {
     "checks/shapes",
     "file_formats/test_accepted.py": "file_formats/refused",
     "checks/test_statistics.py": "cli/stats",
-    "cli/test_command.py": "__main__ cli/check cli/messages cli/options",
+    "cli/test_command.py": "__main__ cli/check cli/declared cli/messages cli/options",
     "detection/slices/test_slices.py": "detection/slices/by detection/slices/measure matching/competitors matching/regroup",
     "detection/diagnose/test_errors.py": "detection/diagnose/find_errors detection/diagnose/fixes detection/diagnose/outcomes",
     "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",

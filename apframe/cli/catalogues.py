@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from typing import Annotated
 
-import typer
-
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.output import stdout, terminal_width
 from apframe.listing import Listing
 
-Name = Annotated[str | None, typer.Argument(metavar="[NAME]", help="describe only this one")]
-Json = Annotated[bool, typer.Option("--json", help="print a list of JSON objects")]
+Name = Annotated[str | None, Argument(metavar="[NAME]", help="describe only this one")]
+Json = Annotated[bool, Option("--json", help="print a list of JSON objects")]
 
 
 def list_formats(name: Name = None, as_json: Json = False) -> None:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
+import click
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
     BoxFormat,
@@ -20,7 +21,6 @@ from apframe.cli.options import (
     Relative,
     Split,
     Unmapped,
-    path_argument,
     words,
 )
 from apframe.cli.output import print_lines, progress, stdout
@@ -29,8 +29,8 @@ from apframe.show.terminal import written_out
 
 
 def check_files(
-    truth: Annotated[Path, path_argument(metavar="DATASET", help="ground truth, in any format, or relevance judgements")],
-    results: Annotated[Path | None, path_argument(metavar="[RESULTS]", help="detections, or a search run")] = None,
+    truth: Annotated[Path, Argument(metavar="DATASET", help="ground truth, in any format, or relevance judgements")],
+    results: Annotated[Path | None, Argument(metavar="[RESULTS]", help="detections, or a search run")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -41,7 +41,7 @@ def check_files(
     names: Names = None,
     category_map: CategoryMap = None,
     unmapped: Unmapped = "keep",
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
 ) -> None:
     """Find errors and suspicious values in a data set and its results, or in relevance judgements and a search run.
 
@@ -70,7 +70,7 @@ def check_files(
         stdout().write_json(findings.write_json())
     else:
         print_lines(str(Findings(written_out(findings))).split("\n"))
-    raise typer.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
+    raise click.exceptions.Exit({"error": 1, "warning": 3}.get(worst(findings) or "", 0))
 
 
 def _as_flag(option: str, value: str | None = None) -> str:

@@ -6,43 +6,25 @@ import json
 import os
 import sys
 import warnings
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from contextlib import redirect_stderr, redirect_stdout, suppress
 from io import StringIO
 from typing import Annotated, Any, NoReturn
 
-import typer
+import click
 
-from apframe.cli.catalogues import list_formats, list_protocols
-from apframe.cli.check import check_files
-from apframe.cli.compare import compare_models
-from apframe.cli.confusion import show_confusion
-from apframe.cli.convert import convert_files
-from apframe.cli.errors import show_errors
-from apframe.cli.evaluate import evaluate_files
-from apframe.cli.help_pages import SHORT_HELP, Overview
+from apframe.cli.declared import Option, declared
+from apframe.cli.help_pages import Overview
 from apframe.cli.messages import as_flag, say
-from apframe.cli.options import Command
-from apframe.cli.output import JSON_VERSION
-from apframe.cli.rank import evaluate_rankings
-from apframe.cli.stats import count_files
-from apframe.cli.stored import query_evaluation, upgrade_evaluations
 from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, spelling
 from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
-from apframe.store.parquet import SCHEMA_VERSION
-
-app = typer.Typer(
-    cls=Overview, add_completion=False, rich_markup_mode=None,
-    pretty_exceptions_enable=False, context_settings={"help_option_names": ["-h", "--help"]},
-)  # fmt: skip
 
 
-@app.callback(invoke_without_command=True)
 def about(
-    context: typer.Context,
-    show_version: Annotated[bool, typer.Option("--version", help="print the version and exit")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="with --version: also versions of JSON output and sets")] = False,
+    context: click.Context,
+    show_version: Annotated[bool, Option("--version", help="print the version and exit")] = False,
+    as_json: Annotated[bool, Option("--json", help="with --version: also versions of JSON output and sets")] = False,
 ) -> None:
     """Average precision for object detection, search and any other ranked list, with every step as a table.
 
@@ -54,22 +36,28 @@ def about(
     if show_version:
         from importlib.metadata import version
 
+        from apframe.cli.output import JSON_VERSION
+        from apframe.store.parquet import SCHEMA_VERSION
+
         versions = {"apframe": version("apframe"), "json_version": JSON_VERSION, "schema_version": SCHEMA_VERSION}
         print(json.dumps(versions) if as_json else f"apframe {versions['apframe']}")
-        raise typer.Exit
+        raise click.exceptions.Exit
     if context.invoked_subcommand is None:
         print(context.get_help(), file=sys.stderr)
-        raise typer.Exit(2)
+        raise click.exceptions.Exit(2)
 
 
-_VERBS: dict[str, Callable[..., None]] = {
-    "eval": evaluate_files, "compare": compare_models, "errors": show_errors, "confusion": show_confusion,
-    "rank": evaluate_rankings, "check": check_files, "stats": count_files,
-    "convert": convert_files, "sql": query_evaluation, "upgrade": upgrade_evaluations, "formats": list_formats,
-    "protocols": list_protocols,
+# the function of each verb, whose module is imported when the verb is asked for
+_VERBS = {
+    "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "errors": "errors.show_errors",
+    "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings", "check": "check.check_files",
+    "stats": "stats.count_files", "convert": "convert.convert_files", "sql": "stored.query_evaluation",
+    "upgrade": "stored.upgrade_evaluations", "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
 }  # fmt: skip
-for _name, _verb in _VERBS.items():
-    app.command(_name, cls=Command, short_help=SHORT_HELP[_name])(_verb)
+app = declared(
+    about, Overview, verbs=_VERBS, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",
+    context_settings={"help_option_names": ["-h", "--help"]},
+)  # fmt: skip
 
 
 def main(arguments: Sequence[str] | None = None) -> NoReturn:
@@ -97,19 +85,16 @@ def main(arguments: Sequence[str] | None = None) -> NoReturn:
     sys.exit(code)
 
 
-_TyperError: Any = typer.BadParameter.__base__.__base__  # type: ignore[union-attr]  # from another module in each version
-
-
 def _run(arguments: Sequence[str] | None) -> int:
     try:
-        code = app(None if arguments is None else list(arguments), prog_name="apframe", standalone_mode=False)
+        code = _invoke(list(sys.argv[1:] if arguments is None else arguments))
         sys.stdout.flush()
     except ReaderGoneError:
         return 0
-    except (KeyboardInterrupt, typer.Abort):
+    except KeyboardInterrupt:
         return 130
-    except _TyperError as error:
-        verb = error.ctx.command_path if getattr(error, "ctx", None) else "apframe"
+    except click.UsageError as error:
+        verb = error.ctx.command_path if error.ctx else "apframe"
         return _fail(f"{' '.join(error.format_message().split()).rstrip('.')} (see `{verb} --help`)", 2)
     except (QueryError, ParameterError) as error:
         return _fail(str(error), 2)
@@ -119,7 +104,16 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
     except OSError as error:
         return _fail(": ".join(str(part) for part in (error.filename, error.strerror or error) if part), 1)
-    return code or 0
+    return code
+
+
+def _invoke(arguments: list[str]) -> int:
+    try:  # not by `app.main`, which writes a line end after Ctrl-C
+        with app.make_context("apframe", arguments) as context:
+            app.invoke(context)
+    except click.exceptions.Exit as ended:
+        return ended.exit_code
+    return 0
 
 
 def _fail(message: str, code: int) -> int:

@@ -6,10 +6,11 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
 import polars as pl
-import typer
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.gate import FAILED, known_metric, read_gate
 from apframe.cli.messages import say
 from apframe.cli.options import (
@@ -32,7 +33,6 @@ from apframe.cli.options import (
     Unmapped,
     Where,
     one_style,
-    path_argument,
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
@@ -47,10 +47,10 @@ from apframe.show.comparison import compact_comparison, comparison_sentences, ra
 
 
 def compare_models(
-    context: typer.Context,
+    context: click.Context,
     paths: Annotated[
         list[Path],
-        path_argument(metavar="GT A B...", help="ground truth and results, or folders that `apframe eval --out` wrote: A B..."),
+        Argument(metavar="GT A B...", help="ground truth and results, or folders that `apframe eval --out` wrote: A B..."),
     ],
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
@@ -65,7 +65,7 @@ def compare_models(
     unmapped: Unmapped = "keep",
     drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
-        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated; see `apframe eval`")
+        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated; see `apframe eval`")
     ] = "error",
     protocol: ProtocolName = "coco",
     iou_type: IouType = None,
@@ -73,38 +73,34 @@ def compare_models(
     where: Where = None,
     metrics: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="AP,AP50",
             help="only these metrics (default: all; the first alone if slices, categories or several models are printed)",
         ),
     ] = None,
-    by: Annotated[
-        list[str] | None, typer.Option(metavar="weather,camera", help="compare within each slice by these columns")
-    ] = None,
+    by: Annotated[list[str] | None, Option(metavar="weather,camera", help="compare within each slice by these columns")] = None,
     level: Annotated[
-        str, typer.Option(metavar="summary|category", help="compare means over categories, or each category")
+        str, Option(metavar="summary|category", help="compare means over categories, or each category")
     ] = "summary",
     unit: Annotated[
-        str | None, typer.Option(metavar="video", help="a column of the images: draw all images of a value together")
+        str | None, Option(metavar="video", help="a column of the images: draw all images of a value together")
     ] = None,
-    within: Annotated[
-        str | None, typer.Option(metavar="city", help="a column of the images: draw within each of its values")
-    ] = None,
-    n_resamples: Annotated[int, typer.Option(metavar="1000", help="how many times images are drawn")] = 1_000,
-    seed: Annotated[int, typer.Option(metavar="0", help="start of the random draws: the same seed gives the same table")] = 0,
+    within: Annotated[str | None, Option(metavar="city", help="a column of the images: draw within each of its values")] = None,
+    n_resamples: Annotated[int, Option(metavar="1000", help="how many times images are drawn")] = 1_000,
+    seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same table")] = 0,
     on_images: Annotated[
         str,
-        typer.Option(metavar="same|common", help="stored evaluations of different images: stop, or use those that all have"),
+        Option(metavar="same|common", help="stored evaluations of different images: stop, or use those that all have"),
     ] = "same",
     fail_if_worse: Annotated[
         list[str] | None,
-        typer.Option(metavar="AP,APs", help="exit with 4 if one of these is worse and its interval excludes 0"),
+        Option(metavar="AP,APs", help="exit with 4 if one of these is worse and its interval excludes 0"),
     ] = None,
     max_drop: Annotated[
-        list[str] | None, typer.Option(metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
+        list[str] | None, Option(metavar="AP=0.005", help="exit with 4 if a metric drops by more, whatever the interval")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
 ) -> None:
@@ -158,10 +154,10 @@ def compare_models(
     _show(table, rows_of, style)
     for failure in failures:
         say("gate", failure)
-    raise typer.Exit(FAILED if failures else 0)
+    raise click.exceptions.Exit(FAILED if failures else 0)
 
 
-def _are_stored(paths: Sequence[Path], context: typer.Context) -> bool:
+def _are_stored(paths: Sequence[Path], context: click.Context) -> bool:
     """Whether the paths are stored evaluations, as the first one is or is not; errors where they do not belong together."""
     stored = [is_stored_run(path) for path in paths]
     if len(paths) < (2 if stored[0] else 3):

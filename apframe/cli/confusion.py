@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import click
 import polars as pl
-import typer
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.options import (
     BoxFormat,
     Categories,
@@ -29,7 +30,6 @@ from apframe.cli.options import (
     Unmapped,
     Where,
     one_style,
-    path_argument,
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
@@ -42,14 +42,12 @@ _SHOWN, _SIDES = 20, ("true", "found")
 
 
 def show_confusion(
-    context: typer.Context,
+    context: click.Context,
     truth: Annotated[
         Path,
-        path_argument(
-            metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
-        ),
+        Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
     ],
-    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -63,21 +61,21 @@ def show_confusion(
     unmapped: Unmapped = "keep",
     protocol: ProtocolName = "coco",
     iou_type: IouType = None,
-    iou_threshold: Annotated[float, typer.Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = 0.5,
+    iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = 0.5,
     min_score: Annotated[
         str | None,
-        typer.Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
+        Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
     ] = None,
     categories: Categories = None,
     where: Where = None,
-    pairs: Annotated[bool, typer.Option("--pairs", help="print the detections and annotations behind the cells")] = False,
-    as_json: Annotated[bool, typer.Option("--json", help="print all cells, as a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print all cells, as comma-separated values")] = False,
+    pairs: Annotated[bool, Option("--pairs", help="print the detections and annotations behind the cells")] = False,
+    as_json: Annotated[bool, Option("--json", help="print all cells, as a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print all cells, as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
-        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
+        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
     ] = "error",
 ) -> None:
     """Show what is mistaken for what.

@@ -8,9 +8,9 @@ from pathlib import Path
 from typing import Annotated
 
 import polars as pl
-import typer
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.messages import as_flag
 from apframe.cli.options import (
     BoxFormat,
@@ -24,8 +24,6 @@ from apframe.cli.options import (
     Relative,
     Unmapped,
     Where,
-    path_argument,
-    path_option,
     words,
 )
 from apframe.cli.output import progress, stdout
@@ -48,28 +46,28 @@ _FILES = (
 def convert_files(
     sources: Annotated[
         list[Path],
-        path_argument(metavar="SOURCE...", help="a data set; several are merged; with --results-of, results"),
+        Argument(metavar="SOURCE...", help="a data set; several are merged; with --results-of, results"),
     ],
-    target: Annotated[Path, path_argument(metavar="TARGET", help=f"a new file for {_FILES}; otherwise a new folder")],
-    to: Annotated[str, typer.Option("--to", metavar="NAME", help="format to write; see `apframe formats`")],
+    target: Annotated[Path, Argument(metavar="TARGET", help=f"a new file for {_FILES}; otherwise a new folder")],
+    to: Annotated[str, Option("--to", metavar="NAME", help="format to write; see `apframe formats`")],
     source_format: Annotated[
-        str | None, typer.Option("--from", metavar="NAME", help="format of SOURCE, if the path does not show it")
+        str | None, Option("--from", metavar="NAME", help="format of SOURCE, if the path does not show it")
     ] = None,
     results_of: Annotated[
         Path | None,
-        path_option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
+        Option(metavar="GT", help="the data set that SOURCE are results of; its ids and names are used"),
     ] = None,
     gt_format: GtFormat = None,
     split: Annotated[
         str | None,
-        typer.Option(
+        Option(
             metavar="NAME|train=.8,val=.2",
             help="the part of SOURCE to read, or the parts to write and their shares",
         ),
     ] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="scene", help="with --split: keep images of one value together"),
+        Option(metavar="scene", help="with --split: keep images of one value together"),
     ] = None,
     image_sizes: ImageSizes = None,
     box_format: BoxFormat = None,
@@ -81,9 +79,9 @@ def convert_files(
     unmapped: Unmapped = "keep",
     categories: Categories = None,
     where: Where = None,
-    sample: Annotated[int | None, typer.Option(metavar="500", help="keep this number of images, chosen at random")] = None,
-    seed: Annotated[int | None, typer.Option(metavar="1", help="random seed of --sample and --split")] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print what is lost as a list of JSON objects")] = False,
+    sample: Annotated[int | None, Option(metavar="500", help="keep this number of images, chosen at random")] = None,
+    seed: Annotated[int | None, Option(metavar="1", help="random seed of --sample and --split")] = None,
+    as_json: Annotated[bool, Option("--json", help="print what is lost as a list of JSON objects")] = False,
 ) -> None:
     """Convert a data set, or results, to another format, and print what that format cannot store.
 

@@ -5,10 +5,11 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
+import click
 import polars as pl
-import typer
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.options import (
     BoxFormat,
     Categories,
@@ -29,7 +30,6 @@ from apframe.cli.options import (
     Unmapped,
     Where,
     one_style,
-    path_argument,
     words,
 )
 from apframe.cli.output import print_lines, progress, show_table
@@ -39,14 +39,12 @@ from apframe.rule_sets.published import as_protocol
 
 
 def show_errors(
-    context: typer.Context,
+    context: click.Context,
     truth: Annotated[
         Path,
-        path_argument(
-            metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"
-        ),
+        Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
     ],
-    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -60,26 +58,26 @@ def show_errors(
     unmapped: Unmapped = "keep",
     protocol: ProtocolName = "coco",
     iou_type: IouType = None,
-    iou_threshold: Annotated[float, typer.Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
+    iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
     background: Annotated[
-        float, typer.Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
+        float, Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
     ] = 0.1,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="weather,name", help="one row for each slice by these columns; --by name is by category"),
+        Option(metavar="weather,name", help="one row for each slice by these columns; --by name is by category"),
     ] = None,
     rows: Annotated[
-        bool, typer.Option("--rows", help="print the errors instead: one row per false positive and missed annotation")
+        bool, Option("--rows", help="print the errors instead: one row per false positive and missed annotation")
     ] = False,
     categories: Categories = None,
     where: Where = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
-        str, typer.Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
+        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
     ] = "error",
 ) -> None:
     """Show how much AP each kind of error costs (TIDE).

@@ -6,10 +6,11 @@ import json
 from pathlib import Path
 from typing import Annotated
 
+import click
 import polars as pl
-import typer
 
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.options import (
     BoxFormat,
     Categories,
@@ -34,8 +35,6 @@ from apframe.cli.options import (
     given_labels,
     numbers,
     one_style,
-    path_argument,
-    path_option,
     words,
 )
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
@@ -47,12 +46,12 @@ from apframe.store.parquet import DETECTION
 
 
 def evaluate_files(
-    context: typer.Context,
+    context: click.Context,
     truth: Annotated[
         Path | None,
-        path_argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
+        Argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
     ] = None,
-    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -67,39 +66,39 @@ def evaluate_files(
     protocol: ProtocolName = "coco",
     iou_type: IouType = None,
     rules: Annotated[
-        bool, typer.Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
+        bool, Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
     ] = False,
-    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
     matches: Annotated[
-        list[str] | None, typer.Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
+        list[str] | None, Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print one JSON object instead of lines")] = False,
+    as_json: Annotated[bool, Option("--json", help="print one JSON object instead of lines")] = False,
     max_detections: Annotated[
         list[str] | None,
-        typer.Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
+        Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
     ] = None,
-    iou_thresholds: Annotated[list[str] | None, typer.Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]")] = None,
+    iou_thresholds: Annotated[list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]")] = None,
     matching: Annotated[
-        str | None, typer.Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
+        str | None, Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
     ] = None,
     categories: Categories = None,
-    agnostic: Annotated[bool, typer.Option("--agnostic", help="treat all categories as one")] = False,
+    agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False,
     by: Annotated[
         list[str] | None,
-        typer.Option(
+        Option(
             metavar="weather,supercategory", help="print a row for each slice by these columns; --by name gives AP by category"
         ),
     ] = None,
     where: Where = None,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print slices as comma-separated values")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print slices as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     drop_unknown_images: DropUnknownImages = False,
     invalid: Annotated[
         str,
-        typer.Option(
+        Option(
             metavar="error|drop|keep",
             help="rows that cannot be evaluated: stop, leave them out, or keep them where VOC's development kit does",
         ),

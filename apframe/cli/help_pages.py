@@ -2,10 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from importlib import import_module
 from inspect import cleandoc
 from typing import Any
 
-from typer.core import TyperCommand, TyperGroup
+import click
+
+from apframe.cli.declared import HelpedArgument, declared
 
 # the verbs by task: a short description and an example of each
 TASKS = {
@@ -45,12 +49,12 @@ _PURPOSES = {
 }
 
 
-class HelpPage(TyperCommand):
+class HelpPage(click.Command):
     """A verb whose help shows an example below its first sentence, arguments as they are typed, and options by purpose."""
 
     def collect_usage_pieces(self, ctx: Any) -> list[str]:  # noqa: ARG002
         """The arguments as they are typed, then the options."""
-        arguments = [_typed(each) for each in self.params if each.param_type_name == "argument"]
+        arguments = [str(each.metavar) for each in self.params if isinstance(each, HelpedArgument)]
         return [*arguments, "[OPTIONS]"]
 
     def format_help_text(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
@@ -66,15 +70,17 @@ class HelpPage(TyperCommand):
                 formatter.write_paragraph()
                 formatter.write_text(rest)
 
+    def format_arguments(self, ctx: Any, formatter: Any) -> None:
+        """Nothing: `format_options` lists them too, as click before 8.5 asks for it alone."""
+
     def format_options(self, ctx: Any, formatter: Any) -> None:
         """The arguments, then the options under the headings of their purposes."""
         sections: dict[str, list[tuple[str, str]]] = {name: [] for name in ("Arguments", "Options", *_PURPOSES)}
         purposes = {name: purpose for purpose, names in _PURPOSES.items() for name in names.split()}
         for param in self.get_params(ctx):
-            record = param.get_help_record(ctx)
-            if record is not None and param.param_type_name == "argument":
-                sections["Arguments"].append((_typed(param), record[1].removesuffix("[required]").rstrip()))
-            elif record is not None:
+            if isinstance(param, HelpedArgument):
+                sections["Arguments"].append((str(param.metavar), param.help or ""))
+            elif record := param.get_help_record(ctx):
                 sections[purposes.get(str(param.name), "Options")].append(record)
         for name, records in sections.items():
             if records:
@@ -82,8 +88,29 @@ class HelpPage(TyperCommand):
                     formatter.write_dl(records, col_max=26)
 
 
-class Overview(TyperGroup):
-    """The command, whose help shows the verbs by task."""
+class Overview(click.Group):
+    """The command, whose help shows the verbs by task. The module of a verb is imported when it is asked for.
+
+    `verbs` says which function each of them is, as in "evaluate.evaluate_files".
+    """
+
+    def __init__(self, *args: Any, verbs: Mapping[str, str], **kwargs: Any) -> None:
+        super().__init__(*args, **kwargs)
+        self.verbs = verbs
+
+    def list_commands(self, ctx: Any) -> list[str]:  # noqa: ARG002
+        """The names of all verbs."""
+        return list(self.verbs)
+
+    def get_command(self, ctx: Any, cmd_name: str) -> click.Command | None:  # noqa: ARG002
+        """The command of a verb."""
+        if cmd_name in self.verbs and cmd_name not in self.commands:
+            from apframe.cli.options import Command
+
+            module, _, function = self.verbs[cmd_name].partition(".")
+            verb = getattr(import_module(f"apframe.cli.{module}"), function)
+            self.add_command(declared(verb, Command, name=cmd_name, short_help=SHORT_HELP[cmd_name]))
+        return self.commands.get(cmd_name)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The verbs of each task with their examples."""
@@ -91,7 +118,3 @@ class Overview(TyperGroup):
             with formatter.section(task):
                 for verb, (does, example) in verbs.items():
                     formatter.write(f"  {verb:<11}{does}\n{'':13}{example}\n")
-
-
-def _typed(argument: Any) -> str:
-    return str(argument.metavar)

@@ -5,12 +5,10 @@ from __future__ import annotations
 import re
 import sys
 from collections.abc import Callable, Sequence
-from functools import partial
 from pathlib import Path
 from typing import Annotated, Any
 
-import typer
-
+from apframe.cli.declared import Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
 from apframe.file_formats.urls import url_of
@@ -21,69 +19,67 @@ from apframe.store.parquet import labels, refuse_foreign
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
 _READ_LISTS = {"paths"}  # likewise, of several paths
-# those of paths: the library says what is wrong with one
-path_argument, path_option = partial(typer.Argument, readable=False), partial(typer.Option, readable=False)
 # options that several commands have
 GtFormat = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="format of the ground truth, if the path does not show it; see `apframe formats`"),
+    Option(metavar="NAME", help="format of the ground truth, if the path does not show it; see `apframe formats`"),
 ]
-DtFormat = Annotated[str | None, typer.Option(metavar="NAME", help="format of the results, if the path does not show it")]
+DtFormat = Annotated[str | None, Option(metavar="NAME", help="format of the results, if the path does not show it")]
 Split = Annotated[
     str | None,
-    typer.Option(metavar="NAME", help="part of the ground truth to read: VOC's image set, YOLO's split, ActivityNet's subset"),
+    Option(metavar="NAME", help="part of the ground truth to read: VOC's image set, YOLO's split, ActivityNet's subset"),
 ]
 ImageSizes = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions"),
+    Option(metavar="FILE", help="CSV or Parquet with file_name, image_width, image_height; needed if boxes are fractions"),
 ]
 ImageAttributes = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images"),
+    Option(metavar="FILE", help="CSV, JSON or Parquet with image_id or file_name, and more columns of the images"),
 ]
 BoxFormat = Annotated[
     str | None,
-    typer.Option(
+    Option(
         metavar="|".join(BOX_FORMATS),
         help="how boxes are written, if the format does not say: two corners, corner and size, or centre and size",
     ),
 ]
-Relative = Annotated[bool, typer.Option("--relative", help="boxes are fractions of their image")]
+Relative = Annotated[bool, Option("--relative", help="boxes are fractions of their image")]
 CategoryMap = Annotated[
     Path | None,
-    path_option(
+    Option(
         metavar="FILE", help='rename and merge categories: CSV with columns from and to, or JSON such as {"truck": "vehicle"}'
     ),
 ]
 Unmapped = Annotated[
-    str, typer.Option(metavar="|".join(UNMAPPED), help="what to do with categories that --category-map does not name")
+    str, Option(metavar="|".join(UNMAPPED), help="what to do with categories that --category-map does not name")
 ]
-Categories = Annotated[list[str] | None, typer.Option(metavar="person,car", help="only these categories, by name or id")]
+Categories = Annotated[list[str] | None, Option(metavar="person,car", help="only these categories, by name or id")]
 Where = Annotated[
     str | None,
-    typer.Option(metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"),
+    Option(metavar="\"weather = 'fog'\"", help="only data that satisfy these SQL conditions, joined by AND"),
 ]
 JoinByName = Annotated[
     list[str] | None,
-    typer.Option(metavar="images,categories", help="match images or categories by name instead of id"),
+    Option(metavar="images,categories", help="match images or categories by name instead of id"),
 ]
 Names = Annotated[
     Path | None,
-    path_option(metavar="FILE", help="class names, if the results number the classes: a name per line, a data.yaml, or JSON"),
+    Option(metavar="FILE", help="class names, if the results number the classes: a name per line, a data.yaml, or JSON"),
 ]
 DropUnknownImages = Annotated[
-    bool, typer.Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
+    bool, Option("--drop-unknown-images", help="leave out detections of images that GT does not have")
 ]
-ProtocolName = Annotated[str, typer.Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")]
+ProtocolName = Annotated[str, Option(metavar="NAME", help=f"rules: {', '.join(name.lower() for name in PUBLISHED)}")]
 IouType = Annotated[
-    str | None, typer.Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
+    str | None, Option(metavar="segm", help="what to compare: bbox, segm, keypoints, ...; see `apframe protocols`")
 ]
-Markdown = Annotated[bool, typer.Option("--markdown", help="print a table in Markdown")]
-Latex = Annotated[bool, typer.Option("--latex", help="print a LaTeX table; it needs the package booktabs")]
-RunName = Annotated[str | None, typer.Option(metavar="NAME", help="with --out: a name for this run, shown in leaderboards")]
+Markdown = Annotated[bool, Option("--markdown", help="print a table in Markdown")]
+Latex = Annotated[bool, Option("--latex", help="print a LaTeX table; it needs the package booktabs")]
+RunName = Annotated[str | None, Option(metavar="NAME", help="with --out: a name for this run, shown in leaderboards")]
 Tags = Annotated[
     list[str] | None,
-    typer.Option(metavar="lr=.1", help="with --out: a tag to select runs by; may be repeated"),
+    Option(metavar="lr=.1", help="with --out: a tag to select runs by; may be repeated"),
 ]
 
 

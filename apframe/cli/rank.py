@@ -6,10 +6,10 @@ from pathlib import Path
 from typing import Annotated
 
 import polars.selectors as cs
-import typer
 
 import apframe as apf
-from apframe.cli.options import Latex, Markdown, RunName, Tags, given_labels, one_style, path_argument, path_option, words
+from apframe.cli.declared import Argument, Option
+from apframe.cli.options import Latex, Markdown, RunName, Tags, given_labels, one_style, words
 from apframe.cli.output import print_lines, progress, show_table, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.lists.measures import USUAL, as_measures
@@ -19,42 +19,42 @@ from apframe.store.parquet import RETRIEVAL
 
 def evaluate_rankings(
     qrels: Annotated[
-        Path, path_argument(metavar="QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
+        Path, Argument(metavar="QRELS", help="relevance judgements: TREC text, TSV or CSV with a header, JSON or Parquet")
     ],
-    runs: Annotated[list[Path], path_argument(metavar="RUN...", help="runs, likewise")],
+    runs: Annotated[list[Path], Argument(metavar="RUN...", help="runs, likewise")],
     measures: Annotated[
         list[str] | None,
-        typer.Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
+        Option("--measures", "-m", metavar='"AP nDCG@10 P@5"', help=f"measures (default: {' '.join(USUAL)})"),
     ] = None,
-    per_query: Annotated[bool, typer.Option("--per-query", "-q", help="print each query instead of means")] = False,
+    per_query: Annotated[bool, Option("--per-query", "-q", help="print each query instead of means")] = False,
     compare: Annotated[
         bool,
-        typer.Option(
+        Option(
             "--compare",
             help="compare the runs in pairs: difference, 95 % interval, corrected p (more columns with --csv)",
         ),
     ] = False,
-    queries: Annotated[Path | None, path_option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
+    queries: Annotated[Path | None, Option(metavar="FILE", help="attributes of the queries: CSV or Parquet")] = None,
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="topic,length", help="print means, or comparisons, for each value of these columns of --queries"),
+        Option(metavar="topic,length", help="print means, or comparisons, for each value of these columns of --queries"),
     ] = None,
-    out: Annotated[Path | None, path_option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
+    out: Annotated[Path | None, Option(metavar="DIR", help="also write all tables to this folder, as Parquet")] = None,
     name: RunName = None,
     tag: Tags = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    missing: Annotated[str, typer.Option(metavar="skip|zero|error", help="judged queries that a run lacks")] = "skip",
-    no_relevant: Annotated[str, typer.Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
-    unjudged: Annotated[str, typer.Option(metavar="nonrelevant|remove", help="documents without a judgement")] = "nonrelevant",
-    trec_eval: Annotated[int, typer.Option(metavar="9|10", help="version of trec_eval to agree with")] = 10,
+    missing: Annotated[str, Option(metavar="skip|zero|error", help="judged queries that a run lacks")] = "skip",
+    no_relevant: Annotated[str, Option(metavar="zero|skip", help="queries without relevant documents")] = "zero",
+    unjudged: Annotated[str, Option(metavar="nonrelevant|remove", help="documents without a judgement")] = "nonrelevant",
+    trec_eval: Annotated[int, Option(metavar="9|10", help="version of trec_eval to agree with")] = 10,
     relevance_level: Annotated[
-        float, typer.Option("--relevance-level", "-l", metavar="2", help="smallest relevance of a relevant document")
+        float, Option("--relevance-level", "-l", metavar="2", help="smallest relevance of a relevant document")
     ] = 1,
     max_documents: Annotated[
-        int | None, typer.Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
+        int | None, Option("--max-documents", "-M", metavar="100", help="use only this number of documents per query")
     ] = None,
 ) -> None:
     """Evaluate search runs against relevance judgements, and print the mean of each measure for each run.

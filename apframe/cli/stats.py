@@ -5,9 +5,8 @@ from __future__ import annotations
 from pathlib import Path
 from typing import Annotated
 
-import typer
-
 import apframe as apf
+from apframe.cli.declared import Argument, Option
 from apframe.cli.options import (
     BoxFormat,
     CategoryMap,
@@ -23,15 +22,14 @@ from apframe.cli.options import (
     Split,
     Unmapped,
     one_style,
-    path_argument,
     words,
 )
 from apframe.cli.output import progress, show_table
 
 
 def count_files(
-    truth: Annotated[Path, path_argument(metavar="GT", help="ground truth, in any format")],
-    results: Annotated[Path | None, path_argument(metavar="[DT]", help="detections, in any format")] = None,
+    truth: Annotated[Path, Argument(metavar="GT", help="ground truth, in any format")],
+    results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format")] = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -45,10 +43,10 @@ def count_files(
     unmapped: Unmapped = "keep",
     by: Annotated[
         list[str] | None,
-        typer.Option(metavar="weather,occlusion", help="columns to count by (default: those of the images with few values)"),
+        Option(metavar="weather,occlusion", help="columns to count by (default: those of the images with few values)"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
 ) -> None:

@@ -7,10 +7,10 @@ from pathlib import Path
 from typing import Annotated, Any
 
 import polars as pl
-import typer
 
 import apframe as apf
-from apframe.cli.options import Latex, Markdown, one_style, path_argument
+from apframe.cli.declared import Argument, Option
+from apframe.cli.options import Latex, Markdown, one_style
 from apframe.cli.output import progress, show_table
 from apframe.exceptions import ParameterError
 from apframe.paths import is_pattern
@@ -21,7 +21,7 @@ from apframe.store.parquet import RETRIEVAL, read_manifest
 def query_evaluation(
     folder: Annotated[
         str,
-        typer.Argument(
+        Argument(
             metavar="DIR",
             help="folder that `apframe eval --out` or `apframe rank --out` wrote; a pattern for many runs of eval, in quotes: "
             '"runs/*"; or a DuckDB file',
@@ -29,17 +29,15 @@ def query_evaluation(
     ],
     query: Annotated[
         str | None,
-        typer.Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: a prompt)"),
+        Argument(metavar="[QUERY]", help="SQL in DuckDB's dialect, statements separated by ; (default: a prompt)"),
     ] = None,
-    as_json: Annotated[bool, typer.Option("--json", help="print a list of JSON objects")] = False,
-    as_csv: Annotated[bool, typer.Option("--csv", help="print comma-separated values")] = False,
+    as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
+    as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     unrestricted: Annotated[
         bool,
-        typer.Option(
-            "--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"
-        ),
+        Option("--unrestricted", help="let SQL read and write files, open databases, load extensions and change settings"),
     ] = False,
 ) -> None:
     """Query the tables of an evaluation with SQL.
@@ -107,7 +105,7 @@ def _read_any(folder: str) -> Any:
 
 
 def upgrade_evaluations(
-    folders: Annotated[list[Path], path_argument(metavar="RUN...", help="folders that --out wrote")],
+    folders: Annotated[list[Path], Argument(metavar="RUN...", help="folders that --out wrote")],
 ) -> None:
     """Rewrite stored evaluations of earlier apframe versions in place, in today's layout; their numbers stay the same.
 

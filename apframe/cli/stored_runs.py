@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import typer
+import click
 
 import apframe as apf
 from apframe.exceptions import ParameterError
@@ -23,7 +23,7 @@ def is_stored_run(path: Path) -> bool:
     return is_folder(path) and find_manifest(path) is not None
 
 
-def refuse_options_of_files(context: typer.Context) -> None:
+def refuse_options_of_files(context: click.Context) -> None:
     """An error if an option was given that is about reading and evaluating files."""
     given = [name for name in _OF_FILES if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
     if given:
@@ -33,7 +33,7 @@ def refuse_options_of_files(context: typer.Context) -> None:
         )
 
 
-def stored_run(context: typer.Context, path: Path, results: Path | None) -> apf.Evaluation | None:
+def stored_run(context: click.Context, path: Path, results: Path | None) -> apf.Evaluation | None:
     """The stored evaluation that a command is given in place of ground truth; None if it is given both files.
 
     Raises

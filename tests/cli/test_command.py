@@ -13,7 +13,7 @@ from pathlib import Path
 
 import polars as pl
 import pytest
-from typer.testing import CliRunner
+from click.testing import CliRunner
 
 import apframe as apf
 from apframe.cli import command as cli
@@ -368,6 +368,21 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
     assert shown.exit_code == 0
     for text in HELP[verb]:
         assert text in shown.output
+
+
+def test_only_the_module_of_the_verb_is_imported() -> None:
+    script = """
+import sys
+from apframe.cli import main
+try:
+    main(sys.argv[1:])
+except SystemExit:
+    print(*sorted(name for name in sys.modules if name.startswith("apframe.cli.")))
+"""
+    for arguments, loaded in ((["--help"], set()), (["eval", "--help"], {"evaluate"}), (["formats"], {"catalogues"})):
+        done = subprocess.run([sys.executable, "-c", script, *arguments], capture_output=True, text=True, check=True)
+        verbs = {name.removeprefix("apframe.cli.") for name in done.stdout.splitlines()[-1].split()}
+        assert verbs & {home.partition(".")[0] for home in cli.app.verbs.values()} == loaded
 
 
 def test_help_without_arguments_is_usage(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ from apframe.cli.command import app
 from apframe.cli.help_pages import TASKS
 from tests.cli.test_command import command
 
-VERBS = [each.name for each in app.registered_commands if each.name]
+VERBS = list(app.verbs)
 
 
 def test_every_verb_has_a_task_and_an_example() -> None:

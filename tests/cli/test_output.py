@@ -13,7 +13,6 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-import typer.main
 
 import apframe as apf
 from apframe.cli import command as cli
@@ -138,8 +137,8 @@ BASES: dict[str, tuple[dict[str, str], list[str]]] = {
     "rank": ({"qrels": "qrels", "runs": "run"}, []),
     "sql": ({"folder": "set", "query": "SELECT 1"}, []),
 }
-COMMANDS: Any = typer.main.get_command(cli.app)
-PLACES = [(verb, each) for verb in BASES for each in COMMANDS.commands[verb].params if not getattr(each, "is_flag", False)]
+COMMANDS: dict[str, Any] = {verb: cli.app.get_command(None, verb) for verb in BASES}
+PLACES = [(verb, each) for verb in BASES for each in COMMANDS[verb].params if not getattr(each, "is_flag", False)]
 
 
 FEW = ["", "\0", "a\nb", "\x1b[31mred\x1b[0m", "caf\udce9", "b/" * 3000, "https://example.org/a.json"]

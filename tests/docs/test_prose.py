@@ -9,7 +9,6 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from typer.main import get_command
 
 import apframe as apf
 from apframe.cli.command import app
@@ -84,7 +83,9 @@ def leading_prose(docstring: str) -> str:
 
 
 def help_texts() -> Iterator[tuple[str, str]]:
-    for name, command in get_command(app).commands.items():  # type: ignore[attr-defined]
+    for name in app.verbs:
+        command = app.get_command(None, name)
+        assert command is not None
         yield f"apframe {name}", command.help or ""
         for parameter in command.params:
             yield f"apframe {name}: {parameter.name}", getattr(parameter, "help", None) or ""

@@ -9,12 +9,8 @@ import traceback
 import warnings
 from collections.abc import Iterable, Sequence
 from contextlib import redirect_stderr, redirect_stdout
-from functools import cache
 from pathlib import Path
 from random import Random, randrange
-from unittest.mock import patch
-
-import typer.main
 
 from apframe.cli import command as cli
 from tests.fuzz.mutations import mutate
@@ -22,7 +18,6 @@ from tests.fuzz.mutations import mutate
 N_CASES = int(os.environ.get("APFRAME_CASES", "200"))
 FIRST_CASE = randrange(10**9) if "APFRAME_NEW_EXAMPLES" in os.environ else 0
 CASES = range(FIRST_CASE, FIRST_CASE + N_CASES)
-_get_command = cache(typer.main.get_command)  # to make it takes as long as to run a command on small files
 
 
 def problem_of(arguments: Sequence[str]) -> str | None:
@@ -31,12 +26,7 @@ def problem_of(arguments: Sequence[str]) -> str | None:
     err = io.TextIOWrapper(io.BytesIO(), "utf-8", errors="backslashreplace")
     shown, code = warnings.showwarning, None
     try:
-        with (
-            warnings.catch_warnings(),
-            redirect_stdout(out),
-            redirect_stderr(err),
-            patch("typer.main.get_command", _get_command),
-        ):
+        with warnings.catch_warnings(), redirect_stdout(out), redirect_stderr(err):
             cli.main(list(arguments))
     except SystemExit as ended:
         code = ended.code

@@ -76,7 +76,7 @@ def help_texts() -> Iterator[str]:
         yield f"== apframe {command}".rstrip()
         printed = io.StringIO()
         with redirect_stdout(printed), suppress(SystemExit):
-            cli.app([*command.split(), "--help"], prog_name="apframe", terminal_width=120)
+            cli.app.main([*command.split(), "--help"], prog_name="apframe", terminal_width=120)
         yield from (line.rstrip() for line in printed.getvalue().splitlines())
 
 
