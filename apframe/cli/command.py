@@ -19,6 +19,7 @@ from apframe.cli.messages import as_flag, say
 from apframe.exceptions import ApframeError, ApframeWarning, OutputError, ParameterError, QueryError, spelling
 from apframe.interruption import unfinished
 from apframe.show.terminal import ReaderGoneError, Terminal
+from apframe.wording import nearest
 
 
 def about(
@@ -95,7 +96,7 @@ def _run(arguments: Sequence[str] | None) -> int:
         return 130
     except click.UsageError as error:
         verb = error.ctx.command_path if error.ctx else "apframe"
-        return _fail(f"{' '.join(error.format_message().split()).rstrip('.')} (see `{verb} --help`)", 2)
+        return _fail(f"{_usage(error)} (see `{verb} --help`)", 2)
     except (QueryError, ParameterError) as error:
         return _fail(str(error), 2)
     except ApframeError as error:
@@ -114,6 +115,14 @@ def _invoke(arguments: list[str]) -> int:
     except click.exceptions.Exit as ended:
         return ended.exit_code
     return 0
+
+
+def _usage(error: click.UsageError) -> str:
+    """What click says, but the same in all of its versions where an option is unknown."""
+    if not isinstance(error, click.NoSuchOption) or error.ctx is None:
+        return " ".join(error.format_message().split()).rstrip(".")
+    near = nearest(error.option_name, [name for each in error.ctx.command.get_params(error.ctx) for name in each.opts])
+    return f"No such option: {error.option_name}{near and f'; {near}'}"
 
 
 def _fail(message: str, code: int) -> int:

@@ -10,6 +10,7 @@ from typing import Any
 import click
 
 from apframe.cli.declared import HelpedArgument, declared
+from apframe.wording import nearest
 
 # the verbs by task: a short description and an example of each
 TASKS = {
@@ -111,6 +112,13 @@ class Overview(click.Group):
             verb = getattr(import_module(f"apframe.cli.{module}"), function)
             self.add_command(declared(verb, Command, name=cmd_name, short_help=SHORT_HELP[cmd_name]))
         return self.commands.get(cmd_name)
+
+    def resolve_command(self, ctx: Any, args: list[str]) -> tuple[str | None, click.Command | None, list[str]]:
+        """The verb and its arguments; an error that names near verbs if there is none of this name."""
+        if args[0] not in self.verbs:
+            near = nearest(args[0], list(self.verbs))
+            ctx.fail(f"No such command {args[0]!r}{near and f'; {near}'}")
+        return super().resolve_command(ctx, args)
 
     def format_commands(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002
         """The verbs of each task with their examples."""

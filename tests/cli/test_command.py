@@ -370,6 +370,26 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
         assert text in shown.output
 
 
+@pytest.mark.parametrize(
+    ("arguments", "problem"),
+    [
+        ("evl", "No such command 'evl'; did you mean eval? (see `apframe --help`)"),
+        ("what", "No such command 'what' (see `apframe --help`)"),
+        ("--jso", "No such option: --jso; did you mean --json? (see `apframe --help`)"),
+        ("formats --jso", "No such option: --jso; did you mean --json? (see `apframe formats --help`)"),
+        ("formats -x", "No such option: -x (see `apframe formats --help`)"),
+        ("formats a b", "Got unexpected extra argument"),
+        ("compare --seed x a b", "Invalid value for '--seed': 'x' is not a valid integer (see `apframe compare --help`)"),
+        ("compare --seed", "Option '--seed' requires an argument"),
+    ],
+)
+def test_bad_usage_is_one_line(
+    arguments: str, problem: str, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    code, out, err = command(capsys, monkeypatch, *arguments.split())
+    assert (code, out, err.count("\n")) == (2, "", 1) and err.startswith(f"error: {problem}")
+
+
 def test_only_the_module_of_the_verb_is_imported() -> None:
     script = """
 import sys

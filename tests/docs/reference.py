@@ -46,7 +46,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     "protocols": ("Protocols", "Choose published rules by name, or write your own.", ("rule_sets",), ()),
     "threads": ("Threads", "Choose how many cores apframe uses.", ("threads",), ("set_threads",)),
 }  # fmt: skip
-VERBS = [command.name for command in app.registered_commands if command.name]
+VERBS = list(app.verbs)
 
 
 STATUSES = {
