@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any, ClassVar
 
@@ -11,10 +10,9 @@ import polars as pl
 
 from apframe.exceptions import ParameterError
 from apframe.rows import refuse_rows
-from apframe.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths
+from apframe.shapes.keypoints import KEYPOINTS, REMEDY, are_not_finite, keypoint_lengths, keypoint_rows
 from apframe.shapes.shape import Shape
 from apframe.similarity.pairs import Similarity, join_on_cell, require
-from apframe.threads import pool
 
 if TYPE_CHECKING:
     import numpy as np
@@ -29,8 +27,6 @@ COCO_SIGMAS = tuple(
 """Sigmas for COCO's 17 keypoints: nose, eyes, ears, shoulders, elbows, wrists, hips, knees, ankles."""
 CROWDPOSE_SIGMAS = (*COCO_SIGMAS[5:], COCO_SIGMAS[5], COCO_SIGMAS[6])
 """Sigmas for CrowdPose's 14 keypoints: shoulders, elbows, wrists, hips, knees, ankles, top of the head, neck."""
-
-_BLOCK = 1 << 17  # distances at a time: a few arrays of this size stay in the processor's cache
 
 
 @dataclass(frozen=True)
@@ -95,51 +91,17 @@ class OKS(Similarity):
         """Return the pairs of a cell: see `Similarity.pair`."""
         import numpy as np
 
+        from apframe.similarity.poses import Poses
+
         require(self, detections, annotations)
         self._refuse_other_number(detections, annotations)
         found = self._points("detections", detections)
-        truth = self._points("annotations", annotations)
-        pairs = self._near(detections, annotations, found, truth, least)
-        similarity = np.empty(pairs.height)
-        d, a = pairs["detection"].to_numpy(), pairs["annotation"].to_numpy()
-        shared = found, truth, _enlarged(annotations), (np.array(self.sigmas) * 2) ** 2, self._areas(annotations)
-
-        def fill(rows: Array) -> None:
-            similarity[rows] = _compare(d[rows], a[rows], *shared)
-
-        with pool() as others:
-            list(others.map(fill, _alike((truth[2] > 0).sum(axis=1)[a], max(1, _BLOCK // len(self.sigmas)))))
-        return pairs.with_columns(similarity=pl.Series(similarity)).filter(pl.col("similarity") >= least)
-
-    def _near(
-        self, detections: pl.DataFrame, annotations: pl.DataFrame, found: Array, truth: Array, least: float
-    ) -> pl.DataFrame:
-        """The pairs of a cell that may be so similar: no keypoint is nearer than the gap between the hulls of both.
-
-        A keypoint at that distance adds at most `exp(-gap² / (2 sigma)² / area / 2)` to the mean, with the largest sigma.
-        """
-        import numpy as np
-
-        visible = truth[2] > 0
-        # a little more than the bound, for what rounding may add; anything is near to a person without visible keypoints
-        reach = -2.0001 * math.log(max(least, 1e-300)) * (2 * max(self.sigmas)) ** 2 * (self._areas(annotations) + 1e-9)
-        right = annotations.select("cell", "is_crowd", reach=pl.Series(np.where(visible.any(axis=1), reach, np.inf)))
-        left = detections.select("cell", reach=pl.lit(None))
-        for side in (0, 1):
-            low, high = f"low_{side}", f"high_{side}"
-            left = left.with_columns(pl.Series(low, found[side].min(axis=1)), pl.Series(high, found[side].max(axis=1)))
-            first = truth[side].min(axis=1, where=visible, initial=np.inf)
-            last = truth[side].max(axis=1, where=visible, initial=-np.inf)
-            right = right.with_columns(pl.Series(low, first), pl.Series(high, last))
-        gaps = [
-            pl.max_horizontal(
-                0, pl.col(f"low_{side}_right") - pl.col(f"high_{side}"), pl.col(f"low_{side}") - pl.col(f"high_{side}_right")
-            )
-            for side in (0, 1)
-        ]
-        near = gaps[0] * gaps[0] + gaps[1] * gaps[1] <= pl.col("reach_right")
-        columns = ["reach", *(f"{end}_{side}" for side in (0, 1) for end in ("low", "high"))]
-        return join_on_cell(left, right, columns).filter(near).select("detection", "annotation").collect(engine="streaming")
+        expected = self._points("annotations", annotations)
+        poses = Poses(
+            found[:2], expected[:2], expected[2] > 0, _enlarged(annotations), np.array(self.sigmas), self._areas(annotations)
+        )
+        pairs = join_on_cell(detections, annotations, []).select("detection", "annotation")
+        return poses.compare(pairs.collect(engine="streaming"), least)
 
     def _areas(self, annotations: pl.DataFrame) -> Array:
         if self.box_area_factor is None:
@@ -158,51 +120,13 @@ class OKS(Similarity):
             )
 
     def _points(self, table: str, frame: pl.DataFrame) -> Array:
-        """x, y and visibility, each of shape (rows, keypoints)."""
-        import numpy as np
-
+        """x, y and visibility, each of shape (keypoints, rows)."""
         number = len(self.sigmas)
         length = keypoint_lengths(table, frame)
         problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
         refuse_rows(table, frame, length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
         refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
-        numbers = frame["keypoints"].explode().to_numpy().reshape(-1, number, 3)
-        return np.ascontiguousarray(numbers.transpose(2, 0, 1))
-
-
-def _alike(n_visible: Array, size: int) -> Iterator[Array]:
-    """Rows that go together: their annotations have equally many visible keypoints, and there are at most so many.
-
-    The sum over a row is then NumPy's own over the visible keypoints alone, in the same order.
-    """
-    import numpy as np
-
-    by_number = np.argsort(n_visible, kind="stable")
-    starts = np.flatnonzero(np.diff(n_visible[by_number]) != 0) + 1
-    for group in np.split(by_number, starts):
-        yield from (group[start : start + size] for start in range(0, len(group), size))
-
-
-def _compare(
-    detection: Array, annotation: Array, found: Array, truth: Array, enlarged: Array, variances: Array, areas: Array
-) -> Array:
-    """The similarity of pairs whose annotations have equally many visible keypoints."""
-    import numpy as np
-
-    visible = truth[2][annotation] > 0
-    number = int(visible[0].sum())
-    if number:
-        dx, dy = (found[side][detection] - truth[side][annotation] for side in (0, 1))
-    else:
-        dx, dy = (_outside(found[side][detection], *enlarged[side][:, annotation, None]) for side in (0, 1))
-    with np.errstate(over="ignore"):  # what is so far away has exp(-inf) = 0
-        dx *= dx
-        dy *= dy
-        dx += dy
-        dx /= variances
-        dx /= -2 * (areas[annotation, None] + np.spacing(1))
-    exponents = dx[visible].reshape(-1, number) if 0 < number < len(variances) else dx
-    return np.exp(exponents, out=exponents).sum(axis=1) / exponents.shape[1]
+        return keypoint_rows(frame, number)
 
 
 def _enlarged(annotations: pl.DataFrame) -> Array:
@@ -211,10 +135,3 @@ def _enlarged(annotations: pl.DataFrame) -> Array:
 
     first, size = annotations.select("x", "y").to_numpy().T, annotations.select("width", "height").to_numpy().T
     return np.stack([first - size, first + size * 2], axis=1)
-
-
-def _outside(places: Array, first: Array, last: Array) -> Array:
-    """How far places are from the stretch between two others."""
-    import numpy as np
-
-    return np.maximum(0, first - places) + np.maximum(0, places - last)

@@ -15,7 +15,6 @@ from pycocotools.cocoeval import COCOeval
 
 from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.shapes.keypoints import keypoint_extents
-from apframe.similarity import keypoints
 from apframe.similarity.keypoints import COCO_SIGMAS, CROWDPOSE_SIGMAS, OKS
 
 SHAPE = {"cell": pl.Int64, "keypoints": pl.List(pl.Float64)}
@@ -80,14 +79,6 @@ def test_as_pycocotools(found: list[dict[str, Any]], truth: list[dict[str, Any]]
 def test_with_a_part_of_the_boxes_area(found: list[dict[str, Any]], truth: list[dict[str, Any]]) -> None:
     sigmas = np.array([0.79, 0.79, 0.72, 0.72, 0.62, 0.62, 1.07, 1.07, 0.87, 0.87, 0.89, 0.89, 0.79, 0.79]) / 10
     assert pairs(OKS(CROWDPOSE_SIGMAS, 0.53), found, truth) == reference(found, truth, sigmas, 0.53)
-
-
-@given(people(3), people(3))
-def test_the_size_of_blocks_changes_nothing(found: list[dict[str, Any]], truth: list[dict[str, Any]]) -> None:
-    expected = pairs(OKS((0.1, 0.2, 0.3)), found, truth)
-    with pytest.MonkeyPatch.context() as patch:
-        patch.setattr(keypoints, "_BLOCK", 6)  # two pairs at a time
-        assert pairs(OKS((0.1, 0.2, 0.3)), found, truth) == expected
 
 
 def person(points: list[Any], is_crowd: bool = False) -> dict[str, Any]:
