@@ -38,7 +38,7 @@ def keypoint_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     import numpy as np
 
     if length.n_unique() == 1:
-        points = keypoint_rows(frame, length[0] // 3)[:2]
+        points = keypoint_rows(frame, length[0] // 3, 2)
         low, high = points.min(axis=1), points.max(axis=1)
     else:
         numbers, starts = frame["keypoints"].explode().to_numpy(), (length.cum_sum() - length).to_numpy() // 3
@@ -58,8 +58,8 @@ def keypoint_lengths(table: str, frame: pl.DataFrame) -> pl.Series:
     return length
 
 
-def keypoint_rows(frame: pl.DataFrame, number: int) -> Array:
-    """x, y and visibility of equally many keypoints in each row, of shape (3, keypoints, rows).
+def keypoint_rows(frame: pl.DataFrame, number: int, n_columns: int = 3) -> Array:
+    """x, y and visibility, or the first of these, of equally many keypoints in each row, of shape (columns, keypoints, rows).
 
     >>> keypoint_rows(pl.DataFrame({"keypoints": [[1.0, 2.0, 2.0], [3.0, 4.0, 0.0]]}), 1).tolist()
     [[[1.0, 3.0]], [[2.0, 4.0]], [[2.0, 0.0]]]
@@ -67,9 +67,9 @@ def keypoint_rows(frame: pl.DataFrame, number: int) -> Array:
     import numpy as np
 
     numbers = frame["keypoints"].explode().to_numpy().reshape(-1, number, 3)
-    points = np.empty((3, number, len(numbers)))
+    points = np.empty((n_columns, number, len(numbers)))
     for start in range(0, len(numbers), _BLOCK):  # which the processor's cache holds
-        points[:, :, start : start + _BLOCK] = numbers[start : start + _BLOCK].transpose(2, 1, 0)
+        points[:, :, start : start + _BLOCK] = numbers[start : start + _BLOCK, :, :n_columns].transpose(2, 1, 0)
     return points
 
 

@@ -95,10 +95,10 @@ class OKS(Similarity):
 
         require(self, detections, annotations)
         self._refuse_other_number(detections, annotations)
-        found = self._points("detections", detections)
+        found = self._points("detections", detections, 2)
         expected = self._points("annotations", annotations)
         poses = Poses(
-            found[:2], expected[:2], expected[2] > 0, _enlarged(annotations), np.array(self.sigmas), self._areas(annotations)
+            found, expected[:2], expected[2] > 0, _enlarged(annotations), np.array(self.sigmas), self._areas(annotations)
         )
         pairs = join_on_cell(detections, annotations, []).select("detection", "annotation")
         return poses.compare(pairs.collect(engine="streaming"), least)
@@ -119,14 +119,14 @@ class OKS(Similarity):
                 f"give {number} sigmas, one for each keypoint: similarity=apf.OKS(sigmas=...){or_crowdpose}",
             )
 
-    def _points(self, table: str, frame: pl.DataFrame) -> Array:
-        """x, y and visibility, each of shape (keypoints, rows)."""
+    def _points(self, table: str, frame: pl.DataFrame, n_columns: int = 3) -> Array:
+        """x, y and visibility, or the first of these, each of shape (keypoints, rows)."""
         number = len(self.sigmas)
         length = keypoint_lengths(table, frame)
         problem = f"keypoints is not a list of {3 * number} numbers, x, y, visibility for each of {number} sigmas,"
         refuse_rows(table, frame, length != 3 * number, problem, "correct these rows, or give other sigmas to OKS(sigmas=...)")
         refuse_rows(table, frame, are_not_finite(frame), "keypoints holds a number that is missing or not finite", REMEDY)
-        return keypoint_rows(frame, number)
+        return keypoint_rows(frame, number, n_columns)
 
 
 def _enlarged(annotations: pl.DataFrame) -> Array:

@@ -57,9 +57,11 @@ class Poses:
         """
         rows = self._near(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy(), least)
         none_visible = self.n_visible[rows[1]] == 0
+        are_inside = none_visible & self._are_inside(rows)
+        inside = rows.take(np.flatnonzero(are_inside), axis=1)  # where every distance is 0
         few = max(1, _BLOCK // len(self.sigmas))
         blocks = []  # in the order of the pairs, whose objects are near each other in memory
-        for of_kind in (none_visible, ~none_visible):
+        for of_kind in (none_visible & ~are_inside, ~none_visible):
             kind = rows.take(np.flatnonzero(of_kind), axis=1)
             blocks += [kind[:, start : start + few] for start in range(0, kind.shape[1], few)]
         with pool() as others:
@@ -75,8 +77,9 @@ class Poses:
 
             list(others.map(fill, _alike(self._n_counted[rows[1]], few)))
         kept = np.flatnonzero(similarity >= least)
-        numbers = rows[:, kept].astype(np.uint32)
-        return pl.DataFrame({"detection": numbers[0], "annotation": numbers[1], "similarity": similarity[kept]})
+        numbers = np.concatenate([rows.take(kept, axis=1), inside], axis=1, dtype=np.uint32, casting="unsafe")
+        similarity = np.concatenate([similarity[kept], np.ones(inside.shape[1])])
+        return pl.DataFrame({"detection": numbers[0], "annotation": numbers[1], "similarity": similarity})
 
     def _near(self, detection: np.ndarray, annotation: np.ndarray, least: float) -> np.ndarray:
         """The pairs that may be so similar: no keypoint is nearer than the gap between the hulls of both.
@@ -86,7 +89,6 @@ class Poses:
         # a little more than the bound, for what rounding may add
         farthest = -2.0001 * math.log(least) * (2 * self.sigmas.max()) ** 2 if least > 1e-300 else math.inf
         reach = farthest * (self.areas + 1e-9)
-        found = [(each.min(axis=0), each.max(axis=0)) for each in self.found]
         expected = []
         for places, (first, last) in zip(self.expected, self.enlarged, strict=True):
             low = np.where(self.visible, places, np.inf).min(axis=0)
@@ -97,7 +99,7 @@ class Poses:
             rows = np.array([each[start : start + _BLOCK] for each in (detection, annotation)], dtype=np.intp)
             square = np.zeros(rows.shape[1])
             with np.errstate(over="ignore"):
-                for (low, high), (first, last) in zip(found, expected, strict=True):
+                for (low, high), (first, last) in zip(self._hulls, expected, strict=True):
                     gap = np.maximum(first.take(rows[1]) - high.take(rows[0]), low.take(rows[0]) - last.take(rows[1]))
                     np.maximum(gap, 0, out=gap)
                     square += np.multiply(gap, gap, out=gap)
@@ -106,6 +108,14 @@ class Poses:
         with pool() as others:
             near = others.map(of_block, range(0, len(detection), _BLOCK))
             return np.concatenate([np.empty((2, 0), dtype=np.intp), *near], axis=1)
+
+    def _are_inside(self, rows: np.ndarray) -> np.ndarray:
+        """Flags: pairs in which all keypoints found are inside the enlarged box."""
+        flags = np.ones(rows.shape[1], dtype=bool)
+        for (low, high), (first, last) in zip(self._hulls, self.enlarged, strict=True):
+            flags &= low.take(rows[0]) >= first.take(rows[1])
+            flags &= high.take(rows[0]) <= last.take(rows[1])
+        return flags
 
     def _may_reach(self, rows: np.ndarray, least: float) -> tuple[np.ndarray, np.ndarray]:
         """The pairs that may be so similar, by a quick sum that may be wrong by a little; and their exponents, exact.
@@ -135,6 +145,11 @@ class Poses:
         else:
             places -= self.expected[side].take(annotation, axis=1)
         return places
+
+    @cached_property
+    def _hulls(self) -> list[tuple[np.ndarray, np.ndarray]]:
+        """The first and last place of the keypoints found, in x and y."""
+        return [(each.min(axis=0), each.max(axis=0)) for each in self.found]
 
     @cached_property
     def _variances(self) -> np.ndarray:

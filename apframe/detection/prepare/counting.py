@@ -45,6 +45,8 @@ def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Serie
 
 def _count_labelled(annotations: pl.DataFrame) -> pl.Series:
     """How many keypoints of each annotation are labelled: as the data says, else those of a visibility above 0."""
+    if "num_keypoints" in annotations.columns and not annotations["num_keypoints"].null_count():
+        return annotations["num_keypoints"]
     labelled = pl.col("keypoints").list.gather_every(3, 2).list.eval(pl.element() > 0).list.sum()
     given = [pl.col("num_keypoints")] if "num_keypoints" in annotations.columns else []
     return annotations.select(pl.coalesce(*given, labelled, 0)).to_series()
