@@ -9,6 +9,7 @@ import socket
 import tempfile
 import threading
 from collections.abc import Callable
+from io import BytesIO
 from pathlib import Path
 
 import polars as pl
@@ -130,7 +131,7 @@ def test_nor_that_of_the_folder_for_temporary_files(tmp_path: Path, monkeypatch:
     scanned = scan_truth(json.dumps(SMALL).encode(), masks=False)
     assert scanned is not None
     assert scanned[1]["image_id"].to_list() == [1]
-    assert scan_results(Path("a.json"), json.dumps(FOUND).encode()) is not None
+    assert scan_results(Path("a.json"), BytesIO(json.dumps(FOUND).encode())) is not None
 
 
 def test_a_run_whose_name_is_a_pattern_is_queried(

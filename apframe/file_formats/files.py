@@ -10,6 +10,7 @@ import sys
 import zlib
 from collections.abc import Iterable, Iterator
 from contextlib import contextmanager, suppress
+from io import BytesIO
 from pathlib import Path
 from typing import BinaryIO
 
@@ -29,9 +30,17 @@ def read_unpacked(path: Path) -> bytes:
     A file that unpacks to more than 1 GB and 100 times its size is a `FormatError`, before the memory is full: data never
     do, files that were made to fill a disk do.
     """
+    with reading_unpacked(path) as file:
+        return file.read()
+
+
+@contextmanager
+def reading_unpacked(path: Path) -> Iterator[BinaryIO]:
+    """Open the file, to be read as `read_unpacked` reads it; a plain file need not be read at once."""
     with reading(path) as file:
-        content = file.read()
-        return _unpacked(path, content) if content.startswith(_GZIP) else content
+        head = file.read(len(_GZIP))
+        file.seek(0)
+        yield BytesIO(_unpacked(path, file.read())) if head == _GZIP else file
 
 
 def _unpacked(path: Path, content: bytes) -> bytes:

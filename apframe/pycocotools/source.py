@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from contextlib import suppress
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -52,7 +53,7 @@ class Source:
 
     def _results(self) -> pl.DataFrame | None:
         try:
-            scanned = scan_results(self.path, self._text)
+            scanned = scan_results(self.path, BytesIO(self._text))
             found = read_coco_results(self.parsed()) if scanned is None else canonical("detections", scanned)
         except InputError:
             if "caption" not in next(iter(self.parsed()), ()):

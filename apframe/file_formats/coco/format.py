@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import json
 from dataclasses import dataclass, replace
+from io import BytesIO
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +18,7 @@ from apframe.exceptions import FormatError
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_truth
 from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import BOM, read_head, read_unpacked, stamp, write_text, write_whole
+from apframe.file_formats.files import BOM, read_head, read_unpacked, reading_unpacked, stamp, write_text, write_whole
 from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
@@ -115,7 +116,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return canonical_names("annotations", frame), as_json
 
     def read_masks() -> pl.DataFrame:
-        return scan_masks(memoryview(read_again())[place])
+        return scan_masks(read_again(), place)
 
     truth = _of_json(rest, str(path), annotations)
     are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
@@ -213,13 +214,19 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
     if not isinstance(source, (str, Path)):
         return _of_data_set(source, "results") if isinstance(source, dict) else _results(source, "results")
     path = Path(source)
-    text = read_unpacked(path)
-    if are_lines(text[:_HEAD]):
-        text = b"[" + b",\n".join(line for line in text.removeprefix(BOM).split(b"\n") if line.strip()) + b"]"
-    elif text[:_HEAD].removeprefix(BOM).lstrip()[:1] == b"{" and SCORE in text:
-        return _of_data_set(parse_json(path, text), str(path))
-    scanned = scan_results(path, text)
-    return _results(parse_json(path, text), str(path)) if scanned is None else scanned
+    with reading_unpacked(path) as file:
+        head = file.read(_HEAD)
+        if head.removeprefix(BOM).lstrip()[:1] == b"{":
+            text = head + file.read()
+            if are_lines(head):
+                file = BytesIO(b"[" + b",\n".join(line for line in text.removeprefix(BOM).split(b"\n") if line.strip()) + b"]")
+            elif SCORE in text:
+                return _of_data_set(parse_json(path, text), str(path))
+        scanned = scan_results(path, file)
+        if scanned is not None:
+            return scanned
+        file.seek(0)
+        return _results(parse_json(path, file.read()), str(path))
 
 
 def write_coco(dataset: Dataset, path: str | Path) -> None:

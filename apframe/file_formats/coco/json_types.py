@@ -5,90 +5,143 @@ Nothing is parsed: it is enough to see which quotes belong to keys, and what the
 
 from __future__ import annotations
 
+import re
 from collections.abc import Collection
-from typing import TYPE_CHECKING
-
-from apframe.threads import pool
+from typing import TYPE_CHECKING, BinaryIO
 
 if TYPE_CHECKING:
     import numpy as np
 
-_BLOCK = 1 << 17
+BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
+"""What stands between two objects of a list; nested lists and texts may hold it too."""
+_BLOCK = 1 << 17  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
 
-def has_other_types(text: memoryview, *, numbers: Collection[str], ids: Collection[str], texts: Collection[str]) -> bool:
+def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection[str], texts: Collection[str]) -> bool:
     """Whether a text stands where numbers belong, or in a list there; true or false for a number that is an id; or no text.
 
     Parameters
     ----------
-    text
-        a JSON list; of what is no JSON nothing is said
+    file
+        a JSON list, which is read piece by piece; of what is no JSON nothing is said
     numbers, ids, texts
         names of fields: ids are numbers too. Nested objects may have fields of the same names; these are looked at as well.
 
+    >>> from io import BytesIO
     >>> rows = b'[{"id": 7, "box": [1, "2"], "name": "a"}, {"name": null}]'
-    >>> [has_other_types(memoryview(rows), numbers=[name], ids=[], texts=["name"]) for name in ("id", "box")]
+    >>> [has_other_types(BytesIO(rows), numbers=[name], ids=[], texts=["name"]) for name in ("id", "box")]
     [False, True]
-    >>> has_other_types(memoryview(b'[{"name": 5}]'), numbers=[], ids=[], texts=["name"])
+    >>> has_other_types(BytesIO(b'[{"name": 5}]'), numbers=[], ids=[], texts=["name"])
     True
     """
+    if not (numbers or texts):
+        return False
+    names = [[name.encode(errors="surrogatepass") for name in each] for each in (numbers, ids, texts)]
+    rest, size, is_end = b"", _BLOCK, False
+    while not is_end:
+        block = file.read(size)
+        is_end = not block
+        piece = rest + block
+        end = len(piece) if is_end else _last_cut(piece)
+        has_others = _has_others(piece[:end], *names, is_whole=is_end) if end else None
+        if has_others:
+            return True
+        if has_others is None:
+            rest, size = piece, 2 * size
+        else:
+            rest, size = piece[end:], _BLOCK
+    return False
+
+
+def _last_cut(piece: bytes) -> int:
+    """The end of the last object before another one; 0 if there is none."""
+    end = piece.rfind(b"}")
+    while end >= 0 and not BETWEEN.match(piece, end):
+        end = piece.rfind(b"}", 0, end)
+    return end + 1
+
+
+def _has_others(piece: bytes, numbers: list[bytes], ids: list[bytes], texts: list[bytes], *, is_whole: bool) -> bool | None:
+    """The same as `has_other_types` of a piece; None where it ends inside a text."""
     import numpy as np  # `import apframe` does without
 
-    characters = np.frombuffer(text, dtype=np.uint8)
-    if not (numbers or texts) or (not texts and _has_keys_alone(characters)):
-        return False
+    characters = np.frombuffer(piece, dtype=np.uint8)
+    if not texts and _has_keys_alone(characters):
+        return _has_flags(characters, ids)
     quotes = _quotes(characters)
-    begin, end = quotes[0 : len(quotes) - 1 : 2], quotes[1::2]
-    colon = _next_solid(characters, end + 1)
-    is_key = _at(characters, colon) == _COLON
-    keys = np.flatnonzero(is_key)
-    if not len(keys):
-        return False
-    first = _at(characters, _next_solid(characters, colon[keys] + 1))
-    n_texts = np.bincount(np.maximum(np.cumsum(is_key)[~is_key] - 1, 0), minlength=len(keys))  # a key's, or in a list there
-
-    def among(names: Collection[str], suspects: np.ndarray) -> bool:
-        """Whether one of the suspects, which are flags of the keys, is called by one of the names."""
-        key = keys[suspects]
-        called = begin[key] + 1
-        length = end[key] - called
-        return any(
-            (characters[called[length == len(name), None] + np.arange(len(name))] == list(name)).all(axis=1).any()
-            for name in (each.encode(errors="surrogatepass") for each in names)
-        )
-
-    is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))
-    return among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text)
+    if len(quotes) % 2 and not is_whole:
+        return None
+    return _has_other_values(characters, quotes, numbers, ids, texts)
 
 
 def _has_keys_alone(characters: np.ndarray) -> bool:
-    """Whether all texts are keys, and neither true nor false is there: the case of most files, and quickly seen.
+    """Whether all texts are keys: the case of most files, and quickly seen.
 
     A quote between a small letter and a colon ends a key, wherever it stands. Keys that end otherwise are not recognized here.
     """
     import numpy as np
 
-    def of_block(start: int) -> tuple[int, int, bool]:
-        """How many quotes there are, how many of them end a key, and whether there may be true or false."""
-        block = characters[start : start + _BLOCK + 2]
-        before, here, behind = block[:-2], block[1:-1], block[2:]
-        is_quote = here == _QUOTE
-        is_letter = before - ord("a") < 26  # bytes wrap around
-        has_flags = any(((here == one) & (behind == two)).any() for one, two in (b"ru", b"ls"))
-        return int(np.count_nonzero(is_quote)), int(np.count_nonzero(is_quote & (behind == _COLON) & is_letter)), has_flags
+    before, here, behind = characters[:-2], characters[1:-1], characters[2:]
+    is_quote = here == _QUOTE
+    n_quotes = np.count_nonzero(is_quote)
+    is_quote &= behind == _COLON
+    is_quote &= before - ord("a") < 26  # bytes wrap around
+    return bool(n_quotes == 2 * np.count_nonzero(is_quote))
 
-    with pool() as others:
-        n_quotes, n_keys, have_flags = zip(*others.map(of_block, range(0, max(len(characters) - 2, 1), _BLOCK)), strict=True)
-    return sum(n_quotes) == 2 * sum(n_keys) and not any(have_flags)
+
+def _has_flags(characters: np.ndarray, ids: list[bytes]) -> bool:
+    """Whether one of the ids is true or false, where all texts are keys."""
+    import numpy as np
+
+    for flag in (b"true", b"false"):
+        flags = _where(characters, np.flatnonzero(characters == flag[2]) - 2, flag)  # few keys have a u or an l
+        if len(flags):
+            colon = _solid(characters, flags - 1, -1)
+            quote = _solid(characters, colon[_at(characters, colon) == _COLON] - 1, -1)
+            if any(len(_where(characters, quote - len(name) - 1, b'"' + name + b'"')) for name in ids):
+                return True
+    return False
+
+
+def _has_other_values(
+    characters: np.ndarray, quotes: np.ndarray, numbers: list[bytes], ids: list[bytes], texts: list[bytes]
+) -> bool:
+    """The same as `has_other_types` of any text, by the places of its quotes."""
+    import numpy as np
+
+    begin, end = quotes[0 : len(quotes) - 1 : 2], quotes[1::2]
+    colon = _solid(characters, end + 1)
+    is_key = _at(characters, colon) == _COLON
+    keys = np.flatnonzero(is_key)
+    if not len(keys):
+        return False
+    first = _at(characters, _solid(characters, colon[keys] + 1))
+    n_texts = np.bincount(np.maximum(np.cumsum(is_key)[~is_key] - 1, 0), minlength=len(keys))  # a key's, or in a list there
+
+    def among(names: list[bytes], suspects: np.ndarray) -> bool:
+        """Whether one of the suspects, which are flags of the keys, is called by one of the names."""
+        key = keys[suspects]
+        called = begin[key] + 1
+        length = end[key] - called
+        return any(len(_where(characters, called[length == len(name)], name)) for name in names)
+
+    is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))
+    return among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text)
+
+
+def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarray:
+    """Those of the places where the word begins."""
+    for offset, letter in enumerate(word):
+        places = places[_at(characters, places + offset) == letter]
+    return places
 
 
 def _quotes(characters: np.ndarray) -> np.ndarray:
     """The places of the quotes that begin or end a text: those behind an odd number of backslashes do neither."""
     import numpy as np
 
-    blocks = range(0, len(characters), _BLOCK)
-    quotes = np.concatenate([np.flatnonzero(characters[start : start + _BLOCK] == _QUOTE) + start for start in blocks])
+    quotes = np.flatnonzero(characters == _QUOTE)
     is_escaped = np.zeros(len(quotes), dtype=bool)
     row, before = np.arange(len(quotes)), quotes - 1
     while len(row := row[_at(characters, before[row]) == _BACKSLASH]):
@@ -97,16 +150,16 @@ def _quotes(characters: np.ndarray) -> np.ndarray:
     return quotes[~is_escaped]
 
 
-def _next_solid(characters: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The first places from here on that hold no white space."""
+def _solid(characters: np.ndarray, places: np.ndarray, step: int = 1) -> np.ndarray:
+    """The first places from here on, or before, that hold no white space."""
     import numpy as np
 
     places, row = places.copy(), np.arange(len(places))
     while len(row := row[_at(characters, places[row]) <= _SPACE]):
-        places[row] += 1
+        places[row] += step
     return places
 
 
 def _at(characters: np.ndarray, places: np.ndarray) -> np.ndarray:
-    """The characters at some places; beyond the end the last one, which is no white space in a list."""
+    """The characters at some places; beyond the ends those there, which are no white space in a list."""
     return characters.take(places, mode="clip")

@@ -8,13 +8,14 @@ import os
 import re
 import tempfile
 from functools import cache
+from io import SEEK_END, BytesIO
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.file_formats.coco.json_types import has_other_types
+from apframe.file_formats.coco.json_types import BETWEEN, has_other_types
 from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
@@ -33,6 +34,8 @@ _DUCKDB = {
     "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
     "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
 }  # fmt: skip
+_HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
+_PIECE = 1 << 20  # bytes that are copied at once
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
@@ -43,22 +46,25 @@ def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFram
 
     None where only `parse_json` and `frame_of_rows` can read or explain it.
     """
-    cut = _cut_annotations(text)
-    if cut is None:
+    place = _place_of_annotations(text)
+    if place is None:
         return None
-    annotations = _scan_annotations(memoryview(text)[cut[1]], masks=masks)
-    return None if annotations is None else (cut[0], annotations, cut[1])
+    with pool() as others:
+        scanning = others.submit(_scan_annotations, text, place, masks=masks)
+        rest = _without_annotations(text, place)
+        annotations = scanning.result()
+    return None if rest is None or annotations is None else (rest, annotations, place)
 
 
-def scan_masks(text: memoryview) -> pl.DataFrame:
-    """The column `mask` of a list of annotations that `scan_truth` has read."""
-    masks = _scan_list(text, {"segmentation": "json"}, {})
+def scan_masks(text: bytes, place: slice) -> pl.DataFrame:
+    """The column `mask` of a list of annotations that `scan_truth` has read, and of which it said where it stands."""
+    masks = _scan_list(BytesIO(text), place, {"segmentation": "json"}, {})
     assert masks is not None  # as it was read before
     return canonical_names("annotations", masks)
 
 
-def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
-    """Ground truth without its annotations, and where their list stands. None if it is not found.
+def _place_of_annotations(text: bytes) -> slice | None:
+    """Where the list of annotations stands in ground truth. None if it is not found.
 
     The list is nearly all of the file, and a list of objects alone is what the fast reader takes. Where it ends is a guess,
     from the section that follows; it is right if the rest parses and the reader takes the list.
@@ -71,24 +77,31 @@ def _cut_annotations(text: bytes) -> tuple[dict[str, Any], slice] | None:
     after = [text.find(name, begin) for name in (b'"images"', b'"categories"') if text.find(name, 0, begin) < 0]
     after += [text.find(name, tail) for name in (b'"info"', b'"licenses"')]
     end = text.rfind(b"]", begin, min((place for place in after if place > 0), default=len(text))) + 1
+    return slice(begin, end)
+
+
+def _without_annotations(text: bytes, place: slice) -> dict[str, Any] | None:
+    """Ground truth with an empty list in their place; None if that is not where they are."""
     try:
-        rest = parse_json(_NOWHERE, text[:begin] + json.dumps(_CUT).encode() + text[end:])
+        rest = parse_json(_NOWHERE, text[: place.start] + json.dumps(_CUT).encode() + text[place.stop :])
     except FormatError:
         return None
     if not isinstance(rest, dict) or rest.get("annotations") != _CUT:
         return None
-    return rest | {"annotations": []}, slice(begin, end)
+    return rest | {"annotations": []}
 
 
-def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
-    """The known fields of a list of annotations."""
+def _scan_annotations(text: bytes, place: slice, *, masks: bool) -> pl.DataFrame | None:
+    """The known fields of the list of annotations that stands there."""
+    file = BytesIO(text)
     try:
-        first = _first_row(_NOWHERE, text)
+        file.seek(place.start)
+        first = _first_row(_NOWHERE, file)
     except FormatError:
         return None
     masks = masks or "bbox" not in first  # boxes are made of them then
     kinds = {name: kind for name, kind in (FIELDS["annotations"] | FLAGS).items() if masks or kind != "json"}
-    frame = _scan_list(text, kinds, first)
+    frame = _scan_list(file, place, kinds, first)
     if frame is None:
         return None
     empty = [name for name in OPTIONAL | FLAGS.keys() if name in frame.columns and not frame[name].count()]
@@ -97,15 +110,18 @@ def _scan_annotations(text: memoryview, *, masks: bool) -> pl.DataFrame | None:
     return canonical_names("annotations", frame.drop(empty))
 
 
-def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
-    """Results with the columns of their first row; None where only `parse_json` and `frame_of_rows` can read or explain them.
+def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
+    """Results, which are all of the file, with the columns of their first row.
+
+    None where only `parse_json` and `frame_of_rows` can read or explain them.
 
     Raises
     ------
     FormatError
         there is no first row, or none that is a JSON object
     """
-    first = _first_row(path, text)
+    file.seek(0)
+    first = _first_row(path, file)
     refuse_long_names("detections", first)
     fields = FIELDS["detections"]
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
@@ -116,7 +132,7 @@ def scan_results(path: Path, text: bytes) -> pl.DataFrame | None:
     mask = first.get("segmentation")
     if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
         kinds["segmentation"] = "rle"
-    frame = None if "" in kinds.values() else _scan_list(memoryview(text), kinds, first)
+    frame = None if "" in kinds.values() else _scan_list(file, slice(0, file.seek(0, SEEK_END)), kinds, first)
     if frame is not None and kinds.get("segmentation") == "rle":
         frame = _with_whole_sizes(frame)
     if frame is None:
@@ -136,7 +152,7 @@ def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
     return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
 
 
-def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
+def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
     """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
 
     DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
@@ -145,34 +161,40 @@ def _scan_list(text: memoryview, kinds: dict[str, str], first: dict[str, Any]) -
     if any("\0" in name for name in kinds):  # which DuckDB would cut off there
         return None
     is_text = {name for name, value in first.items() if isinstance(value, str)}
-    if any(kinds.get(name) == "number" for name in is_text) or not bytes(text[-4096:]).rstrip().endswith(b"]"):
+    tail = file.seek(max(place.start, place.stop - 4096))
+    if any(kinds.get(name) == "number" for name in is_text) or not file.read(place.stop - tail).rstrip().endswith(b"]"):
         return None
     import duckdb  # reading JSON needs it, `import apframe` does not
 
     kinds = {name: "text" if kind == "id" and name in is_text else kind for name, kind in kinds.items()}
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
-    with pool() as others:
-        checking = others.submit(_has_other_types, text, kinds)
-        try:
-            with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder:
-                paths = _write_parts(text, folder)
-                reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
-                frame = from_arrow_stream(reader)
-        # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
-        except (duckdb.Error, pl.exceptions.PolarsError, OSError):
-            return None
-        if checking.result():
-            return None
+    try:
+        with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder, pool() as others:
+            parts = _write_parts(file, place, folder)
+            checking = others.submit(_have_other_types, parts, kinds)
+            paths = [duckdb_literal(part) for part in parts]
+            reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+            frame = from_arrow_stream(reader)
+            if checking.result():
+                return None
+    # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
+    except (duckdb.Error, pl.exceptions.PolarsError, OSError):
+        return None
     return None if any(_loses_digits(frame[name]) for name, kind in kinds.items() if kind == "id") else frame
 
 
-def _has_other_types(text: memoryview, kinds: dict[str, str]) -> bool:
+def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     """Whether DuckDB cast values that are of another type than their fields."""
     numbers = {name for name, kind in kinds.items() if kind in ("id", "number", "box", "numbers")}
     texts = {name for name, kind in kinds.items() if kind == "text"}
     if "rle" in kinds.values():
         numbers, texts = numbers | {"size"}, texts | {"counts"}
-    return has_other_types(text, numbers=numbers, ids={name for name in numbers if kinds.get(name) == "id"}, texts=texts)
+    ids = {name for name in numbers if kinds.get(name) == "id"}
+    for part in parts:
+        with part.open("rb") as file:
+            if has_other_types(file, numbers=numbers, ids=ids, texts=texts):
+                return True
+    return False
 
 
 @cache
@@ -186,33 +208,48 @@ def _duckdb() -> duckdb.DuckDBPyConnection:
     return connection
 
 
-def _write_parts(text: memoryview, folder: Path) -> list[str]:
+def _write_parts(file: BinaryIO, place: slice, folder: Path) -> list[Path]:
     """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
 
     It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
     the reader refuses them.
     """
-    between = re.compile(rb"\}\s*,\s*(?=\{)")
-    n_parts = max(1, min(os.cpu_count() or 1, len(text) >> 20))
-    cuts = [between.search(text, len(text) * part // n_parts) for part in range(1, n_parts)]
-    ends = [cut.start() + 1 for cut in cuts if cut] + [len(text)]
-    begins = [0] + [cut.end() for cut in cuts if cut]
-    paths = []
-    for number, (begin, end) in enumerate(zip(begins, ends, strict=True)):
-        path = folder / f"{number}.json"
-        with path.open("wb") as file:
-            file.write(b"[" if begin else b"")
-            file.write(text[begin:end])
-            file.write(b"]" if end < len(text) else b"")
-        paths.append(duckdb_literal(path))
+    size = place.stop - place.start
+    n_parts = max(1, min(os.cpu_count() or 1, size >> 20))
+    cuts = [_next_cut(file, place.start + size * part // n_parts, place.stop) for part in range(1, n_parts)]
+    ends = [end for end, _ in cuts if end < place.stop] + [place.stop]
+    begins = [place.start] + [begin for end, begin in cuts if end < place.stop]
+    paths = [folder / f"{number}.json" for number in range(len(ends))]
+    for path, begin, end in zip(paths, begins, ends, strict=True):
+        file.seek(begin)
+        with path.open("wb") as part:
+            part.write(b"[" if begin > place.start else b"")
+            for at in range(begin, end, _PIECE):
+                part.write(file.read(min(_PIECE, end - at)))
+            part.write(b"]" if end < place.stop else b"")
     return paths
 
 
-def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
-    """The first row of a list of objects, read from its head; an empty one where the list is empty."""
-    size = 1 << 16
+def _next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
+    """Where the next object of a list ends, and the one after it begins; the end where there is none."""
+    size = _HEAD
     while True:
-        head = bytes(text[:size]).decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
+        file.seek(begin)
+        cut = BETWEEN.search(file.read(min(size, end - begin)))
+        if cut:
+            return begin + cut.start() + 1, begin + cut.end()
+        if begin + size >= end:
+            return end, end
+        size *= 16
+
+
+def _first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
+    """The first row of a list of objects, read from its head, where the file stands; an empty one where the list is empty."""
+    begin, size = file.tell(), _HEAD
+    while True:
+        file.seek(begin)
+        text = file.read(size)
+        head = text.decode("utf-8", "replace").lstrip("\ufeff \t\r\n")
         if not head:
             raise FormatError("the file is empty; results are a JSON list, [] when nothing was found", path=path)
         if head.startswith("{"):
@@ -225,10 +262,10 @@ def _first_row(path: Path, text: bytes | memoryview) -> dict[str, Any]:
         try:
             first, _ = json.JSONDecoder().raw_decode(body)
         except (ValueError, RecursionError):
-            if size < len(text):
+            if len(text) == size:
                 size *= 16
                 continue
-            first = parse_json(path, bytes(text))[0]  # which says what is wrong
+            first = parse_json(path, text)[0]  # which says what is wrong
         if not isinstance(first, dict):
             raise FormatError(f"the list begins with {first!r}, not an object with image_id, bbox and score", path=path)
         return first
