@@ -9,6 +9,7 @@ import numpy as np
 from apframe.shapes.runs import Runs, in_blocks, spread
 
 _FEW = 8  # runs of a column that are gone through one by one
+_AT_ONCE = 1 << 18  # runs that are looked up together: what is made of them stays in a cache
 
 
 def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.ndarray) -> np.ndarray:
@@ -34,7 +35,7 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
         run = spread(begin[first:last], n)
         return lookup.shared(left.column[run], left.top[run], left.bottom[run], right_mask[first:last], n)
 
-    return np.concatenate(in_blocks(of_block, 2 * n_runs))  # looking up takes twice the room
+    return np.concatenate(in_blocks(of_block, n_runs, _AT_ONCE))
 
 
 class _Lookup:
@@ -62,7 +63,7 @@ class _Lookup:
             further = np.flatnonzero(place[1:] == place[:-1]) + 1
             return place[further], run[further]
 
-        self.place, run = (np.concatenate(parts) for parts in zip(*in_blocks(of_block, n_runs), strict=True))
+        self.place, run = (np.concatenate(parts) for parts in zip(*in_blocks(of_block, n_runs, _AT_ONCE), strict=True))
         self.further_top, self.further_bottom = masks.top[run], masks.bottom[run]
         begins = np.flatnonzero(np.diff(self.place, prepend=-1))
         self.has_further = np.zeros(size, dtype=bool)

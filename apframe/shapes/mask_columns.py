@@ -23,6 +23,7 @@ _TEXT = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.String})
 _COUNTS = pl.Struct({"size": pl.List(pl.Int64), "counts": pl.List(pl.Int64)})
 _PLAIN = r'"counts"\s*:\s*\['
 _WHOLE_SIZE, _TEXT_COUNTS = r'"size"\s*:\s*\[\s*-?\d+\s*,\s*-?\d+\s*\]', r'"counts"\s*:\s*"'
+_DECODED_AT_ONCE = 1 << 11  # texts of JSON: the parser takes many times their room
 _FAR = 2**62
 _NOT_DIGITS = r'[^-0-9,\s\[\]{}:"sizecount]|\de|\d{19}'  # beside whole numbers in run lengths as numbers
 _NO_MASK, _NOT_WHOLE = "no mask", "size or counts of the run lengths are not whole numbers"
@@ -211,7 +212,10 @@ def _from_json(table: str, rows: pl.DataFrame) -> Runs:
 def _parsed(table: str, rows: pl.DataFrame, dtype: Any, problem: str, remedy: str) -> pl.Series:
     try:
         if not _may_be_cast(rows["mask"], dtype):
-            parsed = rows.lazy().select(pl.col("mask").str.json_decode(dtype)).collect(engine="streaming").to_series()
+            with pool() as others:
+                begins = range(0, rows.height, _DECODED_AT_ONCE)
+                parts = others.map(lambda first: rows["mask"].slice(first, _DECODED_AT_ONCE).str.json_decode(dtype), begins)
+                parsed = pl.concat([pl.Series(dtype=dtype), *parts])
             if len(parsed) == rows.height:
                 return parsed
     except pl.exceptions.PolarsError:

@@ -12,7 +12,7 @@ from typing import Any
 import numpy as np
 
 from apframe.shapes.limits import MOST_PIXELS, MOST_STEPS
-from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, concatenate, in_blocks, most_runs, pack
+from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, join_blocks, most_runs, pack
 
 _SCALE = 5
 TOO_LONG = f"the outline crosses more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, counted both ways,"
@@ -61,7 +61,7 @@ def rasterise(
         masks = slice(first, last)
         return _drawn(x[points], y[points], n_points[polygons], n_polygons[masks], height[masks], width[masks])
 
-    return concatenate(in_blocks(of_block, weight))
+    return join_blocks(of_block, weight, height, width, n_steps // 2 + 1)
 
 
 def _drawn(

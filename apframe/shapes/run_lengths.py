@@ -17,8 +17,7 @@ from apframe.shapes.runs import (
     TOO_MANY,
     Fault,
     Runs,
-    concatenate,
-    in_blocks,
+    join_blocks,
     most_runs,
     split_at_columns,
     stretches,
@@ -59,7 +58,9 @@ def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, wi
     """
 
     def of_block(counts: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
-        return _runs_of(counts, np.diff(stop, prepend=0), height, width)
+        n_counts = np.diff(stop, prepend=0)
+        pairs, rest = _in_pairs(counts, n_counts)
+        return _runs_of(pairs[:, 0], pairs[:, 1], rest, n_counts, height, width)
 
     return _of_blocks(of_block, counts, n_counts, height, width)
 
@@ -83,11 +84,7 @@ def _of_blocks(
 
     # so that neither the numbers of a block are too many, nor its pixels or columns
     weights = n_numbers + height * width * BLOCK // MOST_PIXELS + width * BLOCK // MOST_RUNS
-    parts = in_blocks(of_block, weights)
-    faults = [part for part in parts if not isinstance(part, Runs)]
-    if not faults:
-        return concatenate([part for part in parts if isinstance(part, Runs)])
-    return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
+    return join_blocks(of_block, weights, height, width, n_numbers // 2)
 
 
 def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
@@ -115,43 +112,68 @@ def _decoded(text: np.ndarray, stop: np.ndarray, height: np.ndarray, width: np.n
     if len(row):
         return NOT_TEXT, np.unique(np.searchsorted(bounds, number[row], side="right"))
     n_counts = np.diff(bounds, prepend=0)
-    _sum_up(counts, bounds - n_counts, bounds)
-    return _runs_of(counts, n_counts, height, width)
+    pairs, rest = _in_pairs(counts, n_counts)
+    return _runs_of(*_summed_up(pairs, rest, n_counts), n_counts, height, width)
 
 
-def _sum_up(counts: np.ndarray, start: np.ndarray, stop: np.ndarray) -> None:
-    """Counts in place of differences: every other number of a mask is summed up, but for its first."""
-    third = start[stop - start > 2]
-    counts[third + 2] -= counts[third]
-    for odd in (0, 1):  # the numbers in odd places of the block, whosever they are, and those in even ones
-        chain = counts[odd::2]
-        if len(chain):
-            np.cumsum(chain, out=chain)
-            begin, end = (start + 1 - odd) // 2, (stop + 1 - odd) // 2
-            chain -= np.repeat(np.where(begin > 0, chain[begin - 1], 0), end - begin)  # what the masks before add up to
+def _in_pairs(counts: np.ndarray, n_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """Two counts for each run: outside before it, inside; and the last count of each mask, if it is outside and closes no run.
+
+    >>> [part.tolist() for part in _in_pairs(np.array([1, 2, 1, 0, 4]), np.array([3, 2]))]
+    [[[1, 2], [0, 4]], [1, 0]]
+    """
+    is_open = n_counts % 2 == 1
+    last = np.cumsum(n_counts)[is_open] - 1
+    rest = np.zeros(len(n_counts), dtype=counts.dtype)
+    rest[is_open] = counts[last]
+    is_paired = np.ones(len(counts), dtype=bool)
+    is_paired[last] = False
+    return counts[is_paired].reshape(-1, 2), rest
 
 
-def _runs_of(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
-    """The masks of a block from their counts."""
-    stop, n_pixels = np.cumsum(n_counts), height * width
-    if counts.min(initial=0) < 0:
-        return NEGATIVE, np.unique(np.searchsorted(stop, np.flatnonzero(counts < 0), side="right"))
-    if counts.max(initial=0) > MOST_PIXELS:
-        return NOT_WHOLE, np.unique(np.searchsorted(stop, np.flatnonzero(counts > MOST_PIXELS), side="right"))
-    # into every other place of an array: NumPy sums up five times as fast where numbers do not stand side by side
-    position = np.cumsum(counts, out=np.empty((len(counts), 2), dtype=counts.dtype)[:, 0])
-    total = np.zeros(len(stop), dtype=np.int64)
-    total[stop > 0] = position[stop[stop > 0] - 1]
-    if position.min(initial=0) < 0 or (total != np.cumsum(n_pixels)).any():
-        sums = np.concatenate([[0], np.cumsum(counts, dtype=np.int64)])
-        return NOT_WHOLE, np.flatnonzero(sums[stop] - sums[stop - n_counts] != n_pixels)
-    is_open = n_counts % 2 == 1  # ends outside: that count closes no run
-    inside = np.ones(len(position), dtype=bool)
-    inside[stop[is_open] - 1] = False
-    edges = position[inside]
+def _summed_up(pairs: np.ndarray, rest: np.ndarray, n_counts: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+    """Counts outside, inside and behind from differences: every other number of a mask is summed up, but for its first."""
     n_runs = n_counts // 2
-    before = np.repeat((np.cumsum(n_pixels) - n_pixels).astype(np.int32), n_runs)
-    return split_at_columns(height, width, n_runs, edges[::2] - before, edges[1::2] - before)
+    stop = np.cumsum(n_runs)
+    second = (stop - n_runs + 1)[n_runs > 1]
+    pairs[second, 0] -= pairs[second - 1, 0]
+    outside, inside = (_add_up(pairs[:, place], n_runs) for place in (0, 1))
+    is_difference = n_counts % 2 * n_runs > 1
+    rest[is_difference] += outside[stop[is_difference] - 1]
+    return outside, inside, rest
+
+
+def _add_up(numbers: np.ndarray, n: np.ndarray) -> np.ndarray:
+    """Sums of the numbers so far, of each mask on its own.
+
+    NumPy sums up five times as fast where numbers do not stand side by side: they are every other one of an array.
+    """
+    sums = np.cumsum(numbers, dtype=numbers.dtype)
+    begin = np.cumsum(n) - n
+    sums -= np.repeat(np.where(begin > 0, sums[begin - 1], 0) if len(sums) else begin, n)
+    return sums
+
+
+def _runs_of(
+    outside: np.ndarray, inside: np.ndarray, rest: np.ndarray, n_counts: np.ndarray, height: np.ndarray, width: np.ndarray
+) -> Runs | Fault:
+    """The masks of a block from their counts, which `_in_pairs` explains."""
+    n_runs, n_pixels = n_counts // 2, height * width
+    bounds = np.cumsum(n_runs)
+    for problem, low, high in ((NEGATIVE, 0, None), (NOT_WHOLE, None, MOST_PIXELS)):
+        wrong = [(part < low) if high is None else (part > high) for part in (outside, inside, rest)]
+        if any(flags.any() for flags in wrong):
+            of_runs = np.searchsorted(bounds, np.flatnonzero(wrong[0] | wrong[1]), side="right")
+            return problem, np.union1d(of_runs, np.flatnonzero(wrong[2]))
+    both = np.empty((len(inside), 2), dtype=np.int32)[:, 0]
+    np.add(outside, inside, out=both, casting="same_kind")
+    stop = _add_up(both, n_runs)
+    total = rest.astype(np.int64)
+    total[n_runs > 0] += stop[bounds[n_runs > 0] - 1]
+    if stop.min(initial=0) < 0 or (total != n_pixels).any():  # negative beyond 32 bits
+        sums = np.concatenate([[0], np.cumsum(outside.astype(np.int64) + inside)])
+        return NOT_WHOLE, np.flatnonzero(sums[bounds] - sums[bounds - n_runs] + rest != n_pixels)
+    return split_at_columns(height, width, n_runs, stop - inside, stop)
 
 
 def to_text(counts: np.ndarray, n_counts: np.ndarray) -> list[bytes]:

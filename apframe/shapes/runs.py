@@ -19,6 +19,7 @@ from apframe.threads import pool
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 Made = TypeVar("Made")
 Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+_OF_MASKS, _OF_RUNS = ("height", "width", "start", "stop", "area", "box"), ("column", "top", "bottom")
 TOO_MANY = (
     f"all masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
     f"and over {RUNS_PER_NUMBER} for each number in the input)"
@@ -52,8 +53,7 @@ class Runs:
 
     def take(self, masks: np.ndarray) -> Runs:
         """Some of the masks, in any order; their runs stay where they are."""
-        names = ("height", "width", "start", "stop", "area", "box")
-        return replace(self, **{name: getattr(self, name)[masks] for name in names})
+        return replace(self, **{name: getattr(self, name)[masks] for name in _OF_MASKS})
 
 
 def pack(
@@ -86,8 +86,12 @@ def pack(
 
 
 def _narrowed(height: np.ndarray, width: np.ndarray, *parts: np.ndarray) -> list[np.ndarray]:
-    dtype: Any = np.int16 if max(height.max(initial=0), width.max(initial=0)) < 2**15 else np.int32
+    dtype = _dtype(height, width)
     return [np.asarray(part, dtype=dtype) for part in parts]
+
+
+def _dtype(height: np.ndarray, width: np.ndarray) -> Any:
+    return np.int16 if max(height.max(initial=0), width.max(initial=0)) < 2**15 else np.int32
 
 
 def concatenate(parts: Sequence[Runs]) -> Runs:
@@ -100,10 +104,15 @@ def concatenate(parts: Sequence[Runs]) -> Runs:
     if len(parts) == 1:
         return parts[0]
     before = np.cumsum([0, *(len(part.column) for part in parts)])
-    shifted = [replace(part, start=part.start + n, stop=part.stop + n) for part, n in zip(parts, before[:-1], strict=True)]
-    names = ("height", "width", "start", "stop", "area", "box", "column", "top", "bottom")
     with pool() as others:
-        return Runs(*others.map(lambda name: np.concatenate([getattr(part, name) for part in shifted]), names))
+        whole = others.map(lambda name: np.concatenate([getattr(part, name) for part in parts]), _OF_RUNS)
+    return _together(parts, before[:-1].tolist(), list(whole))
+
+
+def _together(parts: Sequence[Runs], places: Sequence[int], of_runs: Sequence[np.ndarray]) -> Runs:
+    """The masks of several, whose runs were moved to these places of arrays for all."""
+    shifted = [replace(part, start=part.start + n, stop=part.stop + n) for part, n in zip(parts, places, strict=True)]
+    return Runs(*(np.concatenate([getattr(part, name) for part in shifted]) for name in _OF_MASKS), *of_runs)
 
 
 def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: int = BLOCK) -> list[Made]:
@@ -120,6 +129,41 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
         return [function(*bounds)]
     with pool() as others:
         return list(others.map(function, bounds[:-1], bounds[1:]))
+
+
+def join_blocks(
+    function: Callable[[int, int], Runs | Fault], weight: np.ndarray, height: np.ndarray, width: np.ndarray, room: np.ndarray
+) -> Runs | Fault:
+    """The masks that a function makes block by block, see `in_blocks`; or the first fault, with its masks in all blocks.
+
+    The runs of a block move at once to where those of all stand, so that they are never there twice. `room` is about how many
+    runs each mask has; where a block has more, all are copied at the end.
+
+    >>> stripes = lambda first, last: pack([2], [2], [1], np.array([1]), np.array([first]), np.array([last]))
+    >>> join_blocks(stripes, np.array([BLOCK, 1]), np.array([2, 2]), np.array([2, 2]), np.array([1, 1])).bottom.tolist()
+    [1, 2]
+    """
+    if weight.sum() <= BLOCK:
+        return function(0, len(weight))
+    begin = np.cumsum(room) - room
+    stop = int(room.sum())
+    whole = [np.empty(stop, dtype=_dtype(height, width)) for _ in range(3)]
+
+    def of_block(first: int, last: int) -> tuple[int, Runs | Fault]:
+        made, place = function(first, last), int(begin[first])
+        if isinstance(made, Runs) and place + len(made.column) <= (int(begin[last]) if last < len(begin) else stop):
+            there = [values[place : place + len(made.column)] for values in whole]
+            for values, part in zip(there, (made.column, made.top, made.bottom), strict=True):
+                values[:] = part
+            made = replace(made, column=there[0], top=there[1], bottom=there[2])
+        return place, made
+
+    places, parts = zip(*in_blocks(of_block, weight, BLOCK), strict=True)
+    faults = [part for part in parts if not isinstance(part, Runs)]
+    if faults:
+        return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
+    made = [part for part in parts if isinstance(part, Runs)]
+    return _together(made, places, whole) if all(part.column.base is whole[0] for part in made) else concatenate(made)
 
 
 def spread(start: np.ndarray, n: np.ndarray) -> np.ndarray:

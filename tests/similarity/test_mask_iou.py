@@ -5,7 +5,6 @@ from __future__ import annotations
 import json
 import re
 import tracemalloc
-from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,7 +16,7 @@ from hypothesis import strategies as st
 from pycocotools import mask as reference
 
 from apframe.exceptions import ColumnError, InputError, MaskSizeWarning, RowError
-from apframe.shapes import run_lengths, runs
+from apframe.shapes import runs
 from apframe.shapes.intersections import intersect
 from apframe.shapes.mask_columns import mask_extents, read_masks
 from apframe.shapes.runs import Runs, in_blocks
@@ -221,6 +220,25 @@ def test_more_numbers_than_a_block_holds() -> None:
     assert intersect(masks, others, numbers, numbers).tolist() == common
 
 
+def as_outline(bitmap: np.ndarray) -> str:
+    """The rectangle around all pixels, and a triangle."""
+    height, width = bitmap.shape
+    return json.dumps([[0, 0, width, 0, width, height, 0, height], [1, 1, 9, 90, 50, 90]])
+
+
+@pytest.mark.parametrize("draw", [as_text, as_counts, as_outline])
+@pytest.mark.parametrize("filled", [0.5, 0.99])  # where few pixels are outside, runs go on in the next column: there is no room
+def test_blocks_are_joined(draw: Any, filled: float, monkeypatch: pytest.MonkeyPatch) -> None:
+    rng = np.random.default_rng(1)
+    table = frame([draw(rng.random((97, 83)) < filled) for _ in range(5)], 97, 83)
+    whole = read_masks("annotations", table)
+    monkeypatch.setattr(runs, "BLOCK", 500)
+    parts = read_masks("annotations", table)
+    assert not (whole.area != parts.area).any()
+    assert not (whole.box != parts.box).any()
+    assert not (runs.to_bitmaps(whole) != runs.to_bitmaps(parts)).any()
+
+
 def test_extents_are_those_of_the_pixels() -> None:
     bitmap = np.zeros((6, 9), dtype=bool)
     bitmap[2:4, 3:8] = True
@@ -392,7 +410,7 @@ def test_large_masks_are_masks(mask: str) -> None:
 def test_small_texts_of_very_many_runs_are_refused(masks: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(runs, "MOST_RUNS", 30)
     monkeypatch.setattr(runs, "RUNS_PER_NUMBER", 1 / 4)
-    monkeypatch.setattr(run_lengths, "in_blocks", partial(in_blocks, most=1))
+    monkeypatch.setattr(runs, "BLOCK", 1)
     assert len(read_masks("annotations", frame(masks[:5], 4, 5))) == 5
     with pytest.raises(RowError, match=r"^annotations: all masks together have too many runs of pixels .* is .*19; take fewer"):
         read_masks("annotations", frame(masks, 4, 5))
