@@ -370,6 +370,13 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
         assert text in shown.output
 
 
+def test_a_profiler_sees_the_end_of_the_process() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "cProfile", "-m", "apframe", "--version"], capture_output=True, text=True, check=True
+    )
+    assert done.stdout.startswith("apframe ") and "function calls" in done.stdout
+
+
 @pytest.mark.parametrize(
     ("arguments", "problem"),
     [
