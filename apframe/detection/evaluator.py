@@ -97,6 +97,8 @@ class Evaluator:
         inputs = make_inputs(dataset, {}, self._category_ids, of_all_images)
         self._dataset, self._annotations = inputs.dataset, inputs.annotations
         self._require(pl.DataFrame(schema=list(needs)))
+        changes_values = self._reading.joined or any(self._reading.boxes.values()) or self._dataset.merged is not None
+        self._reads_types_alone = not changes_values and self._invalid != "drop"
         self._prepared: dict[str, Any] = {}
         if self._annotations.height and not self.protocol.detected_images_only:
             expected = prepare_shapes("annotations", self._annotations, self._dataset.images, self.protocol.similarity)
@@ -151,6 +153,8 @@ class Evaluator:
             naming the rows of this update.
         """
         number = self._next_number()
+        if image_ids is None and isinstance(detections, pl.DataFrame) and self._add_alike(detections, number):
+            return
         if image_ids is not None or _are_by_image(detections):
             detections = from_torchvision(detections, image_ids, iou_type=compared_alone(self.protocol.iou_type))
         found = to_polars(self._reading.raw_results(detections, lambda: self._dataset, warns=False), "detections")
@@ -158,7 +162,7 @@ class Evaluator:
             found, refused = self._valid(found)
             with self._lock:
                 self._refused += refused
-        self._add(found, number)
+        self._add(found, number, as_given=found is detections)
 
     def merge(self, other: Any) -> None:
         """Add the detections of another `Evaluator`, or its state: anything that holds columns, or the path of a Parquet file.
@@ -226,8 +230,17 @@ class Evaluator:
             self._n_updates += 1
             return self._n_updates
 
-    def _add(self, frame: pl.DataFrame, number: int) -> None:
-        kind = (*frame.columns, *frame.dtypes)
+    def _add_alike(self, frame: pl.DataFrame, number: int) -> bool:
+        """Add a frame at once if one of its columns and types needed no reading, and say whether that is so."""
+        with self._lock:
+            alike = self._updates.get(_kind(frame))
+            if alike is None or not alike.as_given:
+                return False
+            alike.add(frame, number)
+            return True
+
+    def _add(self, frame: pl.DataFrame, number: int, *, as_given: bool = False) -> None:
+        kind = _kind(frame)
         with self._lock:
             if kind in self._updates:
                 self._updates[kind].add(frame, number)
@@ -238,7 +251,7 @@ class Evaluator:
             self._require(found)
             columns = _columns(found) - ({"detection_id"} - set(frame.columns))
             _refuse_other_columns(columns, self._columns or columns)
-            self._columns, self._updates[kind] = columns, _Updates(frame, number)
+            self._columns, self._updates[kind] = columns, _Updates(frame, number, as_given=as_given and self._reads_types_alone)
 
     def _checked(self, frame: pl.DataFrame) -> pl.DataFrame:
         """Detections on known images as a canonical table."""
@@ -297,9 +310,13 @@ class Evaluator:
 
 
 class _Updates:
-    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again."""
+    """Updates of the same columns and types, put together in memory of their own; that of the caller may be filled again.
 
-    def __init__(self, first: pl.DataFrame, number: int) -> None:
+    They are `as_given` if a frame with these columns and types needs no reading.
+    """
+
+    def __init__(self, first: pl.DataFrame, number: int, *, as_given: bool) -> None:
+        self.as_given = as_given
         self.rows, self._numbers, self._heights = _copy(first), [number], [first.height]
         self._is_flat = not any(dtype.is_nested() or dtype.is_object() for dtype in first.dtypes)
 
@@ -313,6 +330,10 @@ class _Updates:
 
     def number_rows(self) -> pl.Series:
         return pl.Series(_UPDATE, np.repeat(self._numbers, self._heights))
+
+
+def _kind(frame: pl.DataFrame) -> tuple[Any, ...]:
+    return (*frame.columns, *frame.dtypes)
 
 
 def _are_by_image(detections: Any) -> bool:

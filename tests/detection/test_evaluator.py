@@ -35,6 +35,7 @@ from apframe.exceptions import (
     UnknownCategoryWarning,
     UnknownIdError,
 )
+from apframe.file_formats.reading import Reading
 from apframe.shapes import mask_columns
 from tests.parity.strategies import Case, cases
 from tests.rule_sets.generated import masks
@@ -650,6 +651,45 @@ def test_threads_that_update_at_the_same_moment_lose_nothing() -> None:
             list(threads.map(update, range(8)))
         assert evaluator.state().height == rows.height
         assert_frame_equal(evaluator.compute().summary, expected.summary)
+
+
+def test_frames_of_the_same_columns_and_types_are_read_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    read = []
+    raw_results = Reading.raw_results
+    monkeypatch.setattr(Reading, "raw_results", lambda *of, **options: read.append(of[1]) or raw_results(*of, **options))
+    evaluator = Evaluator(dataset(1, 2, 3, 4))
+    for update in (found(1), found(2), found(3, score=1)):
+        evaluator.update(pl.DataFrame(update))
+    assert [frame["image_id"].item() for frame in read] == [1, 3]
+    evaluator.compute()
+    evaluator.update(pl.DataFrame(found(4)))
+    assert evaluator.state()["image_id"].to_list() == [1, 2, 3, 4]
+
+
+@pytest.mark.parametrize(
+    ("options", "second"),
+    [
+        ({"category_map": {"dog": "cat"}}, found(2, category_id=[2])),
+        ({"relative": True, "box_format": "xyxy"}, found(2, x=[0.5])),
+        ({"invalid": "drop"}, found(2, width=[-1.0])),
+        ({"invalid": "keep", "protocol": "voc2007"}, found(2, width=[-1.0])),
+        ({"join_by_name": "images"}, found("b.png")),
+        ({"names": ["dog", "cat"]}, found(2, category_id=[0])),
+    ],
+)
+def test_what_reading_does_to_values_it_does_to_each_frame(options: dict[str, Any], second: dict[str, Any]) -> None:
+    sizes = {"image_width": [10, 10], "image_height": [10, 10]}
+    images = {"image_id": [1, 2], "file_name": ["a.png", "b.png"], **sizes}
+    categories = {"category_id": [1, 2], "name": ["cat", "dog"]}
+    both = {"image_id": [1, 2], "category_id": [1, 2], **{name: values * 2 for name, values in BOX.items()}}
+    truth = apf.Dataset(images, categories, both)
+    first = found("a.png" if "join_by_name" in options else 1)
+    updates = [pl.DataFrame(first), pl.DataFrame(second)]
+    evaluator = Evaluator(truth, **options)
+    with warnings.catch_warnings(action="ignore"):
+        for update in updates:
+            evaluator.update(update)
+        assert_same(evaluator.compute(), apf.evaluate(truth, pl.concat(updates), **options))
 
 
 def test_a_pickled_evaluator_goes_on() -> None:
