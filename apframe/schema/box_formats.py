@@ -92,9 +92,10 @@ def split_boxes(table: str, frame: pl.DataFrame, box_format: str | None = None) 
     is_list = frame["bbox"].dtype == pl.List
     if not (is_list or (isinstance(frame["bbox"].dtype, pl.Array) and frame["bbox"].dtype.shape == (4,))):
         raise ColumnError(f"must hold lists of four numbers, not {frame['bbox'].dtype}", table=table, column="bbox")
-    wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
-    remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes need four numbers, {box_format}"
-    refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
+    if is_list or frame["bbox"].null_count():
+        wrong = frame["bbox"].list.len().fill_null(0) != 4 if is_list else frame["bbox"].is_null()
+        remedy = "boxes are [x, y, width, height]" if box_format is None else f"boxes need four numbers, {box_format}"
+        refuse_rows(table, frame, wrong, "bbox is missing or not four numbers", remedy)
     side = pl.col("bbox").list if is_list else pl.col("bbox").arr
     return frame.with_columns(side.get(k).alias(name) for k, name in enumerate(BOX)).drop("bbox")
 

@@ -154,8 +154,10 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
 def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negative: Collection[str]) -> None:
     has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
+        if not frame[column.name].null_count():
+            continue
         is_null = frame[column.name].is_null()
-        if frame.height and is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
+        if is_null.all() and column.name in _ELSEWHERE and _called_elsewhere(column.name, frame):
             raise _lacking(table, frame.drop(column.name), [column.name])
         remedy = "supply it or remove these rows"
         if column.name == "image_id" and table == "detections" and "file_name" in frame.columns:

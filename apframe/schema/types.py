@@ -43,6 +43,9 @@ def _as_dtype(table: str, frame: pl.DataFrame, values: pl.Series, dtype: Any) ->
     if is_text or (values.dtype.is_nested() and not pl.Series([], dtype=dtype).dtype.is_nested()):
         raise ColumnError(f"must be {dtype}, not {values.dtype}", flat, table=table, column=values.name)
     if values.dtype.is_float() and dtype == pl.Int64:
+        whole = values.cast(pl.Int64, strict=False)
+        if whole.null_count() == values.null_count() and (whole.cast(values.dtype) == values).all():
+            return whole
         broken = (values != values.floor()) | ~values.is_finite()
         refuse_rows(table, frame, broken, f"{values.name} is not a whole number", "correct these rows")
     try:

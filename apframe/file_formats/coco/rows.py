@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterable, Mapping
 from itertools import chain, compress, count
+from operator import itemgetter
 from typing import Any
 
 import polars as pl
@@ -78,13 +79,15 @@ def _columns(
     """The columns of `frame_of_rows`, and which of them are JSON text."""
     columns: dict[str, pl.Series] = {}
     as_json = set()
-    names = dict.fromkeys(chain(FIELDS[table], chain.from_iterable(rows)))
+    there = dict.fromkeys(chain.from_iterable(rows))
+    names = dict.fromkeys(chain(FIELDS[table], there))
     refuse_long_names(table, names)
+    all_have_all = set(map(len, rows)) == {len(there)}
     for name in names:
         kind = FIELDS[table].get(name)
-        if attributes_only and kind not in (None, "json"):
+        if (attributes_only and kind not in (None, "json")) or (name in OPTIONAL and name not in there):
             continue
-        values = [row.get(name) for row in rows]
+        values = list(map(itemgetter(name), rows)) if all_have_all and name in there else [row.get(name) for row in rows]
         types = set(map(type, values)) - {type(None)}
         if kind in ("id", "ids", "number", "box", "numbers"):
             columns[name] = _known(refuse, name, kind, values)
