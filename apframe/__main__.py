@@ -14,6 +14,8 @@ def run() -> NoReturn:
     Python would first free every table and module, which takes a tenth of a second. It does so where a profiler or debugger
     waits for the end, and where the output cannot be written, of which it informs.
     """
+    # NumPy's linear algebra starts threads that keep a core busy for 0.03 s, for work that most verbs do not have
+    os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
     from apframe.cli.command import main
 
     try:

@@ -10,6 +10,7 @@ import tempfile
 from functools import cache
 from io import SEEK_END, BytesIO
 from pathlib import Path
+from threading import Lock
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
@@ -36,6 +37,7 @@ _DUCKDB = {
 }  # fmt: skip
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
+_OPENING = Lock()
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
@@ -197,13 +199,18 @@ def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     return False
 
 
-@cache
 def _duckdb() -> duckdb.DuckDBPyConnection:
     """One database for all reading: opening one takes longer than reading a small file."""
+    with _OPENING:  # ground truth and results are read at once
+        return _database()
+
+
+@cache
+def _database() -> duckdb.DuckDBPyConnection:
     import duckdb
 
     connection = duckdb.connect()
-    atexit.register(_duckdb.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
+    atexit.register(_database.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
     atexit.register(connection.close)
     return connection
 
