@@ -4,12 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
 from importlib import import_module
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
 from apframe.detection.comparison.names import path_of_results
-from apframe.detection.evaluation import Evaluation
 from apframe.detection.options import Choice, choose
 from apframe.detection.prepare.inputs import make_inputs
 from apframe.file_formats.catalogue import naming_format
@@ -19,6 +18,9 @@ from apframe.rule_sets.protocol import Protocol
 from apframe.schema.conditions import choose_categories
 from apframe.similarity.pairs import Similarity
 from apframe.threads import pool
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
 
 
 @names_keywords
@@ -159,17 +161,21 @@ def evaluate(
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
-        other_threads.submit(import_module, "apframe.detection.pipeline")
+        for module in ("apframe.detection.evaluation", "apframe.detection.pipeline"):
+            other_threads.submit(import_module, module)
         found = reading.raw_results(detections, read.result)
         dataset = choice.with_attributes(read.result())
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
+    from apframe.detection.evaluation import Evaluation  # with many modules, which are imported while files are read
+
     return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes, name=choice.name, source=source)
 
 
 def _evaluate_valid(truth: Any, detections: Any, choice: Choice, source: str | None) -> Evaluation:
     """The evaluation of what can be evaluated, with what was left out."""
+    from apframe.detection.evaluation import Evaluation
     from apframe.detection.prepare.invalid import left_out, valid_detections, valid_truth
 
     dataset, refused = valid_truth(truth, choice)

@@ -9,18 +9,11 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
-from apframe.detection.diagnose.across import pair_across
-from apframe.detection.diagnose.per_image import count_per_image
-from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_verdicts, sweep_thresholds
 from apframe.detection.pairing import arrange, matching_rules
-from apframe.detection.slices.measure import measure
 from apframe.exceptions import ParameterError
 from apframe.matching.judge import judge
-from apframe.matching.operating_points import hits_by_score
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.arrays import compute_arrays
-from apframe.ranking.curves import compute_curves
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import Ranking, rank
@@ -98,6 +91,8 @@ class Pipeline:
 
     def across(self, least: float) -> pl.DataFrame:
         """The pairs of each image across categories, see `pair_across`; the last ones are kept."""
+        from apframe.detection.diagnose.across import pair_across  # as below: not for the headline numbers
+
         if self._across is None or self._across[0] != least:
             self._across = least, pair_across(self.inputs, self.protocol, least)
         return self._across[1]
@@ -111,6 +106,8 @@ class Pipeline:
         """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
         and categories.
         """
+        from apframe.detection.slices.measure import measure
+
         return measure(self.rows, self.verdicts, self.protocol, slicing)
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
@@ -135,6 +132,8 @@ class Pipeline:
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
+        from apframe.ranking.arrays import compute_arrays
+
         definition = self.protocol.definition
         if not isinstance(definition, Levels):
             raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
@@ -176,6 +175,8 @@ class Pipeline:
 
     def curves(self, matches: pl.LazyFrame) -> pl.LazyFrame:
         """The curves table as a plan; pooled categories have one curve."""
+        from apframe.ranking.curves import compute_curves
+
         return compute_curves(self._pooled(matches), self.protocol.addend)
 
     def thresholds(
@@ -208,6 +209,9 @@ class Pipeline:
 
     def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
         """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
+        from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_verdicts, sweep_thresholds
+        from apframe.matching.operating_points import hits_by_score
+
         rules, verdicts = matching_rules(self.protocol), self.verdicts
         hits = None
         if cells and not rules.policy.cutting_is_filtering:
@@ -241,6 +245,8 @@ class Pipeline:
 
     def per_image(self, threshold: int | None = None, area: int | None = None, min_score: float | None = None) -> pl.LazyFrame:
         """The table of images as a plan, of the detections from a score upwards; thresholds and area ranges as in `matches`."""
+        from apframe.detection.diagnose.per_image import count_per_image
+
         verdicts = self.verdicts if min_score is None else self.at_score(min_score)
         matches = expand_matches(verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
         grid = every(verdicts, threshold, area).select("area_range", "iou_threshold")
