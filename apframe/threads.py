@@ -6,15 +6,20 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator
 from concurrent.futures import Executor, Future
-from typing import Any, TypeVar
+from itertools import pairwise
+from typing import TYPE_CHECKING, Any, TypeVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
 
+if TYPE_CHECKING:
+    import numpy as np
+
 Given = TypeVar("Given")
 Made = TypeVar("Made")
 _VARIABLE = "APFRAME_THREADS"
+PART_ROWS = 1 << 16  # of a part, whose columns then fit a second-level cache
 
 _chosen: int | None = None
 
@@ -103,6 +108,32 @@ class _SameThread(Executor):
         except BaseException as error:  # `result` raises it
             done.set_exception(error)
         return done
+
+
+def part_bounds(sizes: np.ndarray) -> list[tuple[int, int]]:
+    """Where to cut a row of groups into parts of about the same size, which are computed side by side.
+
+    Parameters
+    ----------
+    sizes
+        how many rows each group has; a group is not divided
+
+    Returns
+    -------
+    The numbers of the first group of each part, and of the first after it. There is one part at least.
+
+    >>> import numpy as np
+    >>> part_bounds(np.array([40_000, 10_000, 30_000, 50_000]))
+    [(0, 2), (2, 4)]
+    """
+    import numpy as np
+
+    ends = np.cumsum(sizes)
+    total = int(ends[-1]) if len(ends) else 0
+    n_parts = -(-total // PART_ROWS)
+    cuts = np.searchsorted(ends - sizes / 2, np.arange(1, n_parts) * (total / max(n_parts, 1)))
+    bounds = sorted({0, *cuts.tolist(), len(sizes)})
+    return list(pairwise(bounds)) or [(0, 0)]
 
 
 def map_lazily(others: Executor, function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:

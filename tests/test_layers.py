@@ -23,6 +23,7 @@ GROUPS = {
         "paths",
         "columns",
         "keywords",
+        "lazily",
         "listing",
         "progress",
         "rows",

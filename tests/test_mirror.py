@@ -69,7 +69,7 @@ TESTED_IN = {
     "test_odd_names.py": "columns",
     "training/test_losses.py": "training/torch_losses",
 }
-IN_THEIR_DOCTESTS = ["wording"]
+IN_THEIR_DOCTESTS = ["lazily", "wording"]
 OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")  # folders that mirror nothing
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {

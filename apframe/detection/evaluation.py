@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Mapping, Sequence
-from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -21,6 +20,7 @@ from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import counted
+from apframe.lazily import cached_property
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.summary import headlines, summarize
 from apframe.schema import Dataset

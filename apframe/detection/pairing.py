@@ -18,6 +18,8 @@ from apframe.matching.verdicts import as_bits
 from apframe.similarity.pairs import require
 from apframe.threads import pool
 
+_MOST_IDS = 1 << 24  # in a table of 64 MB, of which only the parts with ids are ever touched
+
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
@@ -80,7 +82,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     with pool() as threads:
         to_order = found.with_columns(inputs.detections["score"])
         ordering = threads.submit(order_detections, to_order, by_image=protocol.ties == "image")
-        pairs = _pair(inputs, protocol, [found["cell"], expected["cell"]], protocol.iou_thresholds[0])
+        pairing = threads.submit(_pair, inputs, protocol, [found["cell"], expected["cell"]], protocol.iou_thresholds[0])
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol)
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         annotations = expected.select(
@@ -90,15 +92,11 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
             _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
             is_crowd=crowds(inputs.annotations, protocol),
         )[by_list]
-        order = ordering.result()
+        order, pairs = ordering.result(), pairing.result()
     row = order["row"]
-    detections = order.select(
-        pl.col("category").alias("list"),
-        (pl.col("cell") - pl.col("category").cast(pl.Int64) * len(inputs.image_ids)).cast(pl.UInt32).alias("image"),
-        "row",
-        pl.col("cell_rank").alias("place"),
-        inputs.detections["score"].gather(row),
-        inside.gather(row),
+    columns = (found["category"].alias("list"), found["image"], inputs.detections["score"], inside)
+    detections = order.with_columns(column.gather(row) for column in columns).select(
+        "list", "image", "row", "place", "score", "inside"
     )
     places = []
     for rows in (row.to_numpy(), by_list):
@@ -128,21 +126,25 @@ def matching_rules(protocol: Protocol) -> MatchingRules:
 
 def codes(frame: pl.DataFrame, inputs: Inputs, *, pooled: bool) -> pl.DataFrame:
     """Dense numbers of each row's image and category, in the order of the ids, and one number for both (`cell`)."""
-    numbers = frame.select(
-        image=_code("image_id", inputs.image_ids),
-        category=pl.lit(0, pl.UInt32) if pooled else _code("category_id", inputs.category_ids),
-    )
-    return numbers.with_columns(cell=pl.col("category").cast(pl.Int64) * len(inputs.image_ids) + pl.col("image"))
+    image = _code(frame["image_id"], inputs.image_ids)
+    category = pl.zeros(frame.height, pl.UInt32, eager=True) if pooled else _code(frame["category_id"], inputs.category_ids)
+    cell = category.cast(pl.Int64) * len(inputs.image_ids) + image
+    return pl.DataFrame([image.alias("image"), category.alias("category"), cell.alias("cell")])
 
 
-def _code(column: str, ids: pl.Series) -> pl.Expr:
+def _code(values: pl.Series, ids: pl.Series) -> pl.Series:
     """The place of each value among the sorted ids."""
     if ids.is_empty():  # then there are no rows
-        return pl.col(column).cast(pl.UInt32)
-    return pl.col(column).replace_strict(ids, pl.int_range(len(ids), dtype=pl.UInt32, eager=True), return_dtype=pl.UInt32)
+        return values.cast(pl.UInt32)
+    place = np.arange(len(ids), dtype=np.uint32)
+    if ids.dtype.is_integer() and ids[-1] - ids[0] < _MOST_IDS:  # looked up in a table of all ids in between
+        table = np.empty(ids[-1] - ids[0] + 1, dtype=np.uint32)
+        table[ids.to_numpy() - ids[0]] = place
+        return pl.Series(table[values.to_numpy() - ids[0]])
+    return values.replace_strict(ids, pl.Series(place), return_dtype=pl.UInt32)
 
 
 def _bits(name: str, frame: pl.DataFrame, ignored: pl.Series, protocol: Protocol) -> pl.Series:
     """In which area ranges each row is, and not ignored anyway."""
-    flags = [(frame["area"].is_between(low, high) & ~ignored).to_numpy() for _, low, high in protocol.area_ranges]
-    return pl.Series(name, as_bits(flags))
+    area, counts = frame["area"].to_numpy(), ~ignored.to_numpy()
+    return pl.Series(name, as_bits([(area >= low) & (area <= high) & counts for _, low, high in protocol.area_ranges]))

@@ -8,7 +8,6 @@ import time
 from collections import defaultdict
 from dataclasses import replace
 from datetime import datetime
-from functools import cached_property
 from typing import Any
 
 import numpy as np
@@ -16,6 +15,7 @@ import polars as pl
 
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
+from apframe.lazily import cached_property
 from apframe.pycocotools import mask as maskUtils
 from apframe.pycocotools.cells import Cell, Layout, loses_matches, make_cells, make_similarities, rank_cells, take
 from apframe.pycocotools.coco import COCO, tables_of

@@ -46,28 +46,26 @@ def compute_arrays(
     levels = ranking.recalls.select(reached).to_series().to_numpy().astype(np.int64)
 
     def fill(k: int, m: int) -> None:
-        rows = ranking.rows_of(k, m, for_curves=m in precision_at)
+        rows = ranking.rows_of([k], m, for_curves=m in precision_at)
         recall[:, :, k, m] = tally(rows, n_thresholds)[0]
         if m not in precision_at:
             return
         is_evaluated = ranking.positives[:, k] > 0
         precisions[k, m] = np.where(is_evaluated, 0.0, -1.0)
         at_scores[k, m] = np.where(is_evaluated, np.where(at_zero[:, None], np.nan_to_num(first_scores), 0.0), -1.0)
-        for block in rows.blocks():
-            counts = count_down(block, n_thresholds)
-            observed = ranking.precision(counts)
-            best = running_best(observed, np.flatnonzero(np.diff(counts.category, prepend=-1)))
-            # no level is left for more true positives than there are annotations, which others may have put together
-            threshold, row = np.nonzero(counts.is_true & (counts.k <= ranking.positives[counts.category, k]))
-            # each true positive fills the levels that it is the first to reach
-            step = ranking.step(k, counts)[threshold, row]
-            before, new = levels[step - 1], levels[step] - levels[step - 1]
-            hit = np.repeat(np.arange(len(new)), new)
-            level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
-            threshold, row = threshold[hit], row[hit]
-            at = (k, m, threshold, level, counts.category[row])
-            precisions[at] = best[threshold, row]
-            at_scores[at] = np.where(at_zero[level], at_scores[at], scores[counts.detection[row]])
+        counts = count_down(rows, n_thresholds)
+        best = running_best(ranking.precision(counts), counts)
+        # no level is left for more true positives than there are annotations, which others may have put together
+        each = np.flatnonzero(counts.k <= counts.spread(ranking.positives[counts.category, k]))
+        # each true positive fills the levels that it is the first to reach
+        step = ranking.step([k], counts)[each]
+        before, new = levels[step - 1], levels[step] - levels[step - 1]
+        hit = np.repeat(np.arange(len(new)), new)
+        level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
+        each = each[hit]
+        at = (k, m, counts.spread(counts.threshold)[each], level, counts.spread(counts.category)[each])
+        precisions[at] = best[each]
+        at_scores[at] = np.where(at_zero[level], at_scores[at], scores[rows.detection[counts.row[each]]])
 
     with pool() as threads:
         list(threads.map(fill, *zip(*product(range(n_ranges), range(n_limits)), strict=True)))

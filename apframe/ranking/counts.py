@@ -2,35 +2,41 @@
 
 from __future__ import annotations
 
-import math
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from itertools import pairwise
 
 import numpy as np
 
+from apframe.lazily import cached_property
 from apframe.matching.verdicts import has_bit
 
 
 @dataclass(frozen=True)
 class Counts:
-    """Matched detections in ranking order, with the counts down to each at every threshold.
+    """The true positives of every threshold and category in rank order, in runs of one threshold and category.
 
-    `category` and `detection` are of shape (rows,); `is_true`, `k` (true positives so far) and `n` (counted detections so
-    far) of shape (thresholds, rows).
+    Each true positive has `row`, the number of its assignment, and `k` and `n`, the true positives and the counted detections
+    down to it. Each run has `threshold`, `category`, `starts` (the place of its first true positive) and `lengths`.
     """
 
-    category: np.ndarray
-    detection: np.ndarray
-    is_true: np.ndarray
+    row: np.ndarray
     k: np.ndarray
     n: np.ndarray
+    threshold: np.ndarray
+    category: np.ndarray
+    starts: np.ndarray
+    lengths: np.ndarray
+
+    def spread(self, values: np.ndarray) -> np.ndarray:
+        """The value of each true positive's run."""
+        return np.repeat(values, self.lengths)
 
 
 @dataclass(frozen=True)
 class SliceRows:
-    """Effects of one slice of the objects on the counts of detections, at one limit per cell.
+    """Effects of slices of the objects (area ranges) on the counts of detections, at one limit per cell.
 
+    A category here is a list in one of the slices: those of the second slice are numbered on after those of the first one.
     `n_counted` is how many detections of each category count when none is matched (or of shape (thresholds, categories)). The
     others have one entry per assignment that changes a count: its `category` and `detection`, `n_unmatched` (how many of the
     category count when none is matched, down to and including this detection; or an array of shape (thresholds, rows)),
@@ -53,83 +59,85 @@ class SliceRows:
         columns = (self.category, self.detection, self.n_unmatched, self.is_true, self.change, self.first, self.last)
         return SliceRows(self.n_counted, *(column[..., kept] for column in columns))
 
-    def blocks(self, size: int = 1 << 16) -> Iterator[SliceRows]:
-        """All assignments, in runs of whole categories of about this size, so that tables of thresholds × rows stay small."""
-        first_rows = np.flatnonzero(np.diff(self.category, prepend=-1))
-        cuts = np.unique(np.searchsorted(first_rows, np.arange(0, len(self.category), size)))
-        bounds = np.append(first_rows[cuts[cuts < len(first_rows)]], len(self.category))
-        for begin, end in pairwise(bounds.tolist()):
-            yield self.only(slice(begin, end))
-
 
 @dataclass(frozen=True)
 class Walk:
-    """The detections in rank order, and which of them count while they are not matched, within a limit.
+    """The detections in rank order, and which of them count while they are not matched, in some area ranges within a limit.
 
     Attributes
     ----------
-    category
-        number of the list of each detection
     starts
         the place of each list's first detection, and the number of all detections at the end
     counts
-        one flag per detection: it is inside the area range, and within the limit
-    is_within
-        one flag per detection: it is within the limit
-    before
-        how many count before each detection, of all lists; one more number for the end
+        flags of shape (ranges, detections): inside the range, and within the limit
+    limit
+        the largest place within the limit; None if all are
     """
 
-    category: np.ndarray
     starts: np.ndarray
     counts: np.ndarray
-    is_within: np.ndarray
-    before: np.ndarray
+    limit: int | None = None
 
-    @classmethod
-    def of(cls, category: np.ndarray, starts: np.ndarray, inside: np.ndarray, is_within: np.ndarray) -> Walk:
-        """The walk down detections of which these are `inside`."""
-        counts = inside & is_within
-        before = np.zeros(len(counts) + 1, dtype=np.int32)
-        np.cumsum(counts, dtype=np.int32, out=before[1:])
-        return cls(category, starts, counts, is_within, before)
+    @cached_property
+    def _words(self) -> tuple[np.ndarray, np.ndarray]:
+        """The flags as bits of 64 detections each, and how many count before each of these words, range after range."""
+        packed = np.packbits(self.counts, axis=1, bitorder="little")
+        words = np.zeros((len(packed), packed.shape[1] // 8 + 1), dtype="<u8")
+        words.view(np.uint8)[:, : packed.shape[1]] = packed
+        sums = np.zeros(words.shape, dtype=np.int64)
+        np.cumsum(np.bitwise_count(words[:, :-1]), axis=1, out=sums[:, 1:])
+        return words.ravel(), sums.ravel()
 
-    @property
-    def n_counted(self) -> np.ndarray:
-        """How many count in each list."""
-        return np.diff(self.before[self.starts])
+    def before(self, which: np.ndarray | int, position: np.ndarray) -> np.ndarray:
+        """How many count before some positions, of all lists, in the ranges of these numbers.
+
+        >>> Walk(np.array([0, 70]), np.ones((1, 70), dtype=bool)).before(0, np.array([0, 66, 70]))
+        array([ 0, 66, 70])
+        """
+        words, sums = self._words
+        number = which * (len(words) // len(self.counts)) + (position >> 6)
+        below = (np.uint64(1) << (position & 63).astype(np.uint64)) - np.uint64(1)
+        return sums[number] + np.bitwise_count(words[number] & below)
+
+    @cached_property
+    def at_starts(self) -> np.ndarray:
+        """How many count before each list, and before the end, of shape (ranges, lists + 1)."""
+        return np.stack([self.before(which, self.starts) for which in range(len(self.counts))])
 
 
-def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, k: int, *, for_curves: bool = True) -> SliceRows:
-    """The hits of one area range, those of detections that take no part left out.
+def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, ranges: Sequence[int], *, for_curves: bool = True) -> SliceRows:
+    """The hits of some area ranges, those of detections that take no part left out.
 
     Parameters
     ----------
     hits
-        columns of `Verdicts.hits`
+        columns of `Ranking.hits`
     walk
-        the detections
-    k
-        the number of the range
+        the detections, in the same ranges
+    ranges
+        their numbers
     for_curves
         whether `n_unmatched` is wanted, which `tally` does without
     """
-    rows = np.flatnonzero(has_bit(hits["ranges"], k))
-    detection = hits["detection"][rows]
-    is_true, is_counted = has_bit(hits["true"], k)[rows], walk.counts[detection]
     # matched to an ignored annotation and outside itself: such a row changes no count
-    matters = (is_true | is_counted) & walk.is_within[detection]
-    rows, detection = rows[matters], detection[matters]
-    category, n_unmatched = walk.category[detection], np.zeros(len(detection), dtype=np.int32)
+    matters = hits["ranges"] & (hits["true"] | hits["inside"])
+    if walk.limit is not None:
+        matters[hits["place"] > walk.limit] = 0
+    each = [np.flatnonzero(has_bit(matters, k)) for k in ranges]
+    rows, lengths = np.concatenate(each), [len(some) for some in each]
+    which, bit = np.repeat(np.arange(len(each)), lengths), np.repeat(np.array(ranges, dtype=matters.dtype), lengths)
+    detection, number, n_lists = hits["detection"][rows], hits["list"][rows], len(walk.starts) - 1
+    is_true, is_counted = (((hits[name][rows] >> bit) & matters.dtype.type(1)).view(bool) for name in ("true", "inside"))
+    n_unmatched = np.zeros(len(rows), dtype=np.int32)
     if for_curves:
-        n_unmatched = walk.before[detection + 1] - walk.before[walk.starts[category]]
+        n_unmatched = walk.before(which, detection + 1) - walk.at_starts[which, number]
     return SliceRows(
-        n_counted=walk.n_counted,
-        category=category,
+        n_counted=np.diff(walk.at_starts).ravel(),
+        category=which * n_lists + number,
         detection=detection,
         n_unmatched=n_unmatched,
-        is_true=is_true[matters],
-        change=(is_true.astype(np.int8) - is_counted)[matters],
+        is_true=is_true,
+        change=is_true.view(np.int8) - is_counted.view(np.int8),
         first=hits["first"][rows],
         last=hits["last"][rows],
     )
@@ -143,19 +151,21 @@ def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
     [[[1], [0]], [[2], [2]]]
     """
     n_categories = rows.n_counted.shape[-1]
-    shape = (n_thresholds + 1, n_categories)
+    size = (n_thresholds + 1) * n_categories
     first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
 
-    def held(value: np.ndarray) -> np.ndarray:
-        """The sums of the values at each threshold: each is added where it begins to hold, and taken off where it ends."""
-        begun, ended = (np.bincount(at, weights=value, minlength=math.prod(shape)) for at in (first, last))
-        return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
+    def held(row: np.ndarray, value: np.ndarray | None = None) -> np.ndarray:
+        """How many hold at each threshold, or the sums of their values: added where they begin, taken off where they end."""
+        begun, ended = (np.bincount(at[row], weights=value, minlength=size) for at in (first, last))
+        return np.cumsum((begun - ended).reshape(n_thresholds + 1, n_categories), axis=0)[:-1].astype(np.int64)
 
-    return held(rows.is_true), rows.n_counted + held(rows.change)
+    changed = np.flatnonzero(rows.change)
+    changes = held(changed, rows.change[changed]) if len(changed) else 0
+    return held(np.flatnonzero(rows.is_true)), rows.n_counted + np.broadcast_to(changes, (n_thresholds, n_categories))
 
 
 def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
-    """Count the true positives, and all detections that count, down to each matched detection.
+    """Count the true positives, and all detections that count, down to each true positive.
 
     Between two matched detections all are alike: not matched, and counted as false positives if they lie in the slice
     themselves. So the number of detections counted up to a rank is a running sum over all detections, the same for every
@@ -164,17 +174,33 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
     >>> counts = count_down(rows, n_thresholds=2)
-    >>> counts.k.tolist(), counts.n.tolist()
-    ([[1], [0]], [[2], [2]])
+    >>> counts.threshold.tolist(), counts.k.tolist(), counts.n.tolist()
+    ([0], [1], [2])
     """
-    held = _holds(rows, n_thresholds)
-    first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
-    is_true = held & rows.is_true
-    k = _running_in_categories(is_true, first_rows)
-    n = np.broadcast_to(rows.n_unmatched, k.shape)
+    held, n_rows = _holds(rows, n_thresholds), len(rows.category)
+    at = np.flatnonzero(held & rows.is_true)
+    bounds = np.searchsorted(at, np.arange(n_thresholds + 1) * n_rows)
+    row = at - np.repeat(np.arange(n_thresholds) * n_rows, np.diff(bounds))
+    category = rows.category[row]
+    is_first = np.ones(len(at) + 1, dtype=bool)
+    np.not_equal(category[1:], category[:-1], out=is_first[1:-1])
+    is_first[bounds] = True
+    starts = np.flatnonzero(is_first[:-1])
+    lengths = np.diff(starts, append=len(at))
+    n = rows.n_unmatched[row] if rows.n_unmatched.ndim == 1 else rows.n_unmatched.ravel()[at]
+    threshold, number = np.searchsorted(bounds, starts, side="right") - 1, category[starts]
     if rows.change.any():
-        n = n + _running_in_categories(held * rows.change, first_rows)
-    return Counts(rows.category, rows.detection, is_true, k, n)
+        changes = _running(held, rows)
+        n = n + (changes[at + 1] - np.repeat(changes[threshold * n_rows + np.searchsorted(rows.category, number)], lengths))
+    return Counts(
+        row=row,
+        k=np.arange(1, len(at) + 1) - np.repeat(starts, lengths),
+        n=n,
+        threshold=threshold,
+        category=number,
+        starts=starts,
+        lengths=lengths,
+    )
 
 
 def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.ndarray, n_thresholds: int) -> np.ndarray:
@@ -187,19 +213,20 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
     category, detection
         what is asked for
 
-    >>> walk = Walk.of(np.array([0, 0]), np.array([0, 2]), np.array([True, True]), np.array([True, True]))
+    >>> walk = Walk(np.array([0, 2]), np.array([[True, True]]))
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 0, 1, False, -1, 0, 1)))
     >>> count_at(rows, walk, np.array([0, 0]), np.array([0, 1]), n_thresholds=2).tolist()
     [[0, 1], [1, 2]]
     """
-    counted = np.broadcast_to(walk.before[detection + 1] - walk.before[walk.starts[category]], (n_thresholds, len(detection)))
+    counted = np.broadcast_to(walk.before(0, detection + 1) - walk.at_starts[0, category], (n_thresholds, len(detection)))
     last = np.searchsorted(rows.detection, detection, side="right") - 1  # the last assignment down to there
     has_some = (last >= 0) & (rows.category[last] == category) if len(rows.category) else np.zeros(len(last), dtype=bool)
     if not has_some.any():
         return counted
-    first_rows = np.flatnonzero(np.diff(rows.category, prepend=-1))
-    running = _running_in_categories(_holds(rows, n_thresholds) * rows.change, first_rows)
-    return counted + np.where(has_some, running[:, last], 0)
+    before = np.arange(n_thresholds)[:, None] * len(rows.category)
+    changes = _running(_holds(rows, n_thresholds), rows)
+    changed = changes[before + last + 1] - changes[before + np.searchsorted(rows.category, category)]
+    return counted + np.where(has_some, changed, 0)
 
 
 def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
@@ -209,10 +236,8 @@ def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
     return held
 
 
-def _running_in_categories(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:
-    """Running sums along the rows, begun anew in each category: what the one before has summed up to is taken off."""
-    steps = values.astype(np.int32)
-    if len(first_rows):
-        sums = np.add.reduceat(steps, first_rows, axis=1)
-        steps[:, first_rows[1:]] -= sums[:, :-1]
-    return np.cumsum(steps, axis=1, dtype=np.int32)
+def _running(held: np.ndarray, rows: SliceRows) -> np.ndarray:
+    """The sum of the changes before each assignment and threshold, threshold by threshold, and that of all at the end."""
+    sums = np.zeros(held.size + 1, dtype=np.int32)
+    np.cumsum((held * rows.change).ravel(), dtype=np.int32, out=sums[1:])
+    return sums

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apframe.ranking.counts import SliceRows, count_down, tally
+from apframe.ranking.counts import Counts, SliceRows, count_down, tally
 from apframe.ranking.ranking import Ranking
 from apframe.threads import pool
 
 
 @dataclass(frozen=True)
 class Cells:
-    """One area range at one of `max_detections`, in arrays of shape (thresholds, categories).
+    """The lists of some area ranges at one of `max_detections`, in arrays of shape (thresholds, ranges, lists).
 
-    `ap` is 0 where a category has no positives, and None where it was not asked for; `hits` are the true positives.
+    `ap` is 0 where a list has no positives, and None where it was not asked for; `hits` are the true positives.
     """
 
     ap: np.ndarray | None
@@ -24,27 +24,29 @@ class Cells:
     n_detections: np.ndarray
 
 
-def compute_cells(ranking: Ranking, k: int, limits: Sequence[int], ap_at: Sequence[int]) -> dict[int, Cells]:
-    """Area range number k at some of `max_detections`, given by their places, the last one always.
+def compute_cells(ranking: Ranking, ranges: Sequence[int], limits: Sequence[int], ap_at: Sequence[int]) -> dict[int, Cells]:
+    """Some area ranges at some of `max_detections`, given by their places, the last one always.
 
     Hits are cheap. `ap` takes the most time, and is computed for the places in `ap_at`, and for the last one.
     """
-    n_thresholds, *_, n_limits = ranking.shape
+    n_thresholds, n_lists, _, n_limits = ranking.shape
+    shape = (n_thresholds, len(ranges), n_lists)
     cells: dict[int, Cells] = {}
     for m in sorted({*limits, n_limits - 1}, reverse=True):
         is_last = m == n_limits - 1
-        rows = ranking.rows_of(k, m, for_curves=is_last or m in ap_at)
+        rows = ranking.rows_of(ranges, m, for_curves=is_last or m in ap_at)
         ap = None
         if is_last:
-            ap = _average_precisions(ranking, k, rows)
+            ap = _average_precisions(ranking, ranges, rows)
         elif m in ap_at:
-            # a category that has no cell beyond the limit is the same as without the limit
-            limited, whole = ranking.deepest > ranking.limits[m], cells[n_limits - 1].ap
+            # a list that has no cell beyond the limit is the same as without the limit
+            limited, whole = np.tile(ranking.deepest > ranking.limits[m], len(ranges)), cells[n_limits - 1].ap
             assert whole is not None
-            ap = whole.copy()
+            ap = whole.reshape(n_thresholds, -1).copy()
             if limited.any():
-                ap[:, limited] = _average_precisions(ranking, k, rows.only(limited[rows.category]))[:, limited]
-        cells[m] = Cells(ap, *tally(rows, n_thresholds))
+                ap[:, limited] = _average_precisions(ranking, ranges, rows.only(limited[rows.category]))[:, limited]
+        hits, n_detections = (counts.reshape(shape) for counts in tally(rows, n_thresholds))
+        cells[m] = Cells(None if ap is None else ap.reshape(shape), hits, n_detections)
     return cells
 
 
@@ -58,46 +60,42 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
     ap = np.full(ranking.shape, np.nan)
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
 
-    def fill(k: int) -> None:
-        for m, cells in compute_cells(ranking, k, range(n_limits), ap_at).items():
-            hits[:, :, k, m], n_detections[:, :, k, m] = cells.hits, cells.n_detections
-            if cells.ap is not None:
-                ap[:, :, k, m] = cells.ap
+    def fill(part: tuple[slice, Ranking]) -> None:
+        lists, own = part
+        for m, cells in compute_cells(own, range(n_ranges), range(n_limits), ap_at).items():
+            filled = [(hits, cells.hits), (n_detections, cells.n_detections)]
+            for target, values in filled if cells.ap is None else [*filled, (ap, cells.ap)]:
+                target[:, lists, :, m] = values.transpose(0, 2, 1)
 
     with pool() as threads:
-        list(threads.map(fill, range(n_ranges)))
+        list(threads.map(fill, ranking.parts()))
     positives = np.where(ranking.positives > 0, ranking.positives, np.nan)[None, :, :, None]
     return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
 
 
-def _average_precisions(ranking: Ranking, k: int, rows: SliceRows) -> np.ndarray:
-    """Average precision of area range number k, of shape (thresholds, categories)."""
-    n_thresholds, n_categories = ranking.shape[:2]
-    ap = np.zeros((n_thresholds, n_categories))
-    for block in rows.blocks():
-        counts = count_down(block, n_thresholds)
-        first_rows = np.flatnonzero(np.diff(counts.category, prepend=-1))
-        observed = ranking.precision(counts)
-        # Between true positives the precision only falls, so rows that are none at a threshold leave the envelope as it is.
-        taken = running_best(observed, first_rows) if ranking.definition.interpolated else observed
-        weights = ranking.weights[ranking.step(k, counts)] * counts.is_true
-        ap[:, counts.category[first_rows]] = np.add.reduceat(taken * weights, first_rows, axis=1)
+def _average_precisions(ranking: Ranking, ranges: Sequence[int], rows: SliceRows) -> np.ndarray:
+    """Average precision in some area ranges, of shape (thresholds, ranges * lists)."""
+    n_thresholds, n_lists = ranking.shape[:2]
+    ap = np.zeros((n_thresholds, len(ranges) * n_lists))
+    counts = count_down(rows, n_thresholds)
+    if len(counts.starts):
+        taken = ranking.precision(counts)
+        if ranking.definition.interpolated:
+            # between true positives the precision only falls, so they alone make the envelope
+            taken = running_best(taken, counts)
+        weighted = taken * ranking.weights[ranking.step(ranges, counts)]
+        ap[counts.threshold, counts.category] = np.add.reduceat(weighted, counts.starts)
     return ap
 
 
-def running_best(values: np.ndarray, first_rows: np.ndarray) -> np.ndarray:
-    """The largest value from here to the end of the group, along the rows (the second axis); groups begin at `first_rows`.
+def running_best(values: np.ndarray, counts: Counts) -> np.ndarray:
+    """The largest value from each true positive to the end of its run.
 
-    Groups of about the same length are laid side by side, padded with their last value, so that there may be many of them.
-
-    >>> running_best(np.array([[0.5, 0.25, 0.75, 0.25]]), np.array([0, 1])).tolist()
-    [[0.5, 0.75, 0.75, 0.25]]
+    Complex numbers are compared by their real parts first. With the number of the run there, all values of a run are larger
+    than those of the later ones, where the maximum comes from.
     """
-    last_rows = np.append(first_rows[1:], values.shape[1]) - 1
-    doublings = np.frexp(last_rows - first_rows)[1]  # a group has at most 2 to the power of this many rows
-    best = values.copy()
-    for n in np.unique(doublings[doublings > 0]).tolist():
-        alike = doublings == n
-        backwards = np.minimum(first_rows[alike, None] + np.arange((1 << n) - 1, -1, -1), last_rows[alike, None])
-        best[:, backwards] = np.maximum.accumulate(values[:, backwards], axis=-1)
+    backwards = np.empty(len(values), dtype=np.complex128)
+    backwards.real[::-1] = counts.spread(-np.arange(len(counts.starts)))
+    backwards.imag[::-1] = values
+    best: np.ndarray = np.maximum.accumulate(backwards, out=backwards).imag[::-1]
     return best

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -12,6 +12,7 @@ from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, select_rows, tally
 from apframe.ranking.definitions import WeightedSum
 from apframe.ranking.precision import precision
+from apframe.threads import part_bounds
 
 
 @dataclass(frozen=True)
@@ -33,7 +34,7 @@ class Ranking:
     deepest
         the largest place of each list: a limit of that many detections, or more, does not change the list
     hits
-        columns of `Verdicts.hits`, a dict for each limit
+        columns of `Verdicts.hits`, and `list`, `place` and `inside` of their detections; a dict for each limit
     recalls
         columns k and n_positives, all recalls there can be: a run of k = 0..R for each R among the positives
     recall_starts
@@ -65,22 +66,60 @@ class Ranking:
         """Numbers of thresholds, lists, ranges and limits, the axes of the reference's arrays."""
         return (self.n_thresholds, *self.positives.shape, len(self.limits))
 
-    def walk(self, k: int, m: int) -> Walk:
-        """The detections, of which those count that are inside range number k, within limit number m."""
-        return Walk.of(self.number, self.starts, has_bit(self.inside, k), self.place <= self.limits[m])
+    def parts(self) -> list[tuple[slice, Ranking]]:
+        """The ranking in parts of whole lists, which can be computed on their own, and the numbers of their lists."""
+        if self.rest is not None:
+            return [(slice(None), self)]
+        work = self.starts.copy()
+        for each in self.hits:
+            work += np.searchsorted(each["detection"], self.starts)
+        return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
 
-    def rows_of(self, k: int, m: int, *, for_curves: bool = True) -> SliceRows:
-        """Return the assignments that change a count in area range number k within limit number m."""
-        rows = select_rows(self.hits[m], self.walk(k, m), k, for_curves=for_curves)
-        return rows if self.rest is None else self.rest.count(rows, k, m, self.number, for_curves=for_curves)
+    def _of_lists(self, begin: int, end: int) -> Ranking:
+        """The lists number begin .. end - 1."""
+        first, last = self.starts[[begin, end]]
+        hits = []
+        for each in self.hits:
+            own = slice(*np.searchsorted(each["detection"], [first, last]))
+            part = {name: column[own] for name, column in each.items()}
+            for name, before in (("detection", first), ("list", begin)):
+                part[name] = part[name] - part[name].dtype.type(before)
+            hits.append(part)
+        lists, detections = slice(begin, end), slice(first, last)
+        return replace(
+            self,
+            positives=self.positives[lists],
+            number=self.number[detections] - self.number.dtype.type(begin),
+            place=self.place[detections],
+            inside=self.inside[detections],
+            starts=self.starts[begin : end + 1] - first,
+            deepest=self.deepest[lists],
+            hits=hits,
+            recall_starts=self.recall_starts[lists],
+        )
+
+    def walk(self, ranges: Sequence[int], m: int) -> Walk:
+        """The detections, of which those count that are inside area ranges, given by number, within limit number m."""
+        inside, limit = np.stack([has_bit(self.inside, k) for k in ranges]), self.limits[m]
+        if limit >= self.deepest.max(initial=0):
+            return Walk(self.starts, inside)
+        return Walk(self.starts, inside & (self.place <= limit), limit)
+
+    def rows_of(self, ranges: Sequence[int], m: int, *, for_curves: bool = True) -> SliceRows:
+        """Return the assignments that change a count in area ranges, given by number, within limit number m.
+
+        There is one range only where there is a `rest`.
+        """
+        rows = select_rows(self.hits[m], self.walk(ranges, m), ranges, for_curves=for_curves)
+        return rows if self.rest is None else self.rest.count(rows, ranges, m, self.number, for_curves=for_curves)
 
     def precision(self, counts: Counts) -> np.ndarray:
         """Precision at each of the counts; 0 where nothing counts yet."""
         return precision(counts.k, counts.n if self.addend else np.maximum(counts.n, 1), self.addend)
 
-    def step(self, k: int, counts: Counts) -> np.ndarray:
-        """Where the recalls of the counts stand in `recalls`."""
-        return self.recall_starts[:, k][counts.category] + counts.k
+    def step(self, ranges: Sequence[int], counts: Counts) -> np.ndarray:
+        """Where the recalls of the counts of `rows_of` stand in `recalls`."""
+        return counts.k + counts.spread(self.recall_starts.T[list(ranges)].ravel()[counts.category])
 
 
 def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
@@ -103,6 +142,11 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
     deepest = np.zeros(len(starts) - 1, dtype=np.int64)
     if len(filled):
         deepest[filled] = np.maximum.reduceat(place, starts[filled])
+    inside, hits = verdicts.detections["inside"].to_numpy(), []
+    for m in range(len(verdicts.limits)):
+        columns = {column.name: column.to_numpy() for column in verdicts.hits_at(m)}
+        of = columns["detection"]
+        hits.append(columns | {"list": number[of], "place": place[of], "inside": inside[of]})
     return Ranking(
         definition=definition,
         addend=addend,
@@ -111,10 +155,10 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
         positives=positives,
         number=number,
         place=place,
-        inside=verdicts.detections["inside"].to_numpy(),
+        inside=inside,
         starts=starts,
         deepest=deepest,
-        hits=[{column.name: column.to_numpy() for column in verdicts.hits_at(m)} for m in range(len(verdicts.limits))],
+        hits=hits,
         recalls=recalls,
         recall_starts=start[which].reshape(positives.shape).astype(np.int32),
         weights=recalls.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy(),
@@ -137,12 +181,12 @@ class Rest:
 
     def n_detections(self, k: int, m: int) -> np.ndarray:
         """How many detections count in each whole list, of shape (thresholds, whole lists)."""
-        return tally(self.ranking.rows_of(k, m, for_curves=False), self.ranking.n_thresholds)[1]
+        return tally(self.ranking.rows_of([k], m, for_curves=False), self.ranking.n_thresholds)[1]
 
-    def count(self, rows: SliceRows, k: int, m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
-        """The assignments of the lists, with the counts of whole lists; `category` is that of the detections."""
-        walk, n_thresholds = self.ranking.walk(k, m), self.ranking.n_thresholds
-        of_whole = select_rows(self.ranking.hits[m], walk, k)
+    def count(self, rows: SliceRows, ranges: Sequence[int], m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
+        """The assignments of the lists in one range, with the counts of whole lists; `category` is that of the detections."""
+        walk, n_thresholds = self.ranking.walk(ranges, m), self.ranking.n_thresholds
+        of_whole = select_rows(self.ranking.hits[m], walk, ranges)
         begin, end = (np.searchsorted(of_whole.detection, self.place, side) for side in ("left", "right"))
         n = end - begin
         again = np.repeat(np.arange(len(n)), n)

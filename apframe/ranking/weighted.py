@@ -161,8 +161,8 @@ class _Sums:
 
 def _sums_of_detections(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
     """The detections that count, each as often as it does at the thresholds of the cell."""
-    counted = np.flatnonzero(ranking.walk(cell.area_range, cell.limit).counts)
-    rows = ranking.rows_of(cell.area_range, cell.limit, for_curves=False)
+    counted = np.flatnonzero(ranking.walk([cell.area_range], cell.limit).counts[0])
+    rows = ranking.rows_of([cell.area_range], cell.limit, for_curves=False)
     times = _times(ranking, rows, cell) * rows.change
     number = np.concatenate([ranking.number[counted], rows.category])
     order = np.argsort(number, kind="stable")
@@ -179,7 +179,7 @@ def _times(ranking: Ranking, rows: SliceRows, cell: Cell) -> np.ndarray:
 
 def _sums_of_hits(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
     """The true positives of a cell, each as often as it is one at the thresholds of the cell."""
-    rows = ranking.rows_of(cell.area_range, cell.limit, for_curves=False)
+    rows = ranking.rows_of([cell.area_range], cell.limit, for_curves=False)
     times = _times(ranking, rows, cell) * rows.is_true
     kept = times > 0
     return _Sums.of(rows.category[kept], image[rows.detection[kept]], times[kept].astype(np.float64))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import json
 import shutil
 from collections.abc import Collection, Iterable, Mapping, Sequence
-from functools import cached_property, partial
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -25,6 +25,7 @@ from apframe.exceptions import (
     reason,
     warn,
 )
+from apframe.lazily import cached_property
 from apframe.paths import names_of
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders

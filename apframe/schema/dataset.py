@@ -5,13 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from dataclasses import fields as dataclass_fields
-from functools import cached_property
 from typing import Any
 
 import polars as pl
 
 from apframe.columns import exact
 from apframe.exceptions import ParameterError, counted
+from apframe.lazily import cached_property
 from apframe.schema.attributes import with_attributes
 from apframe.schema.box_formats import as_pixel_boxes, warn_of_boxes
 from apframe.schema.canonical import canonical

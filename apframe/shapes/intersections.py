@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from functools import cached_property
-
 import numpy as np
 
+from apframe.lazily import cached_property
 from apframe.shapes.runs import Runs, in_blocks, spread
 
 _FEW = 8  # runs of a column that are gone through one by one

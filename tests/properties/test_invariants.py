@@ -6,10 +6,8 @@ import gzip
 import json
 import tempfile
 from collections.abc import Callable
-from functools import partialmethod
 from pathlib import Path
 from typing import Any
-from unittest.mock import patch
 
 import duckdb
 import polars as pl
@@ -19,7 +17,6 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.ranking.counts import SliceRows
 from tests.parity.strategies import Case, Row, cases
 
 STREET = Path(__file__).resolve().parents[2] / "data" / "street"
@@ -109,14 +106,6 @@ def test_splitting_by_images_gives_the_same_matches(
 def by_ids(matches: pl.DataFrame) -> pl.DataFrame:
     """Without what numbers the rows within one evaluation."""
     return matches.drop("match_id", "rank").sort("image_id", "category_id", "detection_id", "annotation_id")
-
-
-@given(cases(), st.integers(1, 9))
-def test_size_of_the_blocks_that_are_counted_at_a_time_changes_nothing(case: Case, size: int) -> None:
-    before = evaluated(case).metrics
-    with patch.object(SliceRows, "blocks", partialmethod(SliceRows.blocks, size=size)):
-        after = evaluated(case).metrics
-    assert_frame_equal(after, before, check_exact=True)
 
 
 @given(st.booleans().flatmap(lambda strings: cases(strings=strings)))

@@ -58,9 +58,9 @@ def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
     [0.0]
     """
     ranking = rank(verdicts, protocol.definition, protocol.addend)
-    cells = compute_cells(ranking, 0, [0], [0])[0]
+    cells = compute_cells(ranking, [0], [0], [0])[0]
     assert cells.ap is not None
-    return np.where(ranking.positives[:, 0] > 0, cells.ap[0], cells.n_detections[0] == 0)
+    return np.where(ranking.positives[:, 0] > 0, cells.ap[0, 0], cells.n_detections[0, 0] == 0)
 
 
 @dataclass(frozen=True)

@@ -172,7 +172,7 @@ class _Work:
 
         def of_range(k: int) -> dict[str, np.ndarray]:
             own = [line for line in lines if line.area_range == names[k]]
-            cells = compute_cells(ranking, k, [protocol.max_detections.index(line.max_detections) for line in own], ())
+            cells = compute_cells(ranking, [k], [protocol.max_detections.index(line.max_detections) for line in own], ())
             positives = ranking.positives[:, k]
             n_categories = sums(positives > 0)
             with np.errstate(invalid="ignore", divide="ignore"):
@@ -180,7 +180,7 @@ class _Work:
                 means = {metric: sums(np.where(positives > 0, value, 0)) / n_categories for metric, value in values.items()}
             if names[k] != protocol.whole:
                 return means
-            n_detections = cells[last].n_detections[0]
+            n_detections = cells[last].n_detections[0, 0]
             if ranking.rest is None:
                 counted = sums(n_detections)
             else:  # groups that have no list of their own in a category have the whole one there
@@ -224,6 +224,7 @@ def _values(line: Headline, cells: Mapping[int, Cells], positives: np.ndarray, p
     cell = cells[protocol.max_detections.index(line.max_detections)]
     values = cell.hits / positives if line.column == "recall" else cell.ap
     assert values is not None
+    values = values[:, 0]
     if line.iou_threshold is None:
         return values.mean(axis=0)
     number = protocol.threshold_number(line.iou_threshold)
