@@ -161,7 +161,7 @@ def evaluate(
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
-        for module in ("apframe.detection.evaluation", "apframe.detection.pipeline"):
+        for module in ("apframe.detection.evaluation", "apframe.detection.pipeline", "numpy.ma"):  # Polars imports the last one
             other_threads.submit(import_module, module)
         found = reading.raw_results(detections, read.result)
         dataset = choice.with_attributes(read.result())
