@@ -90,9 +90,9 @@ class Poses:
         farthest = -2.0001 * math.log(least) * (2 * self.sigmas.max()) ** 2 if least > 1e-300 else math.inf
         reach = farthest * (self.areas + 1e-9)
         expected = []
+        unseen = np.where(self.visible, 0, np.inf)
         for places, (first, last) in zip(self.expected, self.enlarged, strict=True):
-            low = np.where(self.visible, places, np.inf).min(axis=0)
-            high = np.where(self.visible, places, -np.inf).max(axis=0)
+            low, high = (places + unseen).min(axis=0), (places - unseen).max(axis=0)
             expected.append((np.where(self.n_visible > 0, low, first), np.where(self.n_visible > 0, high, last)))
 
         def of_block(start: int) -> np.ndarray:
