@@ -24,17 +24,17 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
     >>> intersect(one, other, np.array([0, 0]), np.array([0, 0])).tolist()
     [1, 1]
     """
-    known, right_mask = np.unique(right_mask, return_inverse=True)
-    lookup = _Lookup(right.take(known))
-    n_runs = (left.stop - left.start)[left_mask]
-    begin = left.start[left_mask]
+    order = np.argsort(right_mask, kind="stable")
+    left_mask, right_mask = left_mask[order], right_mask[order]
 
     def of_block(first: int, last: int) -> np.ndarray:
-        n = n_runs[first:last]
-        run = spread(begin[first:last], n)
-        return lookup.shared(left.column[run], left.top[run], left.bottom[run], right_mask[first:last], n)
+        known, number = np.unique(right_mask[first:last], return_inverse=True)
+        return _Lookup(right.take(known)).shared(left.take(left_mask[first:last]), number)
 
-    return np.concatenate(in_blocks(of_block, n_runs, _AT_ONCE))
+    shared = np.empty(len(order), dtype=np.int64)
+    n_runs = (left.stop - left.start)[left_mask] + (right.stop - right.start)[right_mask]
+    shared[order] = np.concatenate(in_blocks(of_block, n_runs, _AT_ONCE))
+    return shared
 
 
 class _Lookup:
@@ -50,19 +50,14 @@ class _Lookup:
         self.base = np.cumsum(n_places) - n_places
         size, dtype = int(n_places.sum()), masks.top.dtype
         self.top, self.bottom = np.zeros(size, dtype=dtype), np.zeros(size, dtype=dtype)
-        n_runs = masks.stop - masks.start
-
-        def of_block(first: int, last: int) -> tuple[np.ndarray, np.ndarray]:
-            n = n_runs[first:last]
-            run = spread(masks.start[first:last], n)
-            place = np.repeat(self.base[first:last] - self.left[first:last], n)
-            place += masks.column[run]
-            # backwards, so that the first run of a column is the one that stays
-            self.top[place[::-1]], self.bottom[place[::-1]] = masks.top[run[::-1]], masks.bottom[run[::-1]]
-            further = np.flatnonzero(place[1:] == place[:-1]) + 1
-            return place[further], run[further]
-
-        self.place, run = (np.concatenate(parts) for parts in zip(*in_blocks(of_block, n_runs, _AT_ONCE), strict=True))
+        n = masks.stop - masks.start
+        run = spread(masks.start, n)
+        place = np.repeat(self.base - self.left, n)
+        place += masks.column[run]
+        # backwards, so that the first run of a column is the one that stays
+        self.top[place[::-1]], self.bottom[place[::-1]] = masks.top[run[::-1]], masks.bottom[run[::-1]]
+        further = np.flatnonzero(place[1:] == place[:-1]) + 1
+        self.place, run = place[further], run[further]
         self.further_top, self.further_bottom = masks.top[run], masks.bottom[run]
         begins = np.flatnonzero(np.diff(self.place, prepend=-1))
         self.has_further = np.zeros(size, dtype=bool)
@@ -72,11 +67,14 @@ class _Lookup:
         self.first_further[self.place[begins]] = begins
         self.step = int(masks.height.max(initial=0)) + 1
 
-    def shared(self, column: np.ndarray, top: np.ndarray, bottom: np.ndarray, mask: np.ndarray, n: np.ndarray) -> np.ndarray:
-        """How many pixels of n runs of each pair lie in its mask."""
-        x = column - np.repeat(self.left[mask], n)
+    def shared(self, masks: Runs, number: np.ndarray) -> np.ndarray:
+        """How many pixels of each mask lie in the one of that number."""
+        n = masks.stop - masks.start
+        run = spread(masks.start, n)
+        top, bottom = masks.top[run], masks.bottom[run]
+        x = masks.column[run] - np.repeat(self.left[number], n)
         # a column left of the mask is a large number without a sign
-        place = np.minimum(x.view(np.uint32), np.repeat(self.n_columns[mask], n)) + np.repeat(self.base[mask], n)
+        place = np.minimum(x.view(np.uint32), np.repeat(self.n_columns[number], n)) + np.repeat(self.base[number], n)
         pixels = np.minimum(bottom, self.bottom[place])
         pixels -= np.maximum(top, self.top[place])
         np.maximum(pixels, 0, out=pixels)

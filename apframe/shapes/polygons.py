@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 
 from apframe.shapes.limits import MOST_PIXELS, MOST_STEPS
-from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, join_blocks, most_runs, pack
+from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, in_blocks, join_blocks, most_runs, pack
 
+_AT_ONCE = 1 << 18  # columns of pixels that are drawn together: what is made of them stays in a cache
 _SCALE = 5
 TOO_LONG = f"the outline crosses more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, counted both ways,"
 _MIDDLE = 2  # a column of pixels is passed where the enlarged x goes from 5 k + 2 to 5 k + 3, or back
@@ -44,10 +45,17 @@ def rasterise(
     stop = np.concatenate([[0], np.cumsum(n_points)])[np.concatenate([[0], last_polygon])]
     x, y = coordinates[::2], coordinates[1::2]
     of_mask = np.diff(stop)
-    inside = np.clip(x, 0, np.repeat(width, of_mask))
-    steps, end = np.abs(np.diff(inside, append=inside[-1:])), np.cumsum(n_points) - 1
-    steps[end] = np.abs(inside[end - n_points + 1] - inside[end])  # back to the first point
-    n_steps = (np.add.reduceat(steps, stop[:-1]) if len(steps) else steps).astype(np.int64)
+
+    def parts(first: int, last: int) -> tuple[slice, slice, slice]:
+        """Which points, polygons and masks a block is of."""
+        before = last_polygon[first - 1] if first else 0
+        return slice(stop[first], stop[last]), slice(before, last_polygon[last - 1] if last else 0), slice(first, last)
+
+    def count_steps(first: int, last: int) -> np.ndarray:
+        points, polygons, masks = parts(first, last)
+        return _count_steps(x[points], n_points[polygons], of_mask[masks], width[masks])
+
+    n_steps = np.concatenate(in_blocks(count_steps, of_mask, _AT_ONCE))
     if (n_steps > MOST_STEPS).any():
         return TOO_LONG, np.flatnonzero(n_steps > MOST_STEPS)
     n_runs = np.cumsum(n_steps) // 2
@@ -55,13 +63,19 @@ def rasterise(
         return TOO_MANY, np.flatnonzero(n_runs > most_runs(len(coordinates)))
     weight = 2 * of_mask + n_steps + (height + 1) * (width + 1) * BLOCK // MOST_PIXELS
 
-    def of_block(first: int, last: int) -> Runs:
-        points = slice(stop[first], stop[last])
-        polygons = slice(last_polygon[first - 1] if first else 0, last_polygon[last - 1] if last else 0)
-        masks = slice(first, last)
+    def draw(first: int, last: int) -> Runs:
+        points, polygons, masks = parts(first, last)
         return _drawn(x[points], y[points], n_points[polygons], n_polygons[masks], height[masks], width[masks])
 
-    return join_blocks(of_block, weight, height, width, n_steps // 2 + 1)
+    return join_blocks(draw, weight, height, width, n_steps // 2 + 1, _AT_ONCE)
+
+
+def _count_steps(x: np.ndarray, n_points: np.ndarray, of_mask: np.ndarray, width: np.ndarray) -> np.ndarray:
+    """About how many columns of the image the outlines of each mask of a block pass, there and back."""
+    inside = np.clip(x, 0, np.repeat(width, of_mask))
+    steps, end = np.abs(np.diff(inside, append=inside[-1:])), np.cumsum(n_points) - 1
+    steps[end] = np.abs(inside[end - n_points + 1] - inside[end])  # back to the first point
+    return (np.add.reduceat(steps, np.cumsum(of_mask) - of_mask) if len(steps) else steps).astype(np.int64)
 
 
 def _drawn(
@@ -92,7 +106,7 @@ def _drawn(
     is_flat = np.abs(x_to - x) >= np.abs(y_to - y)
     turn = np.where(is_flat, x > x_to, y > y_to)  # the walk goes to the right, or down
     x, x_to, y, y_to = np.where(turn, x_to, x), np.where(turn, x, x_to), np.where(turn, y_to, y), np.where(turn, y, y_to)
-    edges = []
+    edge, filled = np.empty(int(n_columns.sum()), dtype=dtype), 0
     for which, rows_at in ((is_flat, _rows_of_flat), (~is_flat, _rows_of_steep)):
         line = np.flatnonzero(which & (n_columns > 0))
         n = n_columns[line]
@@ -103,12 +117,12 @@ def _drawn(
         row += _MIDDLE
         row //= _SCALE
         np.minimum(row, rows if rows.ndim == 0 else rows[owner[line]][of], out=row)
-        number: np.ndarray = np.arange(len(row), dtype=dtype)
-        number *= step
+        number = edge[filled : filled + len(row)]
+        np.multiply(np.arange(len(row), dtype=dtype), dtype(step), out=number)
         number += (place[line] - before * step).astype(dtype)[of]
         number += row
-        edges.append(number)
-    edge = np.sort(np.concatenate(edges))
+        filled += len(row)
+    edge.sort()
     start, stop = edge[::2], edge[1::2]
     if len(n_points) > len(n_polygons):
         n_runs = np.bincount(np.repeat(np.arange(len(n_points)), n_points), n_columns, len(n_points)).astype(np.int64) // 2
@@ -166,4 +180,4 @@ def _as_runs(start: np.ndarray, stop: np.ndarray, base: np.ndarray, step: int, h
     column = start // start.dtype.type(step)
     top = start - column * start.dtype.type(step)
     n_runs = np.diff(np.searchsorted(start, (base * step).astype(start.dtype)), append=len(start))
-    return pack(height, width, n_runs, column - np.repeat(base, n_runs), top, top + (stop - start))
+    return pack(height, width, n_runs, column - np.repeat(base.astype(column.dtype), n_runs), top, top + (stop - start))

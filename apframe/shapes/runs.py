@@ -19,6 +19,7 @@ from apframe.threads import pool
 BLOCK = 1 << 20  # runs or pixels that are worked on together: few enough for a cache, enough that two threads seldom wait
 Made = TypeVar("Made")
 Fault = tuple[str, np.ndarray]  # what is wrong, and the numbers of the masks
+_MOST_KEPT = (1 << 25) - (1 << 13)  # bytes: the largest piece that raises glibc's limits when it is freed; it is never touched
 _OF_MASKS, _OF_RUNS = ("height", "width", "start", "stop", "area", "box"), ("column", "top", "bottom")
 TOO_MANY = (
     f"all masks together have too many runs of pixels (over 2**{MOST_RUNS.bit_length() - 1}, "
@@ -127,12 +128,19 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
     bounds = [0, *(np.flatnonzero(np.diff(number)) + 1).tolist(), len(weight)]
     if len(bounds) == 2:
         return [function(*bounds)]
+    # glibc then keeps what a block has freed for the next one, rather than map and clear the same pages again (mallopt(3))
+    np.empty(_MOST_KEPT, dtype=np.uint8)
     with pool() as others:
         return list(others.map(function, bounds[:-1], bounds[1:]))
 
 
 def join_blocks(
-    function: Callable[[int, int], Runs | Fault], weight: np.ndarray, height: np.ndarray, width: np.ndarray, room: np.ndarray
+    function: Callable[[int, int], Runs | Fault],
+    weight: np.ndarray,
+    height: np.ndarray,
+    width: np.ndarray,
+    room: np.ndarray,
+    most: int | None = None,
 ) -> Runs | Fault:
     """The masks that a function makes block by block, see `in_blocks`; or the first fault, with its masks in all blocks.
 
@@ -143,7 +151,8 @@ def join_blocks(
     >>> join_blocks(stripes, np.array([BLOCK, 1]), np.array([2, 2]), np.array([2, 2]), np.array([1, 1])).bottom.tolist()
     [1, 2]
     """
-    if weight.sum() <= BLOCK:
+    most = BLOCK if most is None else most
+    if weight.sum() <= most:
         return function(0, len(weight))
     begin = np.cumsum(room) - room
     stop = int(room.sum())
@@ -158,7 +167,7 @@ def join_blocks(
             made = replace(made, column=there[0], top=there[1], bottom=there[2])
         return place, made
 
-    places, parts = zip(*in_blocks(of_block, weight, BLOCK), strict=True)
+    places, parts = zip(*in_blocks(of_block, weight, most), strict=True)
     faults = [part for part in parts if not isinstance(part, Runs)]
     if faults:
         return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
