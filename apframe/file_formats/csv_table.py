@@ -93,7 +93,10 @@ def _separator(path: Path) -> str:
 
 
 def _header(path: Path) -> list[str]:
-    fields = read_head(path).partition(b"\n")[0].decode(errors="replace").split(_separator(path))
+    head = read_head(path)
+    if head.lstrip()[:1] in (b"[", b"{"):  # JSON, whose first line may be all of it
+        return []
+    fields = head.partition(b"\n")[0].decode(errors="replace").split(_separator(path))
     return [field.strip(' \r"') for field in fields]
 
 

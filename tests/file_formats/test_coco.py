@@ -17,6 +17,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import FormatError, OutputError
 from apframe.file_formats.catalogue import choose_format
+from apframe.file_formats.coco import scan
 
 TABLES = ("images", "categories", "annotations")
 POLYGON = [[1.5, 2.0, 10.0, 2.0, 10.0, 9.5]]
@@ -226,6 +227,21 @@ def test_large_results_equal_those_in_memory(more: dict[str, Any], tmp_path: Pat
     for frame in (found, expected):  # the text of a mask may have other spaces
         assert "mask" not in frame.columns or json.loads(frame["mask"][-1]) == RLE
     assert_frame_equal(found.drop("mask", strict=False), expected.drop("mask", strict=False), check_exact=True)
+
+
+def test_reading_in_small_pieces_gives_the_same_and_leaves_duckdb_its_threads(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def n_threads() -> Any:
+        return scan._duckdb().execute("SELECT current_setting('threads')").fetchall()
+
+    path = as_file([RESULTS[0] | {"image_id": k} for k in range(9_000)], tmp_path / "results.json")
+    monkeypatch.setattr(os, "cpu_count", lambda: 2)
+    expected, before = apf.read_coco_results(path), n_threads()
+    for name, size in {"_HEAD": 16, "_PIECE": 10_007, "_LARGE": 0}.items():
+        monkeypatch.setattr(scan, name, size)
+    assert_frame_equal(apf.read_coco_results(path), expected, check_exact=True)
+    assert n_threads() == before
 
 
 def test_large_truth_equals_that_in_memory(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -38,6 +38,7 @@ _DUCKDB = {
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
 _OPENING = Lock()
+_LARGE = 1 << 22  # bytes of a list whose reading takes so much memory that it is worth giving back
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
@@ -177,6 +178,9 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
             paths = [duckdb_literal(part) for part in parts]
             reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
             frame = from_arrow_stream(reader)
+            del reader
+            if place.stop - place.start > _LARGE:
+                _end_threads()
             if checking.result():
                 return None
     # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
@@ -213,6 +217,15 @@ def _database() -> duckdb.DuckDBPyConnection:
     atexit.register(_database.cache_clear)  # left to the end of the interpreter, DuckDB would complain of a leak
     atexit.register(connection.close)
     return connection
+
+
+def _end_threads() -> None:
+    """Have DuckDB start its threads anew: only when they end do they give back the memory that they keep for later."""
+    cursor = _duckdb().cursor()
+    try:
+        cursor.execute("SET threads = 1")
+    finally:
+        cursor.execute("RESET threads")
 
 
 def _write_parts(file: BinaryIO, place: slice, folder: Path) -> list[Path]:
