@@ -129,11 +129,11 @@ class Poses:
             dy *= dy
             square += dy
             terms = np.multiply(square, self._factors.take(rows[1], axis=1), out=dy)
-        np.exp(np.maximum(terms, _TINY, out=terms), out=terms)
-        kept = np.flatnonzero(terms.sum(axis=0) >= self._n_counted.take(rows[1]) * (least - _SLACK))
-        rows = rows[:, kept]
-        # in the order of the reference, for the last bit
-        return rows, (square[:, kept] / self._variances / (-2 * (self.areas[rows[1]] + np.spacing(1)))).T
+            np.exp(np.maximum(terms, _TINY, out=terms), out=terms)
+            kept = np.flatnonzero(terms.sum(axis=0) >= self._n_counted.take(rows[1]) * (least - _SLACK))
+            rows = rows[:, kept]
+            # in the order of the reference, for the last bit
+            return rows, (square[:, kept] / self._variances / (-2 * (self.areas[rows[1]] + np.spacing(1)))).T
 
     def _distances(self, side: int, detection: np.ndarray, annotation: np.ndarray, *, outside: bool) -> np.ndarray:
         """How far the keypoints are from those expected, or from the enlarged boxes that they are outside of."""

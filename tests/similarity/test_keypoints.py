@@ -111,8 +111,9 @@ def test_least_is_inclusive() -> None:
     assert pairs(TWO, found, truth, least=value + 1e-12) == {}
 
 
-def test_places_far_away_are_no_warning() -> None:
-    assert pairs(TWO, [person([1e200, 0, 1, 0, 0, 1])], [person([0, 0, 1, 0, 0, 1])]) == {(0, 0): 0.5}
+@pytest.mark.parametrize("place", [1e200, 1e153])  # whose square is infinite, or is once it is divided
+def test_places_far_away_are_no_warning(place: float) -> None:
+    assert pairs(OKS((0.01, 0.01)), [person([place, 0, 1, 0, 0, 1])], [person([0, 0, 1, 0, 0, 1])]) == {(0, 0): 0.5}
 
 
 GOOD = person([1, 1, 2, 3, 3, 1])
