@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import math
+from functools import partial
 from types import NoneType
 from typing import Any
 
@@ -273,21 +274,27 @@ def _from_polygons(table: str, rows: pl.DataFrame) -> Runs:
     _check_positive(table, rows, rows["image_height"], rows["image_width"], "the size of the image")
     n_polygons = polygons.list.len()
     refuse_rows(table, rows, n_polygons == 0, "mask has no polygon", "supply one or remove these rows")
-    parts = polygons.explode(empty_as_null=False)
+    parts = _exploded(polygons)
     n_numbers = parts.list.len()
     owner = pl.Series(np.repeat(np.arange(len(polygons)), n_polygons.to_numpy()))
     _refuse_written_bitmaps(table, rows, n_polygons)
     wrong = n_numbers.is_null() | (n_numbers < 6) | (n_numbers % 2 == 1)
     problem = "a polygon has an odd number of coordinates, or fewer than 6"
     _refuse_parts(table, rows, owner, wrong, problem, "polygons are [x1, y1, x2, y2, x3, y3, ...]")
-    numbers = parts.explode(empty_as_null=False).cast(pl.Float64)
+    numbers = _exploded(parts).cast(pl.Float64)
     if numbers.null_count() or not math.isfinite(numbers.sum()):
         broken = (~numbers.is_finite()).fill_null(True)
         of_number = owner.gather(np.repeat(np.arange(len(parts)), n_numbers.to_numpy()))
         problem = "a polygon has a coordinate that is not a finite number"
         _refuse_parts(table, rows, of_number, broken, problem, "correct these rows")
     n_points, n_parts = n_numbers.to_numpy().astype(np.int64) // 2, n_polygons.to_numpy().astype(np.int64)
-    return _decoded(table, rows, rasterise(numbers.to_numpy(), n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
+    coordinates = np.concatenate([chunk.to_numpy() for chunk in numbers.get_chunks()])
+    return _decoded(table, rows, rasterise(coordinates, n_points, n_parts, *(rows[name].to_numpy() for name in _SIZE)))
+
+
+def _exploded(lists: pl.Series) -> pl.Series:
+    """What is in the lists, chunk by chunk: nothing is copied."""
+    return pl.concat([chunk.explode(empty_as_null=False) for chunk in lists.get_chunks()])
 
 
 def _refuse_written_bitmaps(table: str, rows: pl.DataFrame, n_polygons: pl.Series) -> None:
@@ -314,11 +321,8 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
     tall, wide = height.to_numpy(), width.to_numpy()
     found: Runs | Fault
     if counts.dtype in (pl.String, pl.Binary):
-        buffers = counts.cast(pl.Binary).to_arrow(compat_level=pl.CompatLevel.oldest())
-        _, offsets, data = buffers.buffers()
-        at = np.frombuffer(offsets, dtype=np.int64)[buffers.offset : buffers.offset + len(counts) + 1]
-        text = np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
-        found = from_text(text, np.diff(at), tall, wide)
+        texts = counts.cast(pl.Binary)
+        found = from_text(partial(_characters, texts), texts.bin.size().to_numpy().astype(np.int64), tall, wide)
     else:
         numbers = counts.explode(empty_as_null=False)
         n_counts = counts.list.len().to_numpy().astype(np.int64)
@@ -327,6 +331,14 @@ def _from_encodings(table: str, rows: pl.DataFrame) -> Runs:
             _refuse_parts(table, rows, owner, numbers.is_null(), "run lengths are missing", "correct these rows")
         found = from_counts(numbers.to_numpy(), n_counts, tall, wide)
     return _decoded(table, rows, found)
+
+
+def _characters(texts: pl.Series, first: int, last: int) -> np.ndarray:
+    """The characters of texts number `first` to `last - 1`, one after the other."""
+    array = texts.slice(first, last - first).to_arrow(compat_level=pl.CompatLevel.oldest())
+    _, offsets, data = array.buffers()
+    at = np.frombuffer(offsets, dtype=np.int64)[array.offset : array.offset + len(array) + 1]
+    return np.frombuffer(data, dtype=np.uint8)[at[0] : at[-1]] if data is not None else np.zeros(0, dtype=np.uint8)
 
 
 def _decoded(table: str, rows: pl.DataFrame, found: Runs | Fault) -> Runs:

@@ -32,8 +32,10 @@ NEGATIVE = "run lengths are negative"
 NOT_WHOLE = "the run lengths do not add up to height × width"
 
 
-def from_text(characters: np.ndarray, n_characters: np.ndarray, height: np.ndarray, width: np.ndarray) -> Runs | Fault:
-    """Masks from COCO's compressed counts, the texts of all one after the other.
+def from_text(
+    characters: np.ndarray | Callable[[int, int], np.ndarray], n_characters: np.ndarray, height: np.ndarray, width: np.ndarray
+) -> Runs | Fault:
+    """Masks from COCO's compressed counts, the texts of all one after the other; or a function that gives those of a block.
 
     Each character holds five bits, from 48 on, lowest bits first, and a flag that more follow; the last one's highest bit is
     the sign. From the fourth on, a number is the difference to the one before the last.
@@ -66,17 +68,22 @@ def from_counts(counts: np.ndarray, n_counts: np.ndarray, height: np.ndarray, wi
 
 
 def _of_blocks(
-    decode: Callable[..., Runs | Fault], numbers: np.ndarray, n_numbers: np.ndarray, height: np.ndarray, width: np.ndarray
+    decode: Callable[..., Runs | Fault],
+    numbers: np.ndarray | Callable[[int, int], np.ndarray],
+    n_numbers: np.ndarray,
+    height: np.ndarray,
+    width: np.ndarray,
 ) -> Runs | Fault:
     """The masks of all blocks, each decoded on its own; or the first fault there is, with its masks in all blocks."""
-    stop, most = np.cumsum(n_numbers), most_runs(len(numbers))
+    stop, most = np.cumsum(n_numbers), most_runs(int(n_numbers.sum()))
     n_runs: list[int] = []
 
     def of_block(first: int, last: int) -> Runs | Fault:
         begin, masks = int(stop[first - 1]) if first else 0, slice(first, last)
         if sum(n_runs) > most:
             return TOO_MANY, np.arange(first, last)
-        found = decode(numbers[begin : int(stop[last - 1]) if last else 0], stop[masks] - begin, height[masks], width[masks])
+        own = numbers(first, last) if callable(numbers) else numbers[begin : int(stop[last - 1]) if last else 0]
+        found = decode(own, stop[masks] - begin, height[masks], width[masks])
         if not isinstance(found, Runs):
             return found[0], found[1] + first
         n_runs.append(len(found.column))
