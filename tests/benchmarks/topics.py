@@ -12,6 +12,8 @@ from . import (
     reading_worker,
     retrieval_worker,
     slices_worker,
+    stages_worker,
+    threads_worker,
     voc_worker,
     worker,
 )
@@ -54,16 +56,19 @@ DETECTION = Topic(
         "loaded": Job("tables or objects already loaded, to complete metrics, in a warm process", ".json", inside=True),
     },
     bars=(
-        Bar("process", "450k", 1.5),
-        Bar("process", "5m", 1.0, below=True),
-        Bar("warm", "45k", 1.3),
-        Bar("warm", "450k", 1.0),
-        Bar("loaded", "45k", 1.5),
-        Bar("loaded", "450k", 1.0, below=True),
-        Bar("loaded", "5m", 1.0, below=True),
+        Bar("process", "45k", 1.9),
+        Bar("process", "450k", 1.3),
+        Bar("process", "5m", 0.6),
+        Bar("warm", "45k", 1.1),
+        Bar("warm", "450k", 0.9, below=True),
+        Bar("warm", "5m", 0.6),
+        Bar("loaded", "45k", 1.1),
+        Bar("loaded", "450k", 0.75, below=True),
+        Bar("loaded", "5m", 0.45),
         Bar("warm", "450k", 10.0, base="45k"),
         Bar("loaded", "450k", 10.0, base="45k"),
-        Bar("process", "5m", 2.0, quantity="peak memory"),
+        Bar("process", "450k", 1.5, quantity="peak memory", peer="hotcoco"),
+        Bar("process", "5m", 0.6, quantity="peak memory", peer="hotcoco"),
     ),
     reference="pycocotools",
     numbers=len(METRICS),
@@ -73,9 +78,11 @@ DETECTION = Topic(
 )
 
 
-def of_shapes(set_: str, times: float) -> tuple[Bar, ...]:
-    """So many times as fast as pycocotools, and at most twice the time of the fastest tool there is."""
-    return tuple(bar for job in DETECTION.jobs for bar in (Bar(job, set_, 1 / times, peer="pycocotools"), Bar(job, set_, 2.0)))
+def of_shapes(set_: str, times: float, limits: tuple[float, float, float], memory: float) -> tuple[Bar, ...]:
+    """So many times as fast as pycocotools; limits of the jobs against the fastest tool, and of the peak against hotcoco's."""
+    against_pycocotools = [Bar(job, set_, 1 / times, peer="pycocotools") for job in DETECTION.jobs]
+    against_all = [Bar(job, set_, limit) for job, limit in zip(DETECTION.jobs, limits, strict=True)]
+    return (*against_pycocotools, *against_all, Bar("process", set_, memory, quantity="peak memory", peer="hotcoco"))
 
 
 MASKS = replace(
@@ -94,7 +101,7 @@ MASKS = replace(
             f"{MAKE_MASKS} --images 5000",
         ),
     },
-    bars=of_shapes("masks", 5),
+    bars=of_shapes("masks", 5, (1.5, 1.2, 1.2), 2),
     iou_type="segm",
 )
 
@@ -114,7 +121,7 @@ KEYPOINTS = replace(
             f"{MAKE_KEYPOINTS} --images 2700",
         ),
     },
-    bars=of_shapes("persons", 10),
+    bars=of_shapes("persons", 10, (2, 1.3, 1.5), 3),
     numbers=len(KEYPOINT_METRICS),
     numbers_are="the ten numbers",
     metrics=KEYPOINT_METRICS,
@@ -369,6 +376,42 @@ def batches_of(shapes: Topic, set_: str) -> Topic:
     )
 
 
+THREADS = Topic(
+    name="threads",
+    worker=threads_worker.__file__,
+    tools=threads_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "450k", "5m")},
+    jobs={job: Job(meaning, ".json", inside=True) for job, meaning in threads_worker.JOBS.items()},
+    bars=(
+        Bar("all cores", "450k", 1 / 1.5, base_job="one core"),
+        Bar("all cores", "5m", 1 / 1.7, base_job="one core"),
+        Bar("at once", "450k", 1 / 1.5, base_job="one after the other"),
+    ),
+    reference=OURS,
+    numbers=len(METRICS),
+    numbers_are="the twelve numbers",
+    tolerance=0,
+)
+
+STAGES = Topic(
+    name="stages",
+    worker=stages_worker.__file__,
+    tools=stages_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "45k", "450k", "5m")},
+    jobs={stage: Job(meaning, ".json", inside=True) for stage, meaning in stages_worker.STAGES.items()},
+    bars=(),
+    reference=OURS,
+    numbers=4,
+    numbers_are="the numbers of images, categories, annotations and detections",
+    tolerance=0,
+)
+
+
+def stages_of(shapes: Topic) -> Topic:
+    """The same of another shape."""
+    return replace(STAGES, name=f"{shapes.name}_stages", sets=shapes.sets, iou_type=shapes.iou_type)
+
+
 READING = Topic(
     name="reading",
     worker=reading_worker.__file__,
@@ -394,4 +437,5 @@ READING = Topic(
 )
 
 ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
-TOPICS = {topic.name: topic for topic in (*ALL, batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), READING)}
+OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
+TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING)}
