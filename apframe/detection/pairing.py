@@ -80,10 +80,10 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
-        to_order = found.with_columns(inputs.detections["score"])
-        ordering = threads.submit(order_detections, to_order, by_image=protocol.ties == "image")
         pairing = threads.submit(_pair, inputs, protocol, [found["cell"], expected["cell"]], protocol.iou_thresholds[0])
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol)
+        to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
+        detections = order_detections(to_order, by_image=protocol.ties == "image")
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         annotations = expected.select(
             pl.col("category").alias("list"),
@@ -92,14 +92,10 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
             _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
             is_crowd=crowds(inputs.annotations, protocol),
         )[by_list]
-        order, pairs = ordering.result(), pairing.result()
-    row = order["row"]
-    columns = (found["category"].alias("list"), found["image"], inputs.detections["score"], inside)
-    detections = order.with_columns(column.gather(row) for column in columns).select(
-        "list", "image", "row", "place", "score", "inside"
-    )
+        pairs = pairing.result()
+    detections = detections.select("list", "image", "row", "place", "score", "inside")
     places = []
-    for rows in (row.to_numpy(), by_list):
+    for rows in (detections["row"].to_numpy(), by_list):
         place = np.empty(len(rows), dtype=np.uint32)
         place[rows] = np.arange(len(rows), dtype=np.uint32)
         places.append(place)

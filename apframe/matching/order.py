@@ -9,42 +9,45 @@ from apframe.threads import part_bounds, pool
 
 
 def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.DataFrame:
-    """Put detections in order: by category, then score descending, then image (COCO; left out otherwise), then as they came.
+    """Put detections in order: by list, then score descending, then image (COCO; left out otherwise), then as they came.
 
     Parameters
     ----------
     detections
-        columns `image` and `category` (dense codes from 0, in the order of the ids) and `score`
+        columns `list` and `image` (dense codes from 0, in the order of the ids), `score`, and any others
     by_image
         whether of equal scores those of the first image come first, or those that came first
 
     Returns
     -------
-    One row per detection, in that order: `row` (the detection's row number in the input) and `place` (from 1, among the
-    detections of the same image and category, which max_detections limits).
+    The same columns in that order, with `row` (the row number before) and `place` (from 1, among the detections of the same
+    list and image, which max_detections limits).
 
     Source: `COCOeval.evaluateImg` and `accumulate`, both of which sort with a stable merge sort by descending score.
 
-    >>> order_detections(pl.DataFrame({"image": [1, 0, 0], "category": [0, 0, 0], "score": [0.5, 0.5, 0.9]})).rows()
-    [(2, 1), (1, 2), (0, 1)]
+    >>> order_detections(pl.DataFrame({"list": [0, 0, 0], "image": [1, 0, 0], "score": [0.5, 0.5, 0.9]})).rows()
+    [(0, 0, 0.9, 2, 1), (0, 0, 0.5, 1, 2), (0, 1, 0.5, 0, 1)]
     """
-    image, category, score = (detections[name].to_numpy() for name in ("image", "category", "score"))
-    n_images = int(image.max(initial=0)) + 1
-    rows = _stable_order(category)
-    bounds = np.append(0, np.cumsum(np.bincount(category)))
-    row, place = (np.empty(len(rows), dtype=np.uint32) for _ in range(2))
+    columns = {column.name: column.to_numpy() for column in detections}
+    n_images = int(columns["image"].max(initial=0)) + 1
+    rows = _stable_order(columns["list"])
+    bounds = np.append(0, np.cumsum(np.bincount(columns["list"])))
+    ordered = {name: np.empty_like(column) for name, column in columns.items()}
+    ordered |= {name: np.empty(len(rows), dtype=np.uint32) for name in ("row", "place")}
 
     def fill(part: tuple[int, int]) -> None:
         own = slice(*bounds[list(part)])
         of = rows[own]
-        number, at = category[of], image[of]
-        order = _order_part(number, at if by_image else None, score[of])
-        row[own] = of[order]
-        place[own] = place_within((number.astype(np.int64) * n_images + at)[order])
+        mine = {name: column[of] for name, column in columns.items()}
+        order = _order_part(mine["list"], mine["image"] if by_image else None, mine["score"])
+        for name, column in mine.items():
+            ordered[name][own] = column[order]
+        ordered["row"][own] = of[order]
+        ordered["place"][own] = place_within(ordered["list"][own].astype(np.int64) * n_images + ordered["image"][own])
 
     with pool() as threads:
         list(threads.map(fill, part_bounds(np.diff(bounds))))
-    return pl.DataFrame({"row": row, "place": place})
+    return pl.DataFrame(ordered)
 
 
 def _stable_order(codes: np.ndarray) -> np.ndarray:
@@ -52,13 +55,13 @@ def _stable_order(codes: np.ndarray) -> np.ndarray:
     return np.argsort(codes.astype(np.min_scalar_type(codes.max(initial=0))), kind="stable")
 
 
-def _order_part(category: np.ndarray, image: np.ndarray | None, score: np.ndarray) -> np.ndarray:
-    """The order of some detections, which come by category."""
+def _order_part(number: np.ndarray, image: np.ndarray | None, score: np.ndarray) -> np.ndarray:
+    """The order of some detections, which come by the number of their list."""
     n = len(score)
     by_score = np.argsort(-score)  # of equal scores in any order
-    in_order = by_score[_stable_order(category[by_score])]
+    in_order = by_score[_stable_order(number[by_score])]
     is_next = np.zeros(n, dtype=bool)
-    for values in (category, score):
+    for values in (number, score):
         ordered = values[in_order]
         is_next[1:] |= ordered[1:] != ordered[:-1]
     # of equal scores the first image, then the first row, as plain integers, which sort several times as fast as rows
