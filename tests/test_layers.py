@@ -73,6 +73,15 @@ def test_import_brings_in_polars_alone() -> None:
         assert done.stdout.strip() == "[]"
 
 
+def test_headline_numbers_import_no_other_steps() -> None:
+    others = ["detection.slices.slices", "detection.diagnose.thresholds", "ranking.curves", "ranking.arrays"]
+    empty = {"images": [], "categories": [], "annotations": []}
+    script = f"import sys, apframe; apframe.evaluate({empty}, []).summary; print(*sys.modules)"
+    done = subprocess.run([sys.executable, "-W", "ignore", "-c", script], capture_output=True, text=True, check=True)
+    loaded = set(done.stdout.split())
+    assert "apframe.ranking.metrics" in loaded and not loaded & {f"apframe.{name}" for name in others}
+
+
 def test_type_checkers_see_the_public_names() -> None:
     tree = ast.parse((PACKAGE / "__init__.py").read_text())
     imports = [node for block in tree.body if isinstance(block, ast.If) for node in block.body]
