@@ -8,7 +8,6 @@ from apframe.lazily import cached_property
 from apframe.shapes.runs import Runs, in_blocks, spread
 
 _FEW = 8  # runs of a column that are gone through one by one
-_AT_ONCE = 1 << 18  # runs that are looked up together: what is made of them stays in a cache
 
 
 def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.ndarray) -> np.ndarray:
@@ -33,7 +32,7 @@ def intersect(left: Runs, right: Runs, left_mask: np.ndarray, right_mask: np.nda
 
     shared = np.empty(len(order), dtype=np.int64)
     n_runs = (left.stop - left.start)[left_mask] + (right.stop - right.start)[right_mask]
-    shared[order] = np.concatenate(in_blocks(of_block, n_runs, _AT_ONCE))
+    shared[order] = np.concatenate(in_blocks(of_block, n_runs))
     return shared
 
 

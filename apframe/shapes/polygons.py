@@ -14,7 +14,6 @@ import numpy as np
 from apframe.shapes.limits import MOST_PIXELS, MOST_STEPS
 from apframe.shapes.runs import BLOCK, TOO_MANY, Fault, Runs, in_blocks, join_blocks, most_runs, pack
 
-_AT_ONCE = 1 << 18  # columns of pixels that are drawn together: what is made of them stays in a cache
 _SCALE = 5
 TOO_LONG = f"the outline crosses more than 2**{MOST_STEPS.bit_length() - 1} columns of pixels, counted both ways,"
 _MIDDLE = 2  # a column of pixels is passed where the enlarged x goes from 5 k + 2 to 5 k + 3, or back
@@ -55,7 +54,7 @@ def rasterise(
         points, polygons, masks = parts(first, last)
         return _count_steps(x[points], n_points[polygons], of_mask[masks], width[masks])
 
-    n_steps = np.concatenate(in_blocks(count_steps, of_mask, _AT_ONCE))
+    n_steps = np.concatenate(in_blocks(count_steps, of_mask))
     if (n_steps > MOST_STEPS).any():
         return TOO_LONG, np.flatnonzero(n_steps > MOST_STEPS)
     n_runs = np.cumsum(n_steps) // 2
@@ -67,7 +66,7 @@ def rasterise(
         points, polygons, masks = parts(first, last)
         return _drawn(x[points], y[points], n_points[polygons], n_polygons[masks], height[masks], width[masks])
 
-    return join_blocks(draw, weight, height, width, n_steps // 2 + 1, _AT_ONCE)
+    return join_blocks(draw, weight, height, width, n_steps // 2 + 1)
 
 
 def _count_steps(x: np.ndarray, n_points: np.ndarray, of_mask: np.ndarray, width: np.ndarray) -> np.ndarray:

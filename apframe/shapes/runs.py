@@ -135,12 +135,7 @@ def in_blocks(function: Callable[[int, int], Made], weight: np.ndarray, most: in
 
 
 def join_blocks(
-    function: Callable[[int, int], Runs | Fault],
-    weight: np.ndarray,
-    height: np.ndarray,
-    width: np.ndarray,
-    room: np.ndarray,
-    most: int | None = None,
+    function: Callable[[int, int], Runs | Fault], weight: np.ndarray, height: np.ndarray, width: np.ndarray, room: np.ndarray
 ) -> Runs | Fault:
     """The masks that a function makes block by block, see `in_blocks`; or the first fault, with its masks in all blocks.
 
@@ -151,8 +146,7 @@ def join_blocks(
     >>> join_blocks(stripes, np.array([BLOCK, 1]), np.array([2, 2]), np.array([2, 2]), np.array([1, 1])).bottom.tolist()
     [1, 2]
     """
-    most = BLOCK if most is None else most
-    if weight.sum() <= most:
+    if weight.sum() <= BLOCK:
         return function(0, len(weight))
     begin = np.cumsum(room) - room
     stop = int(room.sum())
@@ -167,7 +161,7 @@ def join_blocks(
             made = replace(made, column=there[0], top=there[1], bottom=there[2])
         return place, made
 
-    places, parts = zip(*in_blocks(of_block, weight, most), strict=True)
+    places, parts = zip(*in_blocks(of_block, weight, BLOCK), strict=True)
     faults = [part for part in parts if not isinstance(part, Runs)]
     if faults:
         return faults[0][0], np.concatenate([masks for problem, masks in faults if problem == faults[0][0]])
