@@ -46,7 +46,7 @@ TESTED_IN = {
     "lists/test_list_curves.py": "lists/ranked_lists",
     "matching/test_by_score.py": "matching/assignments matching/reached",
     "matching/test_verdicts.py": "matching/judge matching/policies",
-    "parity/test_coco.py": "matching/order rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
+    "parity/test_coco.py": "rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
     "properties/test_operating_points.py": "matching/operating_points",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
