@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -11,6 +11,7 @@ from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.policies import MatchingPolicy
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.threads import part_bounds, pool
 
 
 @dataclass(frozen=True)
@@ -48,7 +49,7 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
     parts = []
     for number, limit in enumerate(rules.limits if own else rules.limits[-1:]):
         pairs = rows.links.filter((place <= limit).gather(rows.links["detection"]))
-        hits = find_hits(rows, pairs, rules)
+        hits = _find_in_parts(rows, pairs, rules)
         parts.append(hits.with_columns(limit=pl.lit(number, pl.UInt8)) if own else hits)
     return Verdicts(
         thresholds=rules.thresholds,
@@ -61,6 +62,33 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
         annotations=rows.annotations.drop("is_crowd"),
         hits=pl.concat(parts),
     )
+
+
+def _find_in_parts(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:
+    """The hits among some pairs, which are matched in parts of whole lists."""
+    bounds = [
+        np.searchsorted(table["list"].to_numpy(), np.arange(rows.lists.height + 1))
+        for table in (rows.detections, rows.annotations)
+    ]
+    number = rows.annotations["list"].gather(pairs["annotation"]).to_numpy()
+    n_pairs = np.bincount(number, minlength=rows.lists.height)
+    parts = part_bounds(n_pairs)
+    if len(parts) == 1:
+        return find_hits(rows, pairs, rules)
+    pairs = pairs[np.argsort(number, kind="stable")]
+    ends = np.append(0, np.cumsum(n_pairs))
+
+    def find(part: tuple[int, int]) -> pl.DataFrame:
+        begin, end = part
+        first = [int(of[begin]) for of in bounds]
+        tables = [table[of[begin] : of[end]] for table, of in zip((rows.detections, rows.annotations), bounds, strict=True)]
+        names = ("detection", "annotation")
+        links = pairs[ends[begin] : ends[end]].with_columns(pl.col(name) - n for name, n in zip(names, first, strict=True))
+        hits = find_hits(replace(rows, detections=tables[0], annotations=tables[1]), links, rules)
+        return hits.with_columns(pl.col(name) + n for name, n in zip(names, first, strict=True))
+
+    with pool() as threads:
+        return pl.concat(threads.map(find, parts))
 
 
 def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:

@@ -64,9 +64,11 @@ class Verdicts:
     def positives(self) -> np.ndarray:
         """How many annotations count, of shape (lists, ranges)."""
         number, counts = (self.annotations[name].to_numpy() for name in ("list", "counts"))
-        n = self.lists.height
-        each = [np.bincount(number[has_bit(counts, k)], minlength=n) for k in range(len(self.ranges))]
-        return np.stack(each, axis=1) if n else np.zeros((0, len(each)), dtype=np.int64)
+        bounds = np.searchsorted(number, np.arange(self.lists.height + 1, dtype=number.dtype))
+        positives = np.empty((self.lists.height, len(self.ranges)), dtype=np.int64)
+        for k in range(len(self.ranges)):
+            positives[:, k] = np.diff(np.append(0, np.cumsum(has_bit(counts, k)))[bounds])
+        return positives
 
     def hits_at(self, limit: int) -> pl.DataFrame:
         """The hits at the limit of that number, counted from 0 or, if negative, from the end."""
