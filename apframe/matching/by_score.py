@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from dataclasses import dataclass
 from itertools import pairwise
 
 import numpy as np
@@ -10,6 +12,9 @@ import polars as pl
 from apframe.matching.assignments import EVERY_SLICE, find_contested
 from apframe.matching.order import place_within
 from apframe.matching.reached import count_reached, reached_before
+
+_BITS = 64  # of one integer
+_ONE = np.uint64(1)
 
 
 def match_by_score(
@@ -91,14 +96,11 @@ def _settle(
     differs[part[first_rows[has_both.any(axis=0)]]] = True
     differs = differs[part]
 
-    of_pairs = is_crowd[annotation], target, detection, place, reach
+    candidates = _Candidates(detection, target, place, reach, is_crowd[annotation])
     alike, apart = np.flatnonzero(~differs), np.flatnonzero(differs)
-    row, _, first, last = _settle_slices(alike[None, :], *of_pairs)
-    # ignored candidates come after the others
-    behind = np.argsort(detection[apart] * np.int64(2) + flags[:, apart], axis=1, kind="stable")
-    more = _settle_slices(apart[behind], *of_pairs)
-    slices = np.concatenate([np.full(len(row), EVERY_SLICE), more[1]])
-    rows, first, last = (np.concatenate(parts) for parts in ((row, more[0]), (first, more[2]), (last, more[3])))
+    found = [candidates.settle(alike, np.zeros((1, len(alike)), dtype=bool)), candidates.settle(apart, flags[:, apart])]
+    found[0][1][:] = EVERY_SLICE
+    rows, slices, first, last = (np.concatenate(columns) for columns in zip(*found, strict=True))
     return pair[rows], slices, first, last
 
 
@@ -120,32 +122,79 @@ def connect(left: np.ndarray, right: np.ndarray) -> np.ndarray:
             return part
 
 
-def _settle_slices(
-    rows: np.ndarray, is_crowd: np.ndarray, target: np.ndarray, detection: np.ndarray, place: np.ndarray, reach: np.ndarray
-) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
-    """The stable matching in some slices: row, slice, first and last threshold of every assignment.
+@dataclass(frozen=True)
+class _Candidates:
+    """Pairs of which the detections still have to choose, in the order of the detections and their preference.
 
-    `rows` has those of each slice in the order of detections and their preference. All parts are walked side by side, in all
-    slices and at all thresholds: first the best ranked detection of each, then the second one, and so on by `place`.
+    `target` is the number of the annotation, `place` that of the detection in its part, `reach` the number of thresholds.
     """
-    n_thresholds, n_targets = int(reach.max(initial=0)), int(target.max(initial=0)) + 1
-    slices, threshold, column = np.nonzero(reach[rows][:, None, :] > np.arange(n_thresholds)[:, None])
-    row = rows[slices, column]
-    by_place = np.argsort(place[row].astype(np.min_scalar_type(place.max(initial=0))), kind="stable")
-    slices, threshold, row = slices[by_place], threshold[by_place], row[by_place]
-    problem = slices * n_thresholds + threshold
-    aim, taker = problem * n_targets + target[row], problem * (int(detection.max(initial=0)) + 1) + detection[row]
-    many = is_crowd[row]
-    is_taken, chosen = np.zeros(int(aim.max(initial=-1)) + 1, dtype=bool), [row[:0]]
-    for begin, end in pairwise([0, *np.cumsum(np.bincount(place[row])).tolist()]):
-        free = begin + np.flatnonzero(~is_taken[aim[begin:end]])
-        best = free[np.diff(taker[free], prepend=-1) != 0]
-        chosen.append(best)
-        is_taken[aim[best[~many[best]]]] = True
-    wins = np.concatenate(chosen)
-    # thresholds that follow one another are one assignment
-    step = n_thresholds + 1
-    held = np.sort((slices[wins] * len(reach) + row[wins]) * step + threshold[wins])
-    starts = np.flatnonzero(np.diff(held, prepend=-2) != 1)
-    first, number = held[starts] % step, held[starts] // step
-    return number % len(reach), number // len(reach), first, first + np.diff(starts, append=len(held))
+
+    detection: np.ndarray
+    target: np.ndarray
+    place: np.ndarray
+    reach: np.ndarray
+    is_crowd: np.ndarray
+
+    def settle(self, rows: np.ndarray, ignored: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
+        """The stable matching among some rows: row, slice, first and last threshold of every assignment.
+
+        `ignored` has a flag for each slice and row. All parts are walked side by side, in all slices and at all thresholds.
+        """
+        n_thresholds = int(self.reach[rows].max(initial=0))
+        width = min(n_thresholds, _BITS)
+        wins: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
+        for first in range(0, n_thresholds, _BITS):
+            for slice_ in range(0, len(ignored), _BITS // width):
+                wins += self._walk(rows, ignored[slice_ : slice_ + _BITS // width], slice_, first, width)
+        if not wins:
+            return rows[:0], rows[:0], rows[:0], rows[:0]
+        slices, row, threshold = (np.concatenate(column) for column in zip(*wins, strict=True))
+        # thresholds that follow one another are one assignment
+        step, n = n_thresholds + 1, len(self.reach)
+        held = np.sort((slices * n + row) * step + threshold)
+        starts = np.flatnonzero(np.diff(held, prepend=-2) != 1)
+        first_held, number = held[starts] % step, held[starts] // step
+        return number % n, number // n, first_held, first_held + np.diff(starts, append=len(held))
+
+    def _walk(
+        self, rows: np.ndarray, ignored: np.ndarray, slice_: int, first: int, width: int
+    ) -> Iterator[tuple[np.ndarray, np.ndarray, np.ndarray]]:
+        """The assignments in some slices, from number `slice_` on, and at some thresholds, from number `first` on.
+
+        Each bit of an integer is one slice and threshold: first the best ranked detection of each part takes what it prefers,
+        in each bit one annotation that is still free there; then the second one, and so on by `place`.
+        """
+        reached = (_ONE << (self.reach[rows] - first).clip(0, width).astype(np.uint64)) - _ONE
+        # ignored annotations come after the others: each candidate is there twice, for the slices where it counts, and the rest
+        masks = np.zeros((2, len(rows)), dtype=np.uint64)
+        for number, flags in enumerate(ignored):
+            masks[flags.astype(np.int8), np.arange(len(rows))] |= reached << np.uint64(number * width)
+        is_ignored, at = np.nonzero(masks)
+        in_order = np.lexsort((is_ignored, self.detection[rows[at]], self.place[rows[at]]))
+        mask, row = masks[is_ignored[in_order], at[in_order]], rows[at[in_order]]
+        detection, target = self.detection[row], self.target[row]
+        starts = np.flatnonzero(np.diff(detection.astype(np.int64), prepend=-1))
+        nth = np.arange(len(row)) - np.repeat(starts, np.diff(starts, append=len(row)))
+        free = np.full(int(target.max(initial=-1)) + 1, ~np.uint64(0))
+        for begin, end in pairwise([0, *np.cumsum(np.bincount(self.place[row])).tolist()]):
+            own = slice(begin, end)
+            won = mask[own] & free[target[own]]
+            won &= ~_before(won, nth[own])
+            mask[own] = won
+            for once in (is_ignored[in_order[own]] == 0, is_ignored[in_order[own]] == 1):  # no annotation twice
+                taken = once & ~self.is_crowd[row[own]]
+                free[target[own][taken]] &= ~won[taken]
+        some = np.flatnonzero(mask)
+        mask, row = mask[some], row[some]
+        for bit in range(len(ignored) * width):
+            held = np.flatnonzero(mask & (_ONE << np.uint64(bit)))
+            yield np.full(len(held), slice_ + bit // width), row[held], np.full(len(held), first + bit % width)
+
+
+def _before(sets: np.ndarray, nth: np.ndarray) -> np.ndarray:
+    """What the sets before each one of its group hold together; `nth` is its number in the group."""
+    union, step = np.where(nth > 0, np.append(sets[:1], sets[:-1]), np.uint64(0)), 1
+    while step < nth.max(initial=0):  # each set now has those of `step` before
+        union[step:] |= np.where(nth[step:] > step, union[:-step], np.uint64(0))
+        step *= 2
+    return union

@@ -114,3 +114,24 @@ def test_the_order_of_the_pairs_does_not_matter(problem: Problem, data: st.DataO
         match_by_score(pairs, problem.is_crowd, problem.ignored, problem.thresholds) for pairs in (problem.pairs, shuffled)
     )
     assert written_out(one, problem) == written_out(other, problem)
+
+
+@given(problems())
+def test_more_thresholds_and_slices_than_an_integer_has_bits(problem: Problem) -> None:
+    n = len(problem.ignored)
+    many = Problem(
+        problem.pairs,
+        problem.is_crowd,
+        np.tile(problem.ignored, (40, 1)),
+        np.sort(np.append(problem.thresholds, np.linspace(0.02, 0.98, 70))),
+    )
+    found = written_out(match_by_score(many.pairs, many.is_crowd, many.ignored, many.thresholds), many)
+    place = np.searchsorted(many.thresholds, problem.thresholds).tolist()
+    own = {key: value for key, value in found.items() if key[1] in place}
+    few = written_out(match_by_score(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds), problem)
+    expected = {
+        (number + n * copy, place[threshold], detection): value
+        for (number, threshold, detection), value in few.items()
+        for copy in range(40)
+    }
+    assert own == expected
