@@ -21,6 +21,8 @@ class HouseStyle(griffe.Extension):
             if inspect.isclass(value := getattr(apf, name)):
                 _bind_methods(pkg[value.__module__.partition(".")[2]][value.__name__], value)
         for documented in _functions_and_classes(pkg):
+            if any(decorator.value == "cached_property" for decorator in getattr(documented, "decorators", ())):
+                _make_property(documented)
             if documented.docstring is not None:
                 documented.docstring.value = _with_headings(documented.docstring.value)
                 _set_types(documented)
@@ -31,6 +33,13 @@ def _bind_methods(documented: griffe.Class, value: type) -> None:
         bound = inspect.isfunction(member) and member.__module__ != value.__module__
         if bound and not name.startswith("_"):
             documented.set_member(name, griffe.Alias(name, f"{member.__module__}.{member.__name__}"))
+
+
+def _make_property(documented: griffe.Function) -> None:
+    """Show a method that is computed once as an attribute, as griffe does with the cached_property of Python alone."""
+    attribute = griffe.Attribute(documented.name, annotation=documented.returns, docstring=documented.docstring)
+    attribute.labels = {"cached", "property"}
+    documented.parent.set_member(documented.name, attribute)
 
 
 def _functions_and_classes(documented: griffe.Module | griffe.Class) -> list[griffe.Function | griffe.Class]:

@@ -8,7 +8,7 @@ from itertools import product
 import numpy as np
 import polars as pl
 
-from apframe.ranking.counts import count_down, tally
+from apframe.ranking.counts import count_down, count_hits
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import running_best
 from apframe.ranking.ranking import Ranking
@@ -47,7 +47,7 @@ def compute_arrays(
 
     def fill(k: int, m: int) -> None:
         rows = ranking.rows_of([k], m, for_curves=m in precision_at)
-        recall[:, :, k, m] = tally(rows, n_thresholds)[0]
+        recall[:, :, k, m] = count_hits(rows, n_thresholds)
         if m not in precision_at:
             return
         is_evaluated = ranking.positives[:, k] > 0
@@ -56,14 +56,14 @@ def compute_arrays(
         counts = count_down(rows, n_thresholds)
         best = running_best(ranking.precision(counts), counts)
         # no level is left for more true positives than there are annotations, which others may have put together
-        each = np.flatnonzero(counts.k <= counts.spread(ranking.positives[counts.category, k]))
+        each = np.flatnonzero(counts.k <= ranking.positives[counts.category, k][counts.run])
         # each true positive fills the levels that it is the first to reach
         step = ranking.step([k], counts)[each]
         before, new = levels[step - 1], levels[step] - levels[step - 1]
         hit = np.repeat(np.arange(len(new)), new)
         level = before[hit] + np.arange(len(hit)) - (np.cumsum(new) - new)[hit]
         each = each[hit]
-        at = (k, m, counts.spread(counts.threshold)[each], level, counts.spread(counts.category)[each])
+        at = (k, m, counts.threshold[counts.run[each]], level, counts.category[counts.run[each]])
         precisions[at] = best[each]
         at_scores[at] = np.where(at_zero[level], at_scores[at], scores[rows.detection[counts.row[each]]])
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
@@ -15,21 +16,17 @@ from apframe.matching.verdicts import has_bit
 class Counts:
     """The true positives of every threshold and category in rank order, in runs of one threshold and category.
 
-    Each true positive has `row`, the number of its assignment, and `k` and `n`, the true positives and the counted detections
-    down to it. Each run has `threshold`, `category`, `starts` (the place of its first true positive) and `lengths`.
+    Each true positive has `row`, the number of its assignment, `k` and `n`, the true positives and the counted detections down
+    to it, and `run`, the number of its run. Each run has `threshold`, `category` and `starts`, the place of its first one.
     """
 
     row: np.ndarray
     k: np.ndarray
     n: np.ndarray
+    run: np.ndarray
     threshold: np.ndarray
     category: np.ndarray
     starts: np.ndarray
-    lengths: np.ndarray
-
-    def spread(self, values: np.ndarray) -> np.ndarray:
-        """The value of each true positive's run."""
-        return np.repeat(values, self.lengths)
 
 
 @dataclass(frozen=True)
@@ -68,44 +65,66 @@ class Walk:
     ----------
     starts
         the place of each list's first detection, and the number of all detections at the end
-    counts
-        flags of shape (ranges, detections): inside the range, and within the limit
+    words
+        as `pack` makes them, a row for each range: who is inside the range, and within the limit
     limit
         the largest place within the limit; None if all are
     """
 
     starts: np.ndarray
-    counts: np.ndarray
+    words: np.ndarray
     limit: int | None = None
 
+    @property
+    def counted(self) -> np.ndarray:
+        """The numbers of the detections that count in the first range."""
+        return np.flatnonzero(np.unpackbits(self.words[0].view(np.uint8), bitorder="little"))
+
     @cached_property
-    def _words(self) -> tuple[np.ndarray, np.ndarray]:
-        """The flags as bits of 64 detections each, and how many count before each of these words, range after range."""
-        packed = np.packbits(self.counts, axis=1, bitorder="little")
-        words = np.zeros((len(packed), packed.shape[1] // 8 + 1), dtype="<u8")
-        words.view(np.uint8)[:, : packed.shape[1]] = packed
-        sums = np.zeros(words.shape, dtype=np.int64)
-        np.cumsum(np.bitwise_count(words[:, :-1]), axis=1, out=sums[:, 1:])
-        return words.ravel(), sums.ravel()
+    def _sums(self) -> np.ndarray:
+        """How many count before each word, range by range."""
+        sums = np.zeros(self.words.shape, dtype=np.int64)
+        np.cumsum(np.bitwise_count(self.words[:, :-1]), axis=1, out=sums[:, 1:])
+        return sums
 
     def before(self, which: np.ndarray | int, position: np.ndarray) -> np.ndarray:
         """How many count before some positions, of all lists, in the ranges of these numbers.
 
-        >>> Walk(np.array([0, 70]), np.ones((1, 70), dtype=bool)).before(0, np.array([0, 66, 70]))
+        >>> Walk(np.array([0, 70]), pack(np.ones((1, 70), dtype=bool))).before(0, np.array([0, 66, 70]))
         array([ 0, 66, 70])
         """
-        words, sums = self._words
-        number = which * (len(words) // len(self.counts)) + (position >> 6)
+        at = which * self.words.shape[1] + (position >> 6)
         below = (np.uint64(1) << (position & 63).astype(np.uint64)) - np.uint64(1)
-        return sums[number] + np.bitwise_count(words[number] & below)
+        return self._sums.ravel()[at] + np.bitwise_count(self.words.ravel()[at] & below)
 
     @cached_property
     def at_starts(self) -> np.ndarray:
         """How many count before each list, and before the end, of shape (ranges, lists + 1)."""
-        return np.stack([self.before(which, self.starts) for which in range(len(self.counts))])
+        return self.before(
+            np.arange(len(self.words))[:, None], np.broadcast_to(self.starts, (len(self.words), len(self.starts)))
+        )
 
 
-def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, ranges: Sequence[int], *, for_curves: bool = True) -> SliceRows:
+def pack(flags: np.ndarray) -> np.ndarray:
+    """Rows of flags as bits of integers, 64 in each, and further zeros.
+
+    >>> pack(np.array([[True, False, True]]))
+    array([[5]], dtype=uint64)
+    """
+    packed = np.packbits(flags, axis=1, bitorder="little")
+    words = np.zeros((len(packed), flags.shape[1] // 64 + 1), dtype="<u8")
+    words.view(np.uint8)[:, : packed.shape[1]] = packed
+    return words
+
+
+def select_rows(
+    hits: Mapping[str, np.ndarray],
+    walk: Walk,
+    ranges: Sequence[int],
+    *,
+    lists: np.ndarray | None = None,
+    for_curves: bool = True,
+) -> SliceRows:
     """The hits of some area ranges, those of detections that take no part left out.
 
     Parameters
@@ -116,6 +135,8 @@ def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, ranges: Sequence[int
         the detections, in the same ranges
     ranges
         their numbers
+    lists
+        one flag for each list whose hits are wanted; by default all
     for_curves
         whether `n_unmatched` is wanted, which `tally` does without
     """
@@ -123,6 +144,8 @@ def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, ranges: Sequence[int
     matters = hits["ranges"] & (hits["true"] | hits["inside"])
     if walk.limit is not None:
         matters[hits["place"] > walk.limit] = 0
+    if lists is not None:
+        matters[~lists[hits["list"]]] = 0
     each = [np.flatnonzero(has_bit(matters, k)) for k in ranges]
     rows, lengths = np.concatenate(each), [len(some) for some in each]
     which, bit = np.repeat(np.arange(len(each)), lengths), np.repeat(np.array(ranges, dtype=matters.dtype), lengths)
@@ -143,25 +166,36 @@ def select_rows(hits: Mapping[str, np.ndarray], walk: Walk, ranges: Sequence[int
     )
 
 
-def tally(rows: SliceRows, n_thresholds: int) -> tuple[np.ndarray, np.ndarray]:
-    """All true positives, and all detections counted, of shape (thresholds, categories).
+def count_hits(rows: SliceRows, n_thresholds: int) -> np.ndarray:
+    """All true positives, of shape (thresholds, categories).
 
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, True, 0, 0, 1)))
-    >>> [part.tolist() for part in tally(rows, n_thresholds=2)]
-    [[[1], [0]], [[2], [2]]]
+    >>> count_hits(rows, n_thresholds=2).tolist()
+    [[1], [0]]
     """
-    n_categories = rows.n_counted.shape[-1]
-    size = (n_thresholds + 1) * n_categories
-    first, last = (threshold * np.int64(n_categories) + rows.category for threshold in (rows.first, rows.last))
+    return _held(rows, np.flatnonzero(rows.is_true), n_thresholds)
 
-    def held(row: np.ndarray, value: np.ndarray | None = None) -> np.ndarray:
-        """How many hold at each threshold, or the sums of their values: added where they begin, taken off where they end."""
-        begun, ended = (np.bincount(at[row], weights=value, minlength=size) for at in (first, last))
-        return np.cumsum((begun - ended).reshape(n_thresholds + 1, n_categories), axis=0)[:-1].astype(np.int64)
 
+def count_detections(rows: SliceRows, n_thresholds: int) -> np.ndarray:
+    """All detections that count, of shape (thresholds, categories).
+
+    >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 1, 2, False, -1, 0, 1)))
+    >>> count_detections(rows, n_thresholds=2).tolist()
+    [[1], [2]]
+    """
     changed = np.flatnonzero(rows.change)
-    changes = held(changed, rows.change[changed]) if len(changed) else 0
-    return held(np.flatnonzero(rows.is_true)), rows.n_counted + np.broadcast_to(changes, (n_thresholds, n_categories))
+    return rows.n_counted + _held(rows, changed, n_thresholds, rows.change[changed])
+
+
+def _held(rows: SliceRows, row: np.ndarray, n_thresholds: int, value: np.ndarray | None = None) -> np.ndarray:
+    """How many of some rows hold at each threshold, or the sums of their values: added where they begin, taken off later."""
+    shape = (n_thresholds + 1, rows.n_counted.shape[-1])
+    category = rows.category[row]
+    begun, ended = (
+        np.bincount(at[row] * np.int64(shape[1]) + category, weights=value, minlength=shape[0] * shape[1])
+        for at in (rows.first, rows.last)
+    )
+    return np.cumsum((begun - ended).reshape(shape), axis=0)[:-1].astype(np.int64)
 
 
 def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
@@ -177,30 +211,27 @@ def count_down(rows: SliceRows, n_thresholds: int) -> Counts:
     >>> counts.threshold.tolist(), counts.k.tolist(), counts.n.tolist()
     ([0], [1], [2])
     """
+    # np.repeat and sums of flags would keep the interpreter to themselves, so numbers of runs and whole numbers stand for them
     held, n_rows = _holds(rows, n_thresholds), len(rows.category)
     at = np.flatnonzero(held & rows.is_true)
-    bounds = np.searchsorted(at, np.arange(n_thresholds + 1) * n_rows)
-    row = at - np.repeat(np.arange(n_thresholds) * n_rows, np.diff(bounds))
+    bounds = np.searchsorted(at, np.arange(n_thresholds + 1) * n_rows).tolist()
+    row = at.copy()
+    for number, (begin, end) in enumerate(pairwise(bounds)):
+        row[begin:end] -= number * n_rows
     category = rows.category[row]
     is_first = np.ones(len(at) + 1, dtype=bool)
     np.not_equal(category[1:], category[:-1], out=is_first[1:-1])
     is_first[bounds] = True
     starts = np.flatnonzero(is_first[:-1])
-    lengths = np.diff(starts, append=len(at))
+    run = np.cumsum(is_first[:-1].astype(np.int64)) - 1
+    threshold, category = np.searchsorted(bounds, starts, side="right") - 1, category[starts]
     n = rows.n_unmatched[row] if rows.n_unmatched.ndim == 1 else rows.n_unmatched.ravel()[at]
-    threshold, number = np.searchsorted(bounds, starts, side="right") - 1, category[starts]
     if rows.change.any():
         changes = _running(held, rows)
-        n = n + (changes[at + 1] - np.repeat(changes[threshold * n_rows + np.searchsorted(rows.category, number)], lengths))
-    return Counts(
-        row=row,
-        k=np.arange(1, len(at) + 1) - np.repeat(starts, lengths),
-        n=n,
-        threshold=threshold,
-        category=number,
-        starts=starts,
-        lengths=lengths,
-    )
+        before = changes[threshold * n_rows + np.searchsorted(rows.category, category)]
+        n = n + (changes[at + 1] - before[run])
+    k = np.arange(1, len(at) + 1) - starts[run]
+    return Counts(row=row, k=k, n=n, run=run, threshold=threshold, category=category, starts=starts)
 
 
 def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.ndarray, n_thresholds: int) -> np.ndarray:
@@ -213,7 +244,7 @@ def count_at(rows: SliceRows, walk: Walk, category: np.ndarray, detection: np.nd
     category, detection
         what is asked for
 
-    >>> walk = Walk(np.array([0, 2]), np.array([[True, True]]))
+    >>> walk = Walk(np.array([0, 2]), pack(np.array([[True, True]])))
     >>> rows = SliceRows(np.array([2]), *(np.array([v]) for v in (0, 0, 1, False, -1, 0, 1)))
     >>> count_at(rows, walk, np.array([0, 0]), np.array([0, 1]), n_thresholds=2).tolist()
     [[0, 1], [1, 2]]
@@ -239,5 +270,5 @@ def _holds(rows: SliceRows, n_thresholds: int) -> np.ndarray:
 def _running(held: np.ndarray, rows: SliceRows) -> np.ndarray:
     """The sum of the changes before each assignment and threshold, threshold by threshold, and that of all at the end."""
     sums = np.zeros(held.size + 1, dtype=np.int32)
-    np.cumsum((held * rows.change).ravel(), dtype=np.int32, out=sums[1:])
+    np.cumsum(np.multiply(held, rows.change, dtype=np.int32).ravel(), dtype=np.int32, out=sums[1:])
     return sums

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from apframe.ranking.counts import Counts, SliceRows, count_down, tally
+from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
 from apframe.ranking.ranking import Ranking
 from apframe.threads import pool
 
@@ -29,25 +29,38 @@ def compute_cells(ranking: Ranking, ranges: Sequence[int], limits: Sequence[int]
 
     Hits are cheap. `ap` takes the most time, and is computed for the places in `ap_at`, and for the last one.
     """
-    n_thresholds, n_lists, _, n_limits = ranking.shape
-    shape = (n_thresholds, len(ranges), n_lists)
-    cells: dict[int, Cells] = {}
-    for m in sorted({*limits, n_limits - 1}, reverse=True):
-        is_last = m == n_limits - 1
-        rows = ranking.rows_of(ranges, m, for_curves=is_last or m in ap_at)
-        ap = None
-        if is_last:
-            ap = _average_precisions(ranking, ranges, rows)
-        elif m in ap_at:
-            # a list that has no cell beyond the limit is the same as without the limit
-            limited, whole = np.tile(ranking.deepest > ranking.limits[m], len(ranges)), cells[n_limits - 1].ap
-            assert whole is not None
-            ap = whole.reshape(n_thresholds, -1).copy()
-            if limited.any():
-                ap[:, limited] = _average_precisions(ranking, ranges, rows.only(limited[rows.category]))[:, limited]
-        hits, n_detections = (counts.reshape(shape) for counts in tally(rows, n_thresholds))
-        cells[m] = Cells(None if ap is None else ap.reshape(shape), hits, n_detections)
+    last = len(ranking.limits) - 1
+    whole = _compute(ranking, ranges, last, None, with_ap=True)
+    cells = {last: whole}
+    for m in {*limits} - {last}:
+        # a list that has no cell beyond the limit is the same as without the limit
+        limited = ranking.deepest > ranking.limits[m]
+        own = _compute(ranking, ranges, m, limited, with_ap=m in ap_at)
+        hits, n_detections = np.where(limited, own.hits, whole.hits), np.where(limited, own.n_detections, whole.n_detections)
+        ap = None if own.ap is None or whole.ap is None else np.where(limited, own.ap, whole.ap)
+        cells[m] = Cells(ap, hits, n_detections)
     return cells
+
+
+def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, with_ap: bool) -> Cells:
+    """Some area ranges at one of `max_detections`: all lists, or those with a flag, where the others have no meaning."""
+    n_thresholds, n_lists = ranking.shape[:2]
+    shape = (n_thresholds, len(ranges), n_lists)
+    rows = ranking.rows_of(ranges, m, lists=lists, for_curves=with_ap)
+    n_detections = count_detections(rows, n_thresholds).reshape(shape)
+    if not with_ap:
+        return Cells(None, count_hits(rows, n_thresholds).reshape(shape), n_detections)
+    counts = count_down(rows, n_thresholds)
+    ap, hits = np.zeros((n_thresholds, len(ranges) * n_lists)), np.zeros((n_thresholds, len(ranges) * n_lists), dtype=np.int64)
+    if len(counts.starts):
+        taken = ranking.precision(counts)
+        if ranking.definition.interpolated:
+            # between true positives the precision only falls, so they alone make the envelope
+            taken = running_best(taken, counts)
+        weighted = taken * ranking.weights[ranking.step(ranges, counts)]
+        at = counts.threshold, counts.category
+        ap[at], hits[at] = np.add.reduceat(weighted, counts.starts), np.diff(counts.starts, append=len(counts.row))
+    return Cells(ap.reshape(shape), hits.reshape(shape), n_detections)
 
 
 def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
@@ -73,21 +86,6 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
     return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
 
 
-def _average_precisions(ranking: Ranking, ranges: Sequence[int], rows: SliceRows) -> np.ndarray:
-    """Average precision in some area ranges, of shape (thresholds, ranges * lists)."""
-    n_thresholds, n_lists = ranking.shape[:2]
-    ap = np.zeros((n_thresholds, len(ranges) * n_lists))
-    counts = count_down(rows, n_thresholds)
-    if len(counts.starts):
-        taken = ranking.precision(counts)
-        if ranking.definition.interpolated:
-            # between true positives the precision only falls, so they alone make the envelope
-            taken = running_best(taken, counts)
-        weighted = taken * ranking.weights[ranking.step(ranges, counts)]
-        ap[counts.threshold, counts.category] = np.add.reduceat(weighted, counts.starts)
-    return ap
-
-
 def running_best(values: np.ndarray, counts: Counts) -> np.ndarray:
     """The largest value from each true positive to the end of its run.
 
@@ -95,7 +93,7 @@ def running_best(values: np.ndarray, counts: Counts) -> np.ndarray:
     than those of the later ones, where the maximum comes from.
     """
     backwards = np.empty(len(values), dtype=np.complex128)
-    backwards.real[::-1] = counts.spread(-np.arange(len(counts.starts)))
-    backwards.imag[::-1] = values
+    np.negative(counts.run[::-1], out=backwards.real, casting="unsafe")
+    backwards.imag = values[::-1]
     best: np.ndarray = np.maximum.accumulate(backwards, out=backwards).imag[::-1]
     return best

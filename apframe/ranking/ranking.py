@@ -8,8 +8,9 @@ from dataclasses import dataclass, replace
 import numpy as np
 import polars as pl
 
+from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, select_rows, tally
+from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
 from apframe.ranking.definitions import WeightedSum
 from apframe.ranking.precision import precision
 from apframe.threads import part_bounds
@@ -70,9 +71,9 @@ class Ranking:
         """The ranking in parts of whole lists, which can be computed on their own, and the numbers of their lists."""
         if self.rest is not None:
             return [(slice(None), self)]
-        work = self.starts.copy()
-        for each in self.hits:
-            work += np.searchsorted(each["detection"], self.starts)
+        work = self.starts // 8  # of a detection there are some bits, of a hit a number at each threshold where it holds
+        for each in self.hits[-1:]:
+            work += self.n_thresholds // 2 * np.searchsorted(each["detection"], self.starts)
         return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
 
     def _of_lists(self, begin: int, end: int) -> Ranking:
@@ -98,19 +99,23 @@ class Ranking:
             recall_starts=self.recall_starts[lists],
         )
 
+    @cached_property
+    def _inside(self) -> np.ndarray:
+        return pack(np.stack([has_bit(self.inside, k) for k in range(self.positives.shape[1])]))
+
     def walk(self, ranges: Sequence[int], m: int) -> Walk:
         """The detections, of which those count that are inside area ranges, given by number, within limit number m."""
-        inside, limit = np.stack([has_bit(self.inside, k) for k in ranges]), self.limits[m]
+        inside, limit = self._inside[list(ranges)], self.limits[m]
         if limit >= self.deepest.max(initial=0):
             return Walk(self.starts, inside)
-        return Walk(self.starts, inside & (self.place <= limit), limit)
+        return Walk(self.starts, inside & pack((self.place <= limit)[None]), limit)
 
-    def rows_of(self, ranges: Sequence[int], m: int, *, for_curves: bool = True) -> SliceRows:
+    def rows_of(self, ranges: Sequence[int], m: int, *, lists: np.ndarray | None = None, for_curves: bool = True) -> SliceRows:
         """Return the assignments that change a count in area ranges, given by number, within limit number m.
 
-        There is one range only where there is a `rest`.
+        `lists` has a flag for each list that is wanted. There is one range only where there is a `rest`.
         """
-        rows = select_rows(self.hits[m], self.walk(ranges, m), ranges, for_curves=for_curves)
+        rows = select_rows(self.hits[m], self.walk(ranges, m), ranges, lists=lists, for_curves=for_curves)
         return rows if self.rest is None else self.rest.count(rows, ranges, m, self.number, for_curves=for_curves)
 
     def precision(self, counts: Counts) -> np.ndarray:
@@ -119,16 +124,17 @@ class Ranking:
 
     def step(self, ranges: Sequence[int], counts: Counts) -> np.ndarray:
         """Where the recalls of the counts of `rows_of` stand in `recalls`."""
-        return counts.k + counts.spread(self.recall_starts.T[list(ranges)].ravel()[counts.category])
+        return counts.k + self.recall_starts.T[list(ranges)].ravel()[counts.category][counts.run]
 
 
 def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
     """Make verdicts ready to be ranked by a definition.
 
-    >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.definitions import as_definition
-    >>> rank(example(), as_definition("step")).weights.tolist()
-    [0.0, 1.0]
+        >>> from apframe.lazily import cached_property
+    from apframe.matching.verdicts import example
+        >>> from apframe.ranking.definitions import as_definition
+        >>> rank(example(), as_definition("step")).weights.tolist()
+        [0.0, 1.0]
     """
     positives = verdicts.positives
     distinct, which = np.unique(positives, return_inverse=True)
@@ -181,7 +187,7 @@ class Rest:
 
     def n_detections(self, k: int, m: int) -> np.ndarray:
         """How many detections count in each whole list, of shape (thresholds, whole lists)."""
-        return tally(self.ranking.rows_of([k], m, for_curves=False), self.ranking.n_thresholds)[1]
+        return count_detections(self.ranking.rows_of([k], m, for_curves=False), self.ranking.n_thresholds)
 
     def count(self, rows: SliceRows, ranges: Sequence[int], m: int, category: np.ndarray, *, for_curves: bool) -> SliceRows:
         """The assignments of the lists in one range, with the counts of whole lists; `category` is that of the detections."""
@@ -208,5 +214,5 @@ class Rest:
         n_unmatched = np.zeros(len(order), dtype=np.int32)
         if for_curves:
             n_unmatched = count_at(of_whole, walk, self.whole[of_list], self.place[detection], n_thresholds)
-        n_counted = tally(of_whole, n_thresholds)[1][:, self.whole]
+        n_counted = count_detections(of_whole, n_thresholds)[:, self.whole]
         return SliceRows(n_counted, of_list, detection, n_unmatched, is_true, change, first, last)

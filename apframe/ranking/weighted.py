@@ -161,7 +161,7 @@ class _Sums:
 
 def _sums_of_detections(ranking: Ranking, image: np.ndarray, cell: Cell) -> _Sums:
     """The detections that count, each as often as it does at the thresholds of the cell."""
-    counted = np.flatnonzero(ranking.walk([cell.area_range], cell.limit).counts[0])
+    counted = ranking.walk([cell.area_range], cell.limit).counted
     rows = ranking.rows_of([cell.area_range], cell.limit, for_curves=False)
     times = _times(ranking, rows, cell) * rows.change
     number = np.concatenate([ranking.number[counted], rows.category])

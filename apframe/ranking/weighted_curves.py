@@ -97,7 +97,7 @@ class Curves:
         if isinstance(ranking.definition, Levels):
             self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
         rows = ranking.rows_of([k], m, for_curves=False)
-        counted = np.flatnonzero(ranking.walk([k], m).counts[0])
+        counted = ranking.walk([k], m).counted
         self._groups = list(_prepare(rows, counted, ranking.starts, image, every)) if rows.is_true.any() else []
 
     def compute(self, weights: np.ndarray, positives: np.ndarray, slack: float) -> np.ndarray:

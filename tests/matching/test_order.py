@@ -12,7 +12,8 @@ from polars.testing import assert_frame_equal
 from apframe import threads
 from apframe.matching.order import order_detections
 
-ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from([-1.5, -0.0, 0.0, 0.25, 0.5])), max_size=40)
+SCORES = [-1.5, -0.0, 0.0, 0.25, 0.5, 0.5 + 2**-53, 0.5 + 2**-52, float("inf")]  # some differ in the last bits alone
+ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from(SCORES)), max_size=40)
 
 
 @given(ROWS, st.booleans(), st.sampled_from([1, 7, 1 << 16]))
