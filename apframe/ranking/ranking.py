@@ -130,8 +130,7 @@ class Ranking:
 def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
     """Make verdicts ready to be ranked by a definition.
 
-        >>> from apframe.lazily import cached_property
-    from apframe.matching.verdicts import example
+    >>> from apframe.matching.verdicts import example
         >>> from apframe.ranking.definitions import as_definition
         >>> rank(example(), as_definition("step")).weights.tolist()
         [0.0, 1.0]
