@@ -131,9 +131,9 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
     """Make verdicts ready to be ranked by a definition.
 
     >>> from apframe.matching.verdicts import example
-        >>> from apframe.ranking.definitions import as_definition
-        >>> rank(example(), as_definition("step")).weights.tolist()
-        [0.0, 1.0]
+    >>> from apframe.ranking.definitions import as_definition
+    >>> rank(example(), as_definition("step")).weights.tolist()
+    [0.0, 1.0]
     """
     positives = verdicts.positives
     distinct, which = np.unique(positives, return_inverse=True)
