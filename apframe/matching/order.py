@@ -35,23 +35,24 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
     if by_image and (image[1:] < image[:-1]).any():
         rows = _stable_order(image)
         rows = rows[_stable_order(number[rows])]
-    bounds = np.append(0, np.cumsum(np.bincount(number)))
+    sizes = np.bincount(number)
+    bounds = np.append(0, np.cumsum(sizes))
     ordered = {name: np.empty_like(column) for name, column in columns.items()}
     ordered |= {name: np.empty(len(rows), dtype=np.uint32) for name in ("row", "place")}
 
     def fill(part: tuple[int, int]) -> None:
         own = slice(*bounds[list(part)])
         of = rows[own]
-        score = columns["score"][of]
-        order = _order_part(number[of], score)
-        ordered["score"][own] = score[order]
-        ordered["row"][own] = of = of[order]
-        for name in columns.keys() - {"score"}:
+        lists, score = np.repeat(np.arange(*part), sizes[slice(*part)]), columns["score"][of]
+        order = _order_part(lists, score)
+        of = of[order]
+        ordered["list"][own], ordered["score"][own], ordered["row"][own] = lists, score[order], of
+        for name in columns.keys() - {"list", "score"}:
             ordered[name][own] = columns[name][of]
-        ordered["place"][own] = place_within(ordered["list"][own].astype(np.int64) * n_images + ordered["image"][own])
+        ordered["place"][own] = place_within(lists * n_images + ordered["image"][own])
 
     with pool() as threads:
-        list(threads.map(fill, part_bounds(np.diff(bounds))))
+        list(threads.map(fill, part_bounds(sizes)))
     return pl.DataFrame(ordered)
 
 

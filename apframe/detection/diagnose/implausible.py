@@ -32,16 +32,16 @@ def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *
     """
     if inputs.annotations.is_empty() or inputs.detections.height < LEAST:
         return None
-    problem = None
+    problem, at_low = None, _at_low_threshold(metrics, protocol)
     if protocol.similarity.shape is not None:  # else it may compare anything
         problem = _why_nothing_matches(inputs, protocol) if nothing_matches else None
         if problem is not None:
             return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", NothingMatchesWarning)
-        problem = _low_precision(_at_low_threshold(metrics, protocol), inputs, protocol)
+        problem = _low_precision(at_low, inputs, protocol)
         if problem is not None:
             return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", LowPrecisionWarning)
     if not protocol.agnostic:
-        _warn_of_missed(_at_low_threshold(metrics, protocol), inputs)
+        _warn_of_missed(at_low, inputs)
     return None
 
 
@@ -82,7 +82,9 @@ def _warn_of_missed(metrics: pl.DataFrame, inputs: Inputs) -> None:
     n_positives = pl.col("n_positives")
     annotated = metrics.filter(n_positives > 0)
     expected = annotated.filter((n_positives >= _ENOUGH) | (n_positives >= _FEW) & (n_positives >= _RARE * n_positives.sum()))
-    missed = expected.join(inputs.detections.select("category_id").unique(), on="category_id", how="anti")["category_id"]
+    missed = expected.filter(pl.col("n_detections") == 0)["category_id"]
+    if len(missed):  # no detection counts; there may be some that are ignored
+        missed = missed.filter(~is_known(missed, inputs.detections["category_id"].unique()))
     if len(missed):
         categories = inputs.dataset.core("categories")
         names = called("categories", categories).filter(is_known(categories["category_id"], missed))
