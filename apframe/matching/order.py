@@ -76,11 +76,12 @@ def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
     # the bits of floating-point numbers, as integers, have their order, and the reverse of it where they are negative
     ascending = (score + 0.0).view(np.int64)
     ascending ^= (ascending >> 63) & np.int64(2**63 - 1)
-    below = ascending.max().astype(np.uint64) - ascending.astype(np.uint64)
+    keys = ascending.max().astype(np.uint64) - ascending.view(np.uint64)
     first = number.min()
     room = 64 - int(number.max() - first).bit_length()
-    excess = np.uint64(max(int(below.max()).bit_length() + int(bits) - room, 0))
-    keys = (below >> excess) << bits
+    excess = np.uint64(max(int(keys.max()).bit_length() + int(bits) - room, 0))
+    keys >>= excess
+    keys <<= bits
     keys |= np.arange(len(score), dtype=np.uint64)
     if room < 64:
         keys |= (number - first).astype(np.uint64) << np.uint64(room)

@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 BETWEEN = re.compile(rb"\}\s*,\s*(?=\{)")
 """What stands between two objects of a list; nested lists and texts may hold it too."""
-_BLOCK = 1 << 17  # with what is made of it, this much fits a processor's cache
+_BLOCK = 1 << 18  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
 
