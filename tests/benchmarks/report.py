@@ -229,7 +229,7 @@ def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: 
 
 
 def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: str) -> str:
-    """The table of a topic for docs/benchmarks.md: seconds, with the peak memory in brackets, and how they were measured."""
+    """The table of a topic for docs/benchmarks.md: seconds / CPU seconds, the peak memory in brackets; how they were measured."""
     cells = summarize(runs)
     tools = [tool for tool in topic.tools if any(run["tool"] == tool for run in runs)]
     versions = {entry.split()[0]: entry for entry in machine["versions"].split(", ")}
@@ -237,7 +237,7 @@ def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: st
     lines = [f"| {' | '.join(head)} |", f"|---|---|{'--:|' * len(tools)}"]
     for set_, job in dict.fromkeys((run["set"], run["job"]) for run in runs):
         found = [cells.get((set_, job, tool)) for tool in tools]
-        shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} ({cell.peak:,.0f})" for cell in found]
+        shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} / {cell.cpu:.3f} ({cell.peak:,.0f})" for cell in found]
         lines.append(f"| {' | '.join([set_, topic.jobs[job].meaning, *shown])} |")
     says = f"{versions[OURS]}, {machine['date']}, {machine['machine']}: `{command}`. {disturbance(runs)}"
     return "\n".join([*lines, "", *wrap(says, 120, break_long_words=False, break_on_hyphens=False)])

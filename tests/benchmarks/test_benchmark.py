@@ -55,8 +55,8 @@ def test_the_page_has_a_row_for_each_job_and_says_how_it_was_measured() -> None:
     runs += cell("apframe", 0.1, job="loaded")
     made = page(DETECTION, ABOUT, runs, "make bench").splitlines()
     assert made[:2] == ["| data | job | apframe | hotcoco 1.3.0 | vernier |", "|---|---|--:|--:|--:|"]
-    assert made[2] == f"| 450k | {DETECTION.jobs['warm'].meaning} | 0.200 (1,234) | 0.400 (100) | > 600 s |"
-    assert made[3] == f"| 450k | {DETECTION.jobs['loaded'].meaning} | 0.100 (100) |  |  |"
+    assert made[2] == f"| 450k | {DETECTION.jobs['warm'].meaning} | 0.200 / 0.400 (1,234) | 0.400 / 0.800 (100) | > 600 s |"
+    assert made[3] == f"| 450k | {DETECTION.jobs['loaded'].meaning} | 0.100 / 0.200 (100) |  |  |"
     assert " ".join(made[5:]) == (
         "apframe 0.5.0, 2026-11-22, 2 cores, a CPU: `make bench`. Other processes used 0% of a core meanwhile."
     )
@@ -78,8 +78,8 @@ def test_tables_are_written_between_their_marks(monkeypatch: pytest.MonkeyPatch,
     assert file.read_text() == "no marks\n"
 
 
-def test_the_page_of_benchmarks_has_marks_for_comparisons_and_errors() -> None:
-    for name in ("compare", "errors"):
+def test_the_page_of_benchmarks_has_marks_for_its_tables() -> None:
+    for name in ("detection", "masks", "keypoints", "threads", "stages", "compare", "errors", "interfaces"):
         assert (
             driver.PAGE.read_text().count(f"<!-- {name} -->") == driver.PAGE.read_text().count(f"<!-- end of {name} -->") == 1
         )
