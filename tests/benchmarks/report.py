@@ -229,7 +229,7 @@ def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: 
 
 
 def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: str) -> str:
-    """The table of a topic for docs/benchmarks.md: seconds / CPU seconds, the peak memory in brackets; how they were measured."""
+    """The table of a topic for docs/benchmarks.md: seconds / CPU seconds (peak memory), and how they were measured."""
     cells = summarize(runs)
     tools = [tool for tool in topic.tools if any(run["tool"] == tool for run in runs)]
     versions = {entry.split()[0]: entry for entry in machine["versions"].split(", ")}
