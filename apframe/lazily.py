@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import functools
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 
 Value = TypeVar("Value")
 
@@ -25,11 +25,13 @@ class cached_property(functools.cached_property[Value]):  # noqa: N801 - the nam
     (3.0, 3.0)
     """
 
-    def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
-        """The value, computed the first time."""
-        if instance is None:
-            return self
-        values, name = vars(instance), self.attrname or self.func.__name__
-        if name not in values:
-            values[name] = self.func(instance)
-        return values[name]
+    if not TYPE_CHECKING:  # type checkers read that of functools, which knows the type of the value
+
+        def __get__(self, instance: Any, owner: type[Any] | None = None) -> Any:
+            """Return the value, computed the first time."""
+            if instance is None:
+                return self
+            values = vars(instance)
+            if self.attrname not in values:
+                values[self.attrname] = self.func(instance)
+            return values[self.attrname]

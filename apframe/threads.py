@@ -105,7 +105,7 @@ class _SameThread(Executor):
         done = Future[Made]()
         try:
             done.set_result(function(*arguments, **options))
-        except BaseException as error:  # `result` raises it
+        except Exception as error:  # `result` raises it; Ctrl-C stops at once
             done.set_exception(error)
         return done
 

@@ -54,3 +54,16 @@ def test_one_thread_is_none() -> None:
     apf.set_threads(2)
     with pool() as others:
         assert others.submit(threading.get_ident).result() != threading.get_ident()
+
+
+def test_ctrl_c_stops_work_that_is_done_in_place() -> None:
+    begun: list[int] = []
+
+    def work(number: int) -> None:
+        begun.append(number)
+        raise KeyboardInterrupt
+
+    apf.set_threads(1)
+    with pool() as others, pytest.raises(KeyboardInterrupt):
+        others.map(work, [1, 2, 3])
+    assert begun == [1]

@@ -150,7 +150,7 @@ def select_rows(
     rows, lengths = np.concatenate(each), [len(some) for some in each]
     which, bit = np.repeat(np.arange(len(each)), lengths), np.repeat(np.array(ranges, dtype=matters.dtype), lengths)
     detection, number, n_lists = hits["detection"][rows], hits["list"][rows], len(walk.starts) - 1
-    is_true, is_counted = (((hits[name][rows] >> bit) & matters.dtype.type(1)).view(bool) for name in ("true", "inside"))
+    is_true, is_counted = ((hits[name][rows] >> bit & 1).astype(bool) for name in ("true", "inside"))
     n_unmatched = np.zeros(len(rows), dtype=np.int32)
     if for_curves:
         n_unmatched = walk.before(which, detection + 1) - walk.at_starts[which, number]

@@ -5,11 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import dataclass
-from functools import cached_property
 
 import numpy as np
 import polars as pl
 
+from apframe.lazily import cached_property
 from apframe.threads import pool
 
 _BLOCK = 1 << 15  # distances at a time: the few arrays of a block stay in the processor's cache

@@ -49,6 +49,20 @@ def test_renaming_ids_in_the_same_order_changes_nothing(case: Case, rename: Call
     assert_frame_equal(after.metrics.drop("category_id"), before.metrics.drop("category_id"), check_exact=True)
 
 
+@given(cases(), st.sampled_from([7, 8, 16, 32]), st.data())
+def test_an_area_range_among_many_is_the_same_as_alone(case: Case, n: int, data: st.DataObject) -> None:
+    """The numbers of ranges need integers of 8, 16, 32 and 64 bits."""
+    ranges = {str(k): (40.0 * k * k, 3000.0 * (k + 1)) for k in range(n)}
+    name = data.draw(st.sampled_from(list(ranges)))
+    among, alone = (apf.evaluate(case.truth, case.results, area_ranges=each) for each in (ranges, {name: ranges[name]}))
+    for area_range in ("all", name):
+        of_range = [
+            each.metrics.filter(pl.col("area_range") == area_range).drop("area_range").sort(pl.all()) for each in (among, alone)
+        ]
+        assert of_range[0].height
+        assert_frame_equal(*of_range, check_exact=True)
+
+
 def renamed(case: Case, rename: Callable[[int], Any]) -> Case:
     """All ids replaced by a name of their place in the sorted ids."""
     keys = dict(zip(SECTIONS, ("image_id", "category_id", "id"), strict=True))
