@@ -79,7 +79,7 @@ def pool() -> Executor:
     """A pool of that many threads for the length of a `with` block, which ends when all of its work has ended.
 
     Each block has a pool of its own, started only as far as needed, so work may open such a block itself without a deadlock.
-    One thread is none: the work is then done where it is handed over.
+    With one thread there is no pool: `submit` does the work itself.
 
     >>> with pool() as others:
     ...     list(others.map(abs, [-1, 2]))
@@ -111,7 +111,7 @@ class _SameThread(Executor):
 
 
 def part_bounds(sizes: np.ndarray) -> list[tuple[int, int]]:
-    """Where to cut a row of groups into parts of about the same size, which are computed side by side.
+    """Cut consecutive groups into parts of about the same size, which are computed side by side.
 
     Parameters
     ----------

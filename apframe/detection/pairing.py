@@ -18,13 +18,13 @@ from apframe.matching.verdicts import as_bits
 from apframe.similarity.pairs import require
 from apframe.threads import pool
 
-_MOST_IDS = 1 << 24  # in a table of 64 MB, of which only the parts with ids are ever touched
-
 if TYPE_CHECKING:
     from collections.abc import Sequence
 
     from apframe.detection.prepare.inputs import Inputs
     from apframe.rule_sets.protocol import Protocol
+
+_MOST_IDS = 1 << 24  # in a table of 64 MB, of which only the parts with ids are ever touched
 
 
 def pair(

@@ -192,7 +192,7 @@ class _Candidates:
 
 
 def _before(sets: np.ndarray, nth: np.ndarray) -> np.ndarray:
-    """What the sets before each one of its group hold together; `nth` is its number in the group."""
+    """The union of the sets before each one in its group; `nth` is its number in the group, from 0."""
     union, step = np.where(nth > 0, np.append(sets[:1], sets[:-1]), np.uint64(0)), 1
     while step < nth.max(initial=0):  # each set now has those of `step` before
         union[step:] |= np.where(nth[step:] > step, union[:-step], np.uint64(0))

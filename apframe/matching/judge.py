@@ -66,15 +66,15 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
 
 def _find_in_parts(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:
     """The hits among some pairs, which are matched in parts of whole lists."""
-    bounds = [
-        np.searchsorted(table["list"].to_numpy(), np.arange(rows.lists.height + 1))
-        for table in (rows.detections, rows.annotations)
-    ]
     number = rows.annotations["list"].gather(pairs["annotation"]).to_numpy()
     n_pairs = np.bincount(number, minlength=rows.lists.height)
     parts = part_bounds(n_pairs)
     if len(parts) == 1:
         return find_hits(rows, pairs, rules)
+    bounds = [
+        np.searchsorted(table["list"].to_numpy(), np.arange(rows.lists.height + 1))
+        for table in (rows.detections, rows.annotations)
+    ]
     pairs = pairs[np.argsort(number, kind="stable")]
     ends = np.append(0, np.cumsum(n_pairs))
 

@@ -64,8 +64,8 @@ def _stable_order(codes: np.ndarray) -> np.ndarray:
 def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
     """The order by list and descending score of some rows, equal scores as they come.
 
-    Whole numbers sort several times as fast as rows, so list, score and place are put into one of 64 bits each. Where that has
-    no room for the last bits of the scores, rows that differ in these alone are compared once more.
+    Plain integers sort several times as fast as rows, so the list, score and number of each row are packed into 64 bits. If
+    the last bits of the scores do not fit, rows that differ in these alone are compared again.
 
     >>> _order_part(np.array([0, 0, 1, 1]), np.array([0.5, 0.75, -1.0, -1.0])).tolist()
     [1, 0, 2, 3]

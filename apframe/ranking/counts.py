@@ -88,7 +88,7 @@ class Walk:
         return sums
 
     def before(self, which: np.ndarray | int, position: np.ndarray) -> np.ndarray:
-        """How many count before some positions, of all lists, in the ranges of these numbers.
+        """How many detections, of all lists, count before each position, in the range number `which` of each.
 
         >>> Walk(np.array([0, 70]), pack(np.ones((1, 70), dtype=bool))).before(0, np.array([0, 66, 70]))
         array([ 0, 66, 70])
@@ -138,7 +138,7 @@ def select_rows(
     lists
         one flag for each list whose hits are wanted; by default all
     for_curves
-        whether `n_unmatched` is wanted, which `tally` does without
+        whether `n_unmatched` is wanted, which `count_hits` and `count_detections` do without
     """
     # matched to an ignored annotation and outside itself: such a row changes no count
     matters = hits["ranges"] & (hits["true"] | hits["inside"])

@@ -43,7 +43,7 @@ def compute_cells(ranking: Ranking, ranges: Sequence[int], limits: Sequence[int]
 
 
 def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, with_ap: bool) -> Cells:
-    """Some area ranges at one of `max_detections`: all lists, or those with a flag, where the others have no meaning."""
+    """Some area ranges at one of `max_detections`: all lists, or those with a flag; ignore what it gives for the others."""
     n_thresholds, n_lists = ranking.shape[:2]
     shape = (n_thresholds, len(ranges), n_lists)
     rows = ranking.rows_of(ranges, m, lists=lists, for_curves=with_ap)

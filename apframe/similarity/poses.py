@@ -166,7 +166,7 @@ class Poses:
 
     @cached_property
     def _factors(self) -> np.ndarray:
-        """What a squared distance is multiplied with for the exponent; very much for a keypoint that does not count."""
+        """What a squared distance is multiplied by for the exponent; hugely negative for a keypoint that does not count."""
         return np.where(self._counted.T, -0.5 / self._variances / (self.areas + np.spacing(1)), -1e300)
 
 
