@@ -4,17 +4,22 @@ from __future__ import annotations
 
 import gc
 import os
+import signal
 import sys
 from contextlib import suppress
+from threading import Timer
+from types import FrameType
 from typing import NoReturn
 
 
 def run() -> NoReturn:
     """Run the command with the arguments of the process, and end the process at once.
 
-    Python would first free every table and module, which takes a tenth of a second. It does so where a profiler or debugger
-    waits for the end, and where the output cannot be written, of which it informs.
+    Python would first free every table and module, which takes a tenth of a second. It still does so if a profiler or debugger
+    waits for the end, and if the output cannot be written, which it then reports.
     """
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:  # not ignored, as it is in the background of a script
+        signal.signal(signal.SIGINT, interrupt)
     gc.set_threshold(100_000)  # imports and reading make objects that stay: looking for others among them takes 0.03 s
     # NumPy's linear algebra starts threads that keep a core busy for 0.03 s, for work that most verbs do not have
     os.environ.setdefault("OPENBLAS_THREAD_TIMEOUT", "4")
@@ -30,6 +35,17 @@ def run() -> NoReturn:
                         stream.flush()
                 os._exit(int(ended.code or 0))
         raise
+
+
+def interrupt(number: int, frame: FrameType | None) -> None:
+    """Raise KeyboardInterrupt on Ctrl-C, but a moment later if Python is importing.
+
+    There it would be lost, with the lock of all imports held for ever: threads that import would hang.
+    """
+    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
+        Timer(0.01, os.kill, (os.getpid(), number)).start()
+    else:
+        raise KeyboardInterrupt
 
 
 if __name__ == "__main__":

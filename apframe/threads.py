@@ -47,7 +47,9 @@ def set_threads(n: int | None) -> None:
     >>> set_threads(None)
     """
     if n is not None and (isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1):
-        raise ParameterError(f"set_threads({n!r}): threads are a whole number of 1 or more", "None restores the default")
+        raise ParameterError(
+            f"set_threads({n!r}): the number of threads is a whole number of at least 1", "None restores the default"
+        )
     global _chosen  # one number for the whole process
     _chosen = None if n is None else n.__index__()
 
@@ -70,7 +72,7 @@ def threads() -> int:
         return pl.thread_pool_size()
     if not given.isdecimal() or not given.isascii() or int(given) < 1:
         raise ParameterError(
-            f"{_VARIABLE}={given}: threads are a whole number of 1 or more", "set it to such a number, or remove the variable"
+            f"{_VARIABLE}={given}: the number of threads is a whole number of at least 1", "correct the variable, or unset it"
         )
     return int(given)
 

@@ -101,6 +101,10 @@ def _run(arguments: Sequence[str] | None) -> int:
         return _fail(str(error), 2)
     except ApframeError as error:
         return _fail(str(error), 1)
+    except RuntimeError as error:
+        if str(error) != "Query interrupted":  # what DuckDB makes of Ctrl-C
+            raise
+        return 130
     except UnicodeEncodeError as error:
         return _fail(f"{error.object}: cannot be written as {error.encoding} ({error.reason}); rename it", 1)
     except OSError as error:

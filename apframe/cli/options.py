@@ -8,6 +8,8 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Annotated, Any
 
+import click
+
 from apframe.cli.declared import Option
 from apframe.cli.help_pages import HelpPage
 from apframe.exceptions import ParameterError
@@ -91,7 +93,11 @@ class Command(HelpPage):
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """Read the arguments into the context, as every command does."""
-        given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        try:
+            given: list[Any] = self.make_parser(ctx).parse_args(args=list(args))[2]
+        except click.UsageError as error:
+            error.ctx = ctx  # click leaves it out where an option lacks its value
+            raise
         for option in given:
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:

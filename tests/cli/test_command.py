@@ -370,6 +370,31 @@ def test_help_names_everything(verb: tuple[str, ...]) -> None:
         assert text in shown.output
 
 
+def test_ctrl_c_waits_until_an_import_lets_it_through() -> None:
+    script = """
+import importlib._bootstrap, signal
+from apframe.__main__ import interrupt
+signal.signal(signal.SIGINT, interrupt)
+frame = type("Frame", (), {"f_code": importlib._bootstrap._find_and_load.__code__})
+try:
+    interrupt(signal.SIGINT, frame)
+    print("not yet", flush=True)
+    signal.pause()
+except KeyboardInterrupt:
+    print("now")
+"""
+    done = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, check=True, timeout=60)
+    assert done.stdout.split("\n") == ["not yet", "now", ""]
+
+
+def test_ctrl_c_while_duckdb_reads(capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    def interrupted(_: list[str]) -> int:
+        raise RuntimeError("Query interrupted")
+
+    monkeypatch.setattr(cli, "_invoke", interrupted)
+    assert command(capsys, monkeypatch, "formats") == (130, "", "")
+
+
 def test_a_profiler_sees_the_end_of_the_process() -> None:
     done = subprocess.run(
         [sys.executable, "-m", "cProfile", "-m", "apframe", "--version"], capture_output=True, text=True, check=True
@@ -387,7 +412,8 @@ def test_a_profiler_sees_the_end_of_the_process() -> None:
         ("formats -x", "No such option: -x (see `apframe formats --help`)"),
         ("formats a b", "Got unexpected extra argument"),
         ("compare --seed x a b", "Invalid value for '--seed': 'x' is not a valid integer (see `apframe compare --help`)"),
-        ("compare --seed", "Option '--seed' requires an argument"),
+        ("compare --seed", "Option '--seed' requires an argument (see `apframe compare --help`)"),
+        ("formats --json=yes", "Option '--json' does not take a value (see `apframe formats --help`)"),
     ],
 )
 def test_bad_usage_is_one_line(
