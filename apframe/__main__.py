@@ -38,14 +38,15 @@ def run() -> NoReturn:
 
 
 def interrupt(number: int, frame: FrameType | None) -> None:
-    """Raise KeyboardInterrupt on Ctrl-C, but a moment later if Python is importing.
+    """Raise KeyboardInterrupt on Ctrl-C, but if Python is importing, only when that is done.
 
-    There it would be lost, with the lock of all imports held for ever: threads that import would hang.
+    Raised there, it may be lost with the lock of all imports held for ever, or abort a compiled module that is being loaded.
     """
-    if frame is not None and frame.f_code.co_filename.startswith("<frozen importlib"):
-        Timer(0.01, os.kill, (os.getpid(), number)).start()
-    else:
+    while frame is not None and not frame.f_code.co_filename.startswith("<frozen importlib"):
+        frame = frame.f_back
+    if frame is None:
         raise KeyboardInterrupt
+    Timer(0.01, os.kill, (os.getpid(), number)).start()
 
 
 if __name__ == "__main__":
