@@ -30,8 +30,9 @@ def read_unpacked(path: Path) -> bytes:
     A file that unpacks to more than 1 GB and 100 times its size is a `FormatError`, before the memory is full: data never
     do, files that were made to fill a disk do.
     """
-    with reading_unpacked(path) as file:
-        return file.read()
+    with reading(path) as file:
+        content = file.read()
+        return _unpacked(path, content) if content.startswith(_GZIP) else content
 
 
 @contextmanager

@@ -10,7 +10,7 @@ import tempfile
 from functools import cache
 from io import SEEK_END, BytesIO
 from pathlib import Path
-from threading import Lock
+from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
 
 import polars as pl
@@ -38,7 +38,7 @@ _DUCKDB = {
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
 _OPENING = Lock()
-_LARGE = 1 << 22  # bytes of a list whose reading takes so much memory that it is worth giving back
+_LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
 _ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
@@ -180,7 +180,7 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
             frame = from_arrow_stream(reader)
             del reader
             if place.stop - place.start > _LARGE:
-                _end_threads()
+                Thread(target=_end_threads).start()  # beside what follows
             if checking.result():
                 return None
     # PolarsError is what DuckDB finds while its rows are taken, OSError a temporary folder that is full
