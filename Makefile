@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 5
-MORE_EXAMPLES ?= 40
-CASES ?= 150
+MORE_EXAMPLES ?= 25
+CASES ?= 100
 
 .PHONY: demo test test-slow test-full test-lowest bench sample notebooks docs clean
 
