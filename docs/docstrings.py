@@ -21,7 +21,7 @@ class HouseStyle(griffe.Extension):
             if inspect.isclass(value := getattr(apf, name)):
                 _bind_methods(pkg[value.__module__.partition(".")[2]][value.__name__], value)
         for documented in _functions_and_classes(pkg):
-            if any(decorator.value == "cached_property" for decorator in getattr(documented, "decorators", ())):
+            if any(str(decorator.value) == "cached_property" for decorator in getattr(documented, "decorators", ())):
                 _make_property(documented)
             if documented.docstring is not None:
                 documented.docstring.value = _with_headings(documented.docstring.value)
