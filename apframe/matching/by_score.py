@@ -172,7 +172,8 @@ class _Candidates:
         is_ignored, at = np.nonzero(masks)
         in_order = np.lexsort((is_ignored, self.detection[rows[at]], self.place[rows[at]]))
         mask, row = masks[is_ignored[in_order], at[in_order]], rows[at[in_order]]
-        detection, target = self.detection[row], self.target[row]
+        detection, target, is_closed = self.detection[row], self.target[row], ~self.is_crowd[row]  # once it is taken
+        is_second = is_ignored[in_order] > 0
         starts = np.flatnonzero(np.diff(detection.astype(np.int64), prepend=-1))
         nth = np.arange(len(row)) - np.repeat(starts, np.diff(starts, append=len(row)))
         free = np.full(int(target.max(initial=-1)) + 1, ~np.uint64(0))
@@ -181,8 +182,8 @@ class _Candidates:
             won = mask[own] & free[target[own]]
             won &= ~_before(won, nth[own])
             mask[own] = won
-            for once in (is_ignored[in_order[own]] == 0, is_ignored[in_order[own]] == 1):  # no annotation twice
-                taken = once & ~self.is_crowd[row[own]]
+            for copy in (~is_second[own], is_second[own]):  # no annotation twice
+                taken = copy & is_closed[own]
                 free[target[own][taken]] &= ~won[taken]
         some = np.flatnonzero(mask)
         mask, row = mask[some], row[some]

@@ -10,8 +10,8 @@ import polars as pl
 from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.policies import MatchingPolicy
 from apframe.matching.regroup import Rows
-from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.threads import part_bounds, pool
+from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.threads import map_parts, part_bounds
 
 
 @dataclass(frozen=True)
@@ -71,10 +71,7 @@ def _find_in_parts(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.
     parts = part_bounds(n_pairs)
     if len(parts) == 1:
         return find_hits(rows, pairs, rules)
-    bounds = [
-        np.searchsorted(table["list"].to_numpy(), np.arange(rows.lists.height + 1))
-        for table in (rows.detections, rows.annotations)
-    ]
+    bounds = [list_bounds(table["list"].to_numpy(), rows.lists.height) for table in (rows.detections, rows.annotations)]
     pairs = pairs[np.argsort(number, kind="stable")]
     ends = np.append(0, np.cumsum(n_pairs))
 
@@ -87,8 +84,7 @@ def _find_in_parts(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.
         hits = find_hits(replace(rows, detections=tables[0], annotations=tables[1]), links, rules)
         return hits.with_columns(pl.col(name) + n for name, n in zip(names, first, strict=True))
 
-    with pool() as threads:
-        return pl.concat(threads.map(find, parts))
+    return pl.concat(map_parts(find, parts))
 
 
 def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import numpy as np
 import polars as pl
 
-from apframe.threads import part_bounds, pool
+from apframe.threads import map_parts, part_bounds
 
 
 def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.DataFrame:
@@ -51,8 +51,7 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
             ordered[name][own] = columns[name][of]
         ordered["place"][own] = place_within(lists * n_images + ordered["image"][own])
 
-    with pool() as threads:
-        list(threads.map(fill, part_bounds(sizes)))
+    map_parts(fill, part_bounds(sizes))
     return pl.DataFrame(ordered)
 
 

@@ -64,7 +64,7 @@ class Verdicts:
     def positives(self) -> np.ndarray:
         """How many annotations count, of shape (lists, ranges)."""
         number, counts = (self.annotations[name].to_numpy() for name in ("list", "counts"))
-        bounds = np.searchsorted(number, np.arange(self.lists.height + 1, dtype=number.dtype))
+        bounds = list_bounds(number, self.lists.height)
         positives = np.empty((self.lists.height, len(self.ranges)), dtype=np.int64)
         for k in range(len(self.ranges)):
             positives[:, k] = np.diff(np.append(0, np.cumsum(has_bit(counts, k)))[bounds])
@@ -212,6 +212,15 @@ def concat(parts: Sequence[Verdicts]) -> Verdicts:
     whole = replace(first, images=images, lists=lists, detections=detections, annotations=annotations, hits=hits)
     order = annotations.with_row_index("at").sort("list", "row", "at")["at"].to_numpy()
     return whole._of_rows(_rank_order(whole.detections, first.ties), order)
+
+
+def list_bounds(number: np.ndarray, n_lists: int) -> np.ndarray:
+    """Where each list begins among rows that come by the number of their list, and where the last one ends.
+
+    >>> list_bounds(np.array([0, 0, 2]), 3).tolist()
+    [0, 2, 2, 3]
+    """
+    return np.searchsorted(number, np.arange(n_lists + 1, dtype=number.dtype))
 
 
 def has_bit(sets: np.ndarray, k: int) -> np.ndarray:

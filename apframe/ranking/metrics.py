@@ -9,7 +9,7 @@ import numpy as np
 
 from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
 from apframe.ranking.ranking import Ranking
-from apframe.threads import pool
+from apframe.threads import map_parts
 
 
 @dataclass(frozen=True)
@@ -80,8 +80,7 @@ def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndar
             for target, values in filled if cells.ap is None else [*filled, (ap, cells.ap)]:
                 target[:, lists, :, m] = values.transpose(0, 2, 1)
 
-    with pool() as threads:
-        list(threads.map(fill, ranking.parts()))
+    map_parts(fill, ranking.parts())
     positives = np.where(ranking.positives > 0, ranking.positives, np.nan)[None, :, :, None]
     return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
 

@@ -9,7 +9,7 @@ import numpy as np
 import polars as pl
 
 from apframe.lazily import cached_property
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
 from apframe.ranking.definitions import WeightedSum
 from apframe.ranking.precision import precision
@@ -72,8 +72,7 @@ class Ranking:
         if self.rest is not None:
             return [(slice(None), self)]
         work = self.starts // 8  # of a detection there are some bits, of a hit a number at each threshold where it holds
-        for each in self.hits[-1:]:
-            work += self.n_thresholds // 2 * np.searchsorted(each["detection"], self.starts)
+        work += self.n_thresholds // 2 * np.searchsorted(self.hits[-1]["detection"], self.starts)
         return [(slice(*bounds), self._of_lists(*bounds)) for bounds in part_bounds(np.diff(work))]
 
     def _of_lists(self, begin: int, end: int) -> Ranking:
@@ -142,7 +141,7 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
     recalls = pl.DataFrame({"k": np.arange(len(n_positives)) - np.repeat(start, distinct + 1), "n_positives": n_positives})
     added = definition.reached(pl.col("k"), pl.col("n_positives")).diff()  # the row before holds k - 1
     number, place = (verdicts.detections[name].to_numpy() for name in ("list", "place"))
-    starts = np.searchsorted(number, np.arange(verdicts.lists.height + 1, dtype=number.dtype))
+    starts = list_bounds(number, verdicts.lists.height)
     filled = np.flatnonzero(np.diff(starts))
     deepest = np.zeros(len(starts) - 1, dtype=np.int64)
     if len(filled):

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
-from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 
 _EQUAL = 1e-12  # values of LRP that differ by less are equal: they are sums of rounded numbers
 
@@ -128,7 +128,7 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
     """
     n_rows = len(changes.score)
     ends = np.flatnonzero(np.append(_differs(changes.number) | _differs(changes.score), True)[:n_rows])
-    starts = np.searchsorted(changes.number, np.arange(len(changes.positives) + 1))
+    starts = list_bounds(changes.number, len(changes.positives))
     tp, fp = (_running(each, changes.number, starts)[ends] for each in (changes.tp, changes.fp))
     loss = _running_loss(changes)[ends]
     number, score = changes.number[ends], changes.score[ends]
