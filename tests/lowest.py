@@ -15,7 +15,7 @@ def lowest_versions() -> list[str]:
     """
     project = tomllib.loads((Path(__file__).parents[1] / "pyproject.toml").read_text())["project"]
     requirements = [*project["dependencies"], *(text for extra in project["optional-dependencies"].values() for text in extra)]
-    bounds = (re.match(r"([\w-]+)[>=]=([\d.]+)", text) for text in requirements)
+    bounds = (re.match(r"([\w-]+)(?:\[[\w,-]+\])?[>=]=([\d.]+)", text) for text in requirements)
     return sorted({f"{bound[1]}=={bound[2]}" for bound in bounds if bound})
 
 
