@@ -12,7 +12,6 @@ import json
 import os
 import platform
 import re
-import resource
 import subprocess
 import sys
 import threading
@@ -23,12 +22,14 @@ from importlib import metadata
 from pathlib import Path
 from tempfile import TemporaryFile
 
+from .processes import Peaks
 from .report import OURS, Run, Topic, all_equal, page, render
 from .topics import TOPICS
 
 ROOT = Path(__file__).resolve().parents[2]
 OUT, PAGE = ROOT / ".bench", ROOT / "docs" / "benchmarks.md"
 SECONDS, GIGABYTES = 600, 16  # a process that needs more is ended
+SKIPPED = "skipped"  # how the error of a job begins that needs what is not installed
 SLOW, SLOW_RUNS = 60, 2  # a tool whose first run takes longer than SLOW seconds runs so often
 
 
@@ -47,13 +48,13 @@ def input_files(topic: Topic, set_: str, job: str, data: Path) -> tuple[Path, ..
     return files
 
 
-def watch(child: subprocess.Popen[bytes], done: threading.Event, verdict: list[str]) -> None:
-    """End the child when it takes too long or holds too much memory, and say which."""
+def watch(child: subprocess.Popen[bytes], done: threading.Event, peaks: Peaks, verdict: list[str]) -> None:
+    """End the child when it takes too long or holds too much memory with its descendants, and say which."""
     deadline = time.monotonic() + SECONDS
-    while not done.wait(0.1):
-        held = int(Path(f"/proc/{child.pid}/statm").read_text().split()[1]) * resource.getpagesize()
-        if time.monotonic() > deadline or held > GIGABYTES * 1e9:
-            verdict.append(f"> {GIGABYTES} GB" if held > GIGABYTES * 1e9 else f"> {SECONDS} s")
+    while not done.wait(0.05):
+        held = peaks.look(child.pid).resident
+        if time.monotonic() > deadline or held > GIGABYTES * 1e3:
+            verdict.append(f"> {GIGABYTES} GB" if held > GIGABYTES * 1e3 else f"> {SECONDS} s")
             os.kill(child.pid, 9)
             return
 
@@ -82,11 +83,11 @@ def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, ...
     """One cell's process. It runs in the folder of its files, so that what it prints need not name that folder."""
     cell: Run = {"set": set_, "job": job, "tool": tool}
     shell, command = command_of(topic, job, tool, files)
-    done, verdict = threading.Event(), list[str]()
+    done, peaks, verdict = threading.Event(), Peaks(), list[str]()
     with TemporaryFile() as out, TemporaryFile() as err:
         busy, start = busy_seconds(), time.perf_counter()
         child = subprocess.Popen([sys.executable, *command], cwd=files[0].parent, stdout=out, stderr=err)
-        watcher = threading.Thread(target=watch, args=(child, done, verdict), daemon=True)
+        watcher = threading.Thread(target=watch, args=(child, done, peaks, verdict), daemon=True)
         watcher.start()
         os.waitid(os.P_PID, child.pid, os.WEXITED | os.WNOWAIT)  # its id stays taken until wait4
         wall, busy = time.perf_counter() - start, busy_seconds() - busy
@@ -100,13 +101,16 @@ def measure(topic: Topic, set_: str, job: str, tool: str, files: tuple[Path, ...
     if child.returncode:
         last = re.sub(r"/\S*/", "", errors.splitlines()[-1]) if errors else f"exit code {child.returncode}"
         return {**cell, "error": verdict[0] if verdict else f"failed: {last}"}
-    cpu = usage.ru_utime + usage.ru_stime
-    run: Run = {**cell, "wall": wall, "cpu": cpu, "peak": usage.ru_maxrss * 1024 / 1e6}
+    cpu = max(usage.ru_utime + usage.ru_stime, peaks.cpu)  # the kernel adds up only children that were waited for
+    peak = max(usage.ru_maxrss * 1024 / 1e6, peaks.resident)  # and knows the peak of one process, rather than of all
+    run: Run = {**cell, "wall": wall, "cpu": cpu, "peak": peak, "anonymous": peaks.anonymous}
     run["elapsed"], run["others"] = wall, max(busy - cpu, 0.0)
     try:
         if shell:
             return {**run, "stats": in_order(output, topic.metrics)}
         answer = json.loads(output.splitlines()[-1])  # what the tool itself prints stands above
+        if "skipped" in answer:
+            return {**cell, "error": f"{SKIPPED}: {answer['skipped']}"}
         if topic.jobs[job].inside:
             run["wall"], run["cpu"] = answer["wall"], answer["cpu"]
         return {**run, "stats": answer["stats"]}
@@ -190,7 +194,8 @@ def run_topic(topic: Topic, options: argparse.Namespace) -> str:
     runs: list[Run] = []
     default = [set_ for set_, files in topic.sets.items() if files.sample == options.quick]
     for set_ in chosen(topic.sets, options.sets or default):
-        found = {job: input_files(topic, set_, job, options.data.resolve()) for job in chosen(topic.jobs, options.jobs)}
+        jobs = chosen(chosen(topic.jobs, list(topic.sets[set_].jobs) or None), options.jobs)
+        found = {job: input_files(topic, set_, job, options.data.resolve()) for job in jobs}
         files = {job: pair for job, pair in found.items() if pair}
         inputs.update({f"{file.parent.name}/{file.name}": sha256(file) for pair in files.values() for file in pair})
         tools = chosen(topic.sets[set_].tools or topic.tools, options.tools)
@@ -204,7 +209,8 @@ def run_topic(topic: Topic, options: argparse.Namespace) -> str:
     print(report)
     if not all_equal(topic, runs):
         return "the tools do not return the same numbers"
-    return "apframe has not run everywhere" if any(run["tool"] == OURS and "error" in run for run in runs) else ""
+    failed = any(run["tool"] == OURS and not run.get("error", SKIPPED).startswith(SKIPPED) for run in runs)
+    return "apframe has not run everywhere" if failed else ""
 
 
 def main() -> int:

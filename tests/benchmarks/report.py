@@ -10,6 +10,7 @@ from textwrap import wrap
 from typing import Required, TypedDict
 
 OURS = "apframe"
+ABSOLUTE = {"seconds": "s", "MB": "MB"}  # quantities whose limit is a number of these
 
 
 class Run(TypedDict, total=False):
@@ -21,6 +22,7 @@ class Run(TypedDict, total=False):
     wall: float
     cpu: float
     peak: float
+    anonymous: float  # megabytes that are not of files
     elapsed: float  # of the whole process
     others: float  # seconds that other processes worked meanwhile
     stats: list[float]
@@ -38,6 +40,7 @@ class Cell:
     slowest: float = inf
     cpu: float = inf
     peak: float = inf
+    anonymous: float = inf
 
 
 Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
@@ -47,7 +50,7 @@ Cells = dict[tuple[str, str, str], Cell]  # by set, job, tool
 class Bar:
     """What is asked of apframe: at most `limit` times the best peer's, that of one, or, with a base and no peer, its own there.
 
-    Of the quantity "seconds" the limit is so many of them, and nothing else is measured against.
+    Of the quantities "seconds" and "MB" (of peak memory) the limit is so many of them, and nothing else is measured against.
     """
 
     job: str
@@ -72,8 +75,8 @@ class Bar:
         return tool == self.peer if self.peer else (tool == OURS) == self.of_its_own
 
     def __str__(self) -> str:
-        if self.quantity == "seconds":
-            return f"{self.job}, {self.set}: {'<' if self.below else '≤'} {self.limit:g} s"
+        if unit := ABSOLUTE.get(self.quantity):
+            return f"{self.job}, {self.set}: {'<' if self.below else '≤'} {self.limit:g} {unit}"
         base = ", ".join(name for name in (self.base_job, self.base) if name)
         of = f"that of {base}" if base else f"{self.peer or 'the best peer'}'s"
         if base and self.peer:
@@ -89,6 +92,8 @@ class Set:
     files: tuple[str, ...]
     made_by: str = ""
     tools: tuple[str, ...] = ()  # where not all of the topic's are measured
+    jobs: tuple[str, ...] = ()  # likewise
+    rows: int = 0  # detections, where the page shows the time of a million of them
     sample: bool = False  # small: to try the benchmark itself
 
 
@@ -120,6 +125,7 @@ class Topic:
     metrics: tuple[str, ...] = ()  # of detections: as they are named, in the order of pycocotools
     iou_type: str = ""  # of detections that are not boxes
     unpackaged: tuple[str, ...] = ()  # tools that have no version of their own
+    per_row: tuple[str, str] = ("", "")  # the set and job whose time for each row the page compares the others' with
     compiled: tuple[str, ...] = ()  # tools that compile at their first run and keep the result on disk: it is not counted
 
 
@@ -134,7 +140,8 @@ def summarize(runs: Iterable[Run]) -> Cells:
         else:
             walls = [run["wall"] for run in group]
             cpu, peak = median(run["cpu"] for run in group), median(run["peak"] for run in group)
-            cells[key] = Cell(len(group), "", median(walls), min(walls), max(walls), cpu, peak)
+            anonymous = median(run.get("anonymous", inf) for run in group)
+            cells[key] = Cell(len(group), "", median(walls), min(walls), max(walls), cpu, peak, anonymous)
     return cells
 
 
@@ -142,14 +149,14 @@ def judge(bar: Bar, cells: Cells) -> str:
     """The bar, met or MISSED, and the number that was reached."""
 
     def value(cell: Cell) -> float:
-        return {"peak memory": cell.peak, "CPU time": cell.cpu}.get(bar.quantity, cell.wall)
+        return {"peak memory": cell.peak, "MB": cell.peak, "CPU time": cell.cpu}.get(bar.quantity, cell.wall)
 
     others = {
         tool: value(cell)
         for (set_, job, tool), cell in cells.items()
         if (set_, job) == bar.reference and not cell.error and bar.is_against(tool)
     }
-    if bar.quantity == "seconds":
+    if bar.quantity in ABSOLUTE:
         others = {"": 1.0}
     ours = cells.get((bar.set, bar.job, OURS))
     if not others or ours is None or ours.error:
@@ -157,7 +164,9 @@ def judge(bar: Bar, cells: Cells) -> str:
     best = min(others, key=others.__getitem__)
     ratio = value(ours) / others[best]
     met = ratio < bar.limit if bar.below else ratio <= bar.limit
-    whose = " s" if bar.quantity == "seconds" else f" ({best})" if not (bar.of_its_own or bar.peer) else ""
+    whose = f" ({best})" if not (bar.of_its_own or bar.peer) else ""
+    if unit := ABSOLUTE.get(bar.quantity):
+        whose = f" {unit}"
     return f"- **{'met' if met else 'MISSED'}** {bar}; reached {ratio:.3g}{whose}"
 
 
@@ -228,16 +237,29 @@ def render(topic: Topic, machine: dict[str, str], inputs: dict[str, str], runs: 
     return "\n".join(lines) + "\n"
 
 
+def of_rows(topic: Topic, cells: Cells, set_: str, job: str) -> list[str]:
+    """The seconds for a million rows, these divided by the base's, and the peak of memory that is not of files."""
+    cell, base = cells.get((set_, job, OURS)), cells.get((*topic.per_row, OURS))
+    if cell is None or cell.error or not topic.sets[set_].rows:
+        return ["", "", ""]
+    each = cell.wall / topic.sets[set_].rows
+    relative = "" if base is None or base.error else f"{each / (base.wall / topic.sets[topic.per_row[0]].rows):.2f}"
+    return [f"{1e6 * each:.3f}", relative, f"{cell.anonymous:,.0f}"]
+
+
 def page(topic: Topic, machine: dict[str, str], runs: Sequence[Run], command: str) -> str:
     """The table of a topic for docs/benchmarks.md: seconds / CPU seconds (peak memory), and how they were measured."""
     cells = summarize(runs)
     tools = [tool for tool in topic.tools if any(run["tool"] == tool for run in runs)]
     versions = {entry.split()[0]: entry for entry in machine["versions"].split(", ")}
     head = ["data", "job", *(tool if tool == OURS else versions.get(tool, tool) for tool in tools)]
-    lines = [f"| {' | '.join(head)} |", f"|---|---|{'--:|' * len(tools)}"]
+    if any(topic.per_row):
+        head += ["s per million", f"relative to {', '.join(topic.per_row)}", "anonymous MB"]
+    lines = [f"| {' | '.join(head)} |", f"|---|---|{'--:|' * (len(head) - 2)}"]
     for set_, job in dict.fromkeys((run["set"], run["job"]) for run in runs):
         found = [cells.get((set_, job, tool)) for tool in tools]
         shown = ["" if cell is None else cell.error or f"{cell.wall:.3f} / {cell.cpu:.3f} ({cell.peak:,.0f})" for cell in found]
+        shown += of_rows(topic, cells, set_, job) if any(topic.per_row) else []
         lines.append(f"| {' | '.join([set_, topic.jobs[job].meaning, *shown])} |")
     says = f"{versions[OURS]}, {machine['date']}, {machine['machine']}: `{command}`. {disturbance(runs)}"
     return "\n".join([*lines, "", *wrap(says, 120, break_long_words=False, break_on_hyphens=False)])

@@ -18,7 +18,7 @@ from apframe.rule_sets.summary import headlines
 from . import __main__ as driver
 from . import generate_shapes, slices_worker, voc_worker, worker
 from .__main__ import command_of, in_order
-from .report import OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, page, summarize, table
+from .report import ABSOLUTE, OURS, Bar, Run, Topic, all_equal, deviations, disturbance, judge, page, summarize, table
 from .retrieval_worker import MEASURES, nested, numbers
 from .topics import DETECTION, KEYPOINTS, MASKS, METRICS, RETRIEVAL, SLICES, TOPICS, VOC
 
@@ -79,10 +79,10 @@ def test_tables_are_written_between_their_marks(monkeypatch: pytest.MonkeyPatch,
 
 
 def test_the_page_of_benchmarks_has_marks_for_its_tables() -> None:
-    for name in ("detection", "masks", "keypoints", "threads", "stages", "compare", "errors", "interfaces"):
-        assert (
-            driver.PAGE.read_text().count(f"<!-- {name} -->") == driver.PAGE.read_text().count(f"<!-- end of {name} -->") == 1
-        )
+    text = driver.PAGE.read_text()
+    names = ("detection", "masks", "keypoints", "threads", "stages", "compare", "errors", "interfaces", "shards", "sharding")
+    for name in names:
+        assert text.count(f"<!-- {name} -->") == text.count(f"<!-- end of {name} -->") == 1
 
 
 def test_other_work_is_told() -> None:
@@ -281,7 +281,7 @@ def test_bars_name_what_is_measured(topic: Topic) -> None:
         assert {bar.job, base_job} <= set(topic.jobs)
         assert {bar.set, base_set} <= set(topic.sets)
         peers = set(topic.jobs[base_job].tools or topic.tools) - {OURS}
-        assert bar.of_its_own or peers or bar.quantity == "seconds"
+        assert bar.of_its_own or peers or bar.quantity in ABSOLUTE
         assert not bar.peer or bar.peer in peers
 
 

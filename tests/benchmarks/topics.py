@@ -1,4 +1,4 @@
-"""The benchmarks: detection, masks, keypoints, VOC, slices, comparison, errors, retrieval, interfaces, batches and reading."""
+"""The benchmarks: detection, masks, keypoints, VOC, slices, comparison, errors, retrieval, interfaces, shards and more."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from . import (
     per_batch_worker,
     reading_worker,
     retrieval_worker,
+    sharding_worker,
+    shards_worker,
     slices_worker,
     stages_worker,
     threads_worker,
@@ -25,6 +27,7 @@ MAKE_5K = "data/generate.py --images 5000 --categories 80 --annotations 35000 --
 MAKE_SECOND = "tests/benchmarks/generate_second.py --detections 45000 --detections 450000"
 MAKE_80K = "data/generate.py --images 80000 --categories 365 --annotations 1200000 --detections 5000000"
 MAKE_QUERIES = "data/generate_retrieval.py --documents 1000 --relevant 20 --queries"
+MAKE_SHARDS = "tests/benchmarks/generate_shards.py --categories"
 MAKE_MASKS = "tests/benchmarks/generate_shapes.py masks --images 60"
 MAKE_KEYPOINTS = "tests/benchmarks/generate_shapes.py keypoints --images 60"
 
@@ -436,6 +439,73 @@ READING = Topic(
     tolerance=0,
 )
 
+
+def shards_of(n_images: int, n_annotations: int, n_detections: int, n: int) -> str:
+    """The command that makes such a set."""
+    sizes = {"images": n_images, "annotations": n_annotations, "detections": n_detections, "n": n}
+    return " ".join([MAKE_SHARDS, "365", *(f"--{name} {size}" for name, size in sizes.items())])
+
+
+SHARDS = Topic(
+    name="shards",
+    worker=shards_worker.__file__,
+    tools=shards_worker.TOOLS,
+    sets={
+        "tiny": Set(
+            "3,000 detections, 300 images, 365 categories, 2,400 annotations, 3 shards",
+            ("shards_tiny/shards",),
+            shards_of(300, 2400, 3000, 3),
+            sample=True,
+            rows=3000,
+        ),
+        "500k": Set(
+            "500,000 detections, 8,000 images, 365 categories, 120,000 annotations, 2 shards",
+            ("shards_500k/shards",),
+            shards_of(8000, 120_000, 500_000, 2),
+            jobs=("in memory", "shards", "1 GB"),
+            rows=500_000,
+        ),
+        "5m": Set(
+            "5,000,000 detections, 80,000 images, 365 categories, 1,200,000 annotations, 8 shards",
+            ("shards_5m/shards",),
+            shards_of(80_000, 1_200_000, 5_000_000, 8),
+            rows=5_000_000,
+        ),
+        "50m": Set(
+            "50,000,000 detections, 800,000 images, 365 categories, 12,000,000 annotations, 64 shards",
+            ("shards_50m/shards",),
+            shards_of(800_000, 12_000_000, 50_000_000, 64),
+            jobs=("shards", "1 GB"),
+            rows=50_000_000,
+        ),
+    },
+    jobs={job: Job(meaning, ".json", inside=True) for job, meaning in shards_worker.JOBS.items()},
+    bars=(
+        Bar("shards", "50m", 13.0, base="5m", base_job="in memory"),  # 1.3 for each of ten times as many
+        Bar("shards", "50m", 4000, quantity="MB"),
+        Bar("1 GB", "50m", 4000, quantity="MB"),
+        Bar("ray", "5m", 1.25, base_job="threads=2"),
+    ),
+    reference=OURS,
+    numbers=len(METRICS),
+    numbers_are="the twelve numbers",
+    tolerance=1e-12,
+    per_row=("5m", "in memory"),
+)
+
+SHARDING = Topic(
+    name="sharding",
+    worker=sharding_worker.__file__,
+    tools=sharding_worker.TOOLS,
+    sets={name: DETECTION.sets[name] for name in ("street", "5m")},
+    jobs={job: Job(meaning, ".json", inside=True) for job, meaning in sharding_worker.JOBS.items()},
+    bars=(Bar("shard", "5m", 2.0, base_job="read"), Bar("shard", "5m", 1000, quantity="MB")),
+    reference=OURS,
+    numbers=3,
+    numbers_are="the numbers of images, annotations and detections",
+    tolerance=0,
+)
+
 ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
-TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING)}
+TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING)}
