@@ -6,6 +6,7 @@ The process runs in the folder of the shards. It has evaluated the sample set be
 # mypy: disable-error-code="import-not-found"
 from __future__ import annotations
 
+import logging
 import os
 import sys
 import time
@@ -43,7 +44,7 @@ def start_ray() -> None:
 
         return import_module("apframe.scale").__name__
 
-    ray.init(num_cpus=WORKERS, include_dashboard=False, logging_level="error", log_to_driver=False)
+    ray.init(num_cpus=WORKERS, include_dashboard=False, logging_level=logging.ERROR, log_to_driver=False)
     ray.get([ray.remote(warm).remote() for _ in range(2 * WORKERS)])
 
 
