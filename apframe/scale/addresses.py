@@ -17,7 +17,7 @@ from apframe.paths import is_pattern, kind_at, literal, matching, opened
 
 # what fsspec needs for each scheme; Polars reads these without a further package
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
-TABLES = (".parquet", ".arrow")  # the endings of the files that `scan` reads
+_ACCESS = "is the address right, and do you have access?"
 
 
 def expand(pattern: str | Path) -> list[str]:
@@ -29,8 +29,7 @@ def expand(pattern: str | Path) -> list[str]:
 
     Returns
     -------
-    Local names as they are given, addresses with their scheme; an empty list if nothing matches. Whether a name that is no
-    pattern exists is not looked up.
+    Local names as they are given, addresses with their scheme; an empty list if there is nothing of such a name.
 
     Raises
     ------
@@ -39,15 +38,15 @@ def expand(pattern: str | Path) -> list[str]:
     FormatError
         the object store cannot be listed
 
-    >>> expand("shards/00000"), expand("file:///shards/00000"), expand("s3://bucket/shards/00000/")
-    (['shards/00000'], ['/shards/00000'], ['s3://bucket/shards/00000'])
+    >>> expand("."), expand("file:///"), expand("nowhere/*")
+    (['.'], ['/'], [])
     """
     name = normal(pattern)
     scheme, _, rest = name.rpartition("://")
-    if not scheme:
-        return [str(path) for path in matching(name)] if is_pattern(name) else [name]
-    if not glob.has_magic(rest):
-        return [name]
+    if not scheme and is_pattern(name):
+        return [str(path) for path in matching(name)]
+    if not scheme or not glob.has_magic(rest):
+        return [name] if exists(name) else []
     with _listing(name) as system:
         found = [str(path).rstrip("/") for path in system.glob(rest)]
     fixed = next(place for place, part in enumerate(rest.split("/")) if glob.has_magic(part))
@@ -55,7 +54,7 @@ def expand(pattern: str | Path) -> list[str]:
 
 
 def normal(source: str | Path) -> str:
-    """The one spelling of a path or address: file:// becomes a path, and no address ends with a slash.
+    """The one spelling of a path or address: file:// becomes a path, and none ends with a slash.
 
     Raises
     ------
@@ -67,10 +66,10 @@ def normal(source: str | Path) -> str:
     """
     text = str(source)
     if text.startswith("file://"):
-        return unquote(text.removeprefix("file://").removeprefix("localhost"))
-    url = url_of(source)
+        text = unquote(text.removeprefix("file://").removeprefix("localhost"))
+    url = url_of(text)
     if url is None:
-        return text
+        return text.rstrip("/") or text[:1]
     scheme = url.partition("://")[0]
     if scheme not in _PACKAGES:
         known = ", ".join(f"{name}://" for name in (*_PACKAGES, "file"))
@@ -87,53 +86,42 @@ def is_remote(address: str) -> bool:
     return "://" in address
 
 
-def join(folder: str, *names: str) -> str:
-    """The address of something inside a folder.
-
-    >>> join("s3://bucket/shards", "00000", "images.parquet"), join("shards/", "shards.json")
-    ('s3://bucket/shards/00000/images.parquet', 'shards/shards.json')
-    """
-    return "/".join((folder.rstrip("/") or "", *names))
-
-
-def parent(address: str) -> str:
-    """The folder that something is in.
-
-    >>> parent("s3://bucket/shards/00000"), parent("shards/00000"), parent("shards")
-    ('s3://bucket/shards', 'shards', '.')
-    """
-    return address.rpartition("/")[0] if is_remote(address) else str(Path(address).parent)
-
-
-def names_in(folder: str) -> list[str]:
-    """The names of the files and folders inside a folder that are not hidden, sorted; none if there is no such folder.
+def exists(address: str) -> bool:
+    """Whether there is a file or folder at an address.
 
     Raises
     ------
     ParameterError
         fsspec's package for this scheme is missing
     FormatError
-        the folder cannot be listed
+        the object store, or a local folder on the way, cannot be read
 
-    >>> names_in("nowhere")
-    []
+    >>> exists("."), exists("nowhere")
+    (True, False)
     """
-    if is_remote(folder):
-        with _listing(folder) as system:
-            try:
-                names = [
-                    str(path).rstrip("/").rpartition("/")[2] for path in system.ls(folder.partition("://")[2], detail=False)
-                ]
-            except FileNotFoundError:
-                names = []
-    elif kind_at(folder) != "folder":
-        names = []
-    else:
-        try:
-            names = [path.name for path in Path(folder).iterdir()]
-        except OSError as error:
-            raise FormatError(f"the folder cannot be read ({reason(error)})", path=folder) from error
-    return sorted(name for name in names if name and not name.startswith("."))
+    if not is_remote(address):
+        return kind_at(address) is not None
+    with _listing(address) as system:
+        return bool(system.exists(address.partition("://")[2]))
+
+
+def mark_of(address: str) -> str:
+    """A text that changes when a file is written anew: of its size and time, or the tag of its content in an object store.
+
+    Raises
+    ------
+    ParameterError
+        fsspec's package for this scheme is missing
+    FormatError
+        there is no such file, or it cannot be read
+    """
+    if is_remote(address):
+        with _listing(address) as system:
+            known = system.info(address.partition("://")[2])
+        return " ".join(str(known[name]) for name in ("size", "ETag", "etag", "updated") if name in known)
+    with reading(address):
+        status = Path(address).stat()
+    return f"{status.st_size} {status.st_mtime_ns}"
 
 
 def read_bytes(address: str) -> bytes:
@@ -148,15 +136,9 @@ def read_bytes(address: str) -> bytes:
     """
     if is_remote(address):
         with _listing(address) as system:
-            try:
-                return bytes(system.cat_file(address.partition("://")[2]))
-            except FileNotFoundError:
-                raise FormatError("there is no such file", path=address) from None
-    try:
-        with opened(Path(address)) as file:
-            return file.read()
-    except OSError as error:
-        raise FormatError(f"cannot be read ({reason(error)})", path=address) from error
+            return bytes(system.cat_file(address.partition("://")[2]))
+    with reading(address), opened(Path(address)) as file:
+        return file.read()
 
 
 def scan(address: str) -> pl.LazyFrame:
@@ -168,6 +150,18 @@ def scan(address: str) -> pl.LazyFrame:
     if address.endswith(".arrow"):
         return pl.scan_ipc(source, glob=False, hive_partitioning=False)
     return pl.scan_parquet(source, glob=False, hive_partitioning=False)
+
+
+def read_table(address: str) -> pl.DataFrame:
+    """The table in one file; see `scan`.
+
+    Raises
+    ------
+    FormatError
+        there is no such file, or it cannot be read
+    """
+    with reading(address):
+        return scan(address).collect()
 
 
 @contextmanager
@@ -188,9 +182,6 @@ def reading(address: str) -> Iterator[None]:
         raise FormatError(f"cannot be read ({what})", _ACCESS if is_remote(address) else "", path=address) from error
 
 
-_ACCESS = "is the address right, and do you have access?"
-
-
 @contextmanager
 def _listing(address: str) -> Iterator[Any]:
     """The file system of fsspec for an address, which looks anew; what goes wrong in it is a FormatError."""
@@ -205,5 +196,7 @@ def _listing(address: str) -> Iterator[Any]:
         yield system
     except FormatError:
         raise
+    except FileNotFoundError:
+        raise FormatError("there is no such file", path=address) from None
     except Exception as error:  # each package has errors of its own: no credentials, no network, no rights
         raise FormatError(f"cannot be read ({first_line(error)})", _ACCESS, path=address) from error

@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import FormatError, ParameterError
-from apframe.scale.addresses import expand, join, names_in, normal, parent, read_bytes, reading, scan
+from apframe.scale.addresses import exists, expand, mark_of, normal, read_bytes, read_table, scan
 
 ROWS = pl.DataFrame({"image_id": [1, 2]})
 # names that Polars, fsspec or a shell may take for something else
@@ -34,8 +34,6 @@ def test_local_patterns(tmp_path: Path) -> None:
     assert expand(tmp_path / "*") == expand(f"{tmp_path}/[ab]") == [f"{tmp_path}/a", f"{tmp_path}/b"]
     assert expand(f"file://{tmp_path}/*") == expand(f"{tmp_path}/*")
     assert expand(f"{tmp_path}/c*") == []
-    assert names_in(str(tmp_path)) == ["a", "b"]
-    assert names_in(str(tmp_path / "c")) == []
 
 
 def test_local_tables(tmp_path: Path) -> None:
@@ -43,28 +41,32 @@ def test_local_tables(tmp_path: Path) -> None:
     for name, written in (("images.parquet", parquet(ROWS)), ("images.arrow", arrow(ROWS))):
         path = tmp_path / "[a]" / name
         path.write_bytes(written)
-        assert scan(str(path)).collect().equals(ROWS)
+        assert read_table(str(path)).equals(ROWS)
         assert read_bytes(str(path)) == written
+    (mark,) = {mark_of(str(path)), mark_of(f"{tmp_path}/[a]/images.arrow")}
+    path.write_bytes(b"")
+    assert mark_of(str(path)) != mark
+    assert expand(f"{path.parent}/") == [str(path.parent)]
+    assert expand(path.parent / "none") == []
 
 
 @pytest.mark.parametrize("name", ["bad.parquet", "bad.arrow"])
 def test_damaged_files_are_named(tmp_path: Path, name: str) -> None:
     path = tmp_path / name
     path.write_bytes(b"PAR1 and no more")
-    with pytest.raises(FormatError, match=rf"{name}: cannot be read \("), reading(str(path)):
-        scan(str(path)).collect()
-    for missing in (tmp_path / "none", tmp_path / "none.parquet"):
-        with pytest.raises(FormatError, match=r"none.*: (there is no such file|cannot be read .no such file)"):
-            read_bytes(str(missing))
+    with pytest.raises(FormatError, match=rf"{name}: cannot be read \("):
+        read_table(str(path))
+    for missing in (f"{tmp_path}/none", f"{tmp_path}/none.parquet"):
+        assert not exists(missing)
+        for call in (read_bytes, read_table, mark_of):
+            with pytest.raises(FormatError, match=f"^{missing}: there is no such file$"):
+                call(missing)
 
 
 def test_addresses_are_spelled_in_one_way() -> None:
     assert normal("s3://bucket/shards/") == normal(Path("s3://bucket/shards")) == "s3://bucket/shards"
-    assert join(normal("gs://bucket/"), "00000", "images.parquet") == "gs://bucket/00000/images.parquet"
-    assert join("/", "a") == "/a"
-    assert parent("az://shards/00000") == "az://shards"
-    assert parent("/00000") == "/"
-    assert expand("shards/00000/") == ["shards/00000/"]
+    assert normal("shards/00000/") == normal("file://shards/00000") == "shards/00000"
+    assert normal("/") == "/"
 
 
 @pytest.mark.parametrize("address", ["https://example.org/shards/*", "ftp://a.org/b", "hdfs://host/shards"])
@@ -78,14 +80,12 @@ def test_other_schemes_are_rejected(address: str) -> None:
 @pytest.mark.parametrize(("scheme", "package"), [("s3", "s3fs"), ("gs", "gcsfs"), ("az", "adlfs"), ("abfs", "adlfs")])
 def test_the_missing_package_is_named(monkeypatch: pytest.MonkeyPatch, scheme: str, package: str) -> None:
     monkeypatch.setitem(sys.modules, package, None)
-    for call in (lambda: expand(f"{scheme}://b/*"), lambda: names_in(f"{scheme}://b"), lambda: read_bytes(f"{scheme}://b/c")):
+    for call in (lambda: expand(f"{scheme}://b/*"), lambda: exists(f"{scheme}://b"), lambda: read_bytes(f"{scheme}://b/c")):
         with pytest.raises(ParameterError, match=f"^{scheme}:// addresses need {package}: pip install {package}$"):
             call()
-    assert expand(f"{scheme}://b/c") == [f"{scheme}://b/c"]
 
 
 def test_an_object_store_is_listed(s3: Any) -> None:
-    assert names_in("s3://shards") == expand("s3://shards/run/*") == []
     for name in ("run/b/images.parquet", "run/a/images.parquet", "run/.c/images.parquet", "run/shards.json", "run/d.parquet"):
         s3.pipe_file(f"shards/{name}", b"{}")
     assert expand("s3://shards/run/*") == [f"s3://shards/run/{name}" for name in ("a", "b", "d.parquet", "shards.json")]
@@ -93,9 +93,15 @@ def test_an_object_store_is_listed(s3: Any) -> None:
     assert expand("s3a://shards/**/*.parquet") == [
         f"s3a://shards/run/{name}" for name in ("a/images.parquet", "b/images.parquet", "d.parquet")
     ]
-    assert names_in("s3://shards/run") == ["a", "b", "d.parquet", "shards.json"]
+    assert expand("s3://shards/run/") == ["s3://shards/run"]
+    assert expand("s3://shards/run/shards.json") == ["s3://shards/run/shards.json"]
+    assert exists("s3://shards/run/a")
+    assert not exists("s3://shards/run/c")
     assert read_bytes("s3://shards/run/shards.json") == b"{}"
-    s3.pipe_file("shards/run/e.parquet", b"")  # written by another process, perhaps
+    mark = mark_of("s3://shards/run/d.parquet")
+    for name in "de":  # by another process, perhaps
+        s3.pipe_file(f"shards/run/{name}.parquet", b"[]")
+    assert mark_of("s3://shards/run/d.parquet") != mark == mark_of("s3://shards/run/shards.json")
     assert expand("s3://shards/run/*")[-2:] == ["s3://shards/run/e.parquet", "s3://shards/run/shards.json"]
 
 
@@ -105,32 +111,30 @@ def test_tables_of_an_object_store(s3: Any) -> None:
         s3.pipe_file(f"shards/{name}/images.arrow", arrow(ROWS.with_columns(name=pl.lit(name))))
         for ending in ("parquet", "arrow"):
             address = f"s3://shards/{name}/images.{ending}"
-            assert scan(address).collect()["name"].to_list() == [name, name]
+            assert read_table(address)["name"].to_list() == [name, name]
             assert scan(address).collect_schema().names() == ["image_id", "name"]
     assert expand("s3://shards/*") == sorted(f"s3://shards/{name}" for name in ODD)
 
 
 def test_what_cannot_be_read_in_an_object_store(s3: Any) -> None:
     for missing in ("s3://shards/none.parquet", "s3://none/none.parquet"):
-        with pytest.raises(FormatError, match=f"^{missing}: there is no such file$"), reading(missing):
-            scan(missing).collect()
-        with pytest.raises(FormatError, match=f"^{missing}: there is no such file$"):
-            read_bytes(missing)
+        assert not exists(missing)
+        assert expand(missing) == []
+        for call in (read_bytes, read_table, mark_of):
+            with pytest.raises(FormatError, match=f"^{missing}: there is no such file$"):
+                call(missing)
     s3.pipe_file("shards/bad.parquet", b"PAR1 and no more")
-    with (
-        pytest.raises(FormatError, match=r"^s3://shards/bad.parquet: cannot be read \(.*; is the address right"),
-        reading("s3://shards/bad.parquet"),
-    ):
-        scan("s3://shards/bad.parquet").collect()
+    with pytest.raises(FormatError, match=r"^s3://shards/bad.parquet: cannot be read \(.*; is the address right"):
+        read_table("s3://shards/bad.parquet")
 
 
 def test_errors_of_an_object_store(s3: Any, monkeypatch: pytest.MonkeyPatch) -> None:
     def refuse(*_: Any, **__: Any) -> None:
         raise PermissionError("Access Denied")
 
-    for name in ("glob", "ls", "cat_file"):
+    for name in ("glob", "exists", "cat_file"):
         monkeypatch.setattr(s3, name, refuse)
-    for call in (lambda: expand("s3://shards/*"), lambda: names_in("s3://shards/*"), lambda: read_bytes("s3://shards/*")):
+    for call in (lambda: expand("s3://shards/*"), lambda: exists("s3://shards/*"), lambda: read_bytes("s3://shards/*")):
         with pytest.raises(
             FormatError,
             match=r"^s3://shards/\*: cannot be read \(Access Denied\); is the address right, and do you have access\?$",
