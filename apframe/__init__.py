@@ -18,6 +18,7 @@ Compare runs           compare_runs, bootstrap_mean; scan_runs reads many stored
 Compare rankings       kendall_tau, tau_ap, rank_biased_overlap, leaderboard_agreement
 Read and write files   read_dataset, read_results, read_qrels, read_run, write_dataset, write_results; formats() lists them
 Describe, check data   stats, check, check_run; Dataset holds images, categories and annotations; merge
+Cut into shards        write_shards: a folder of shards of whole images, from data of any format and size
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
 Print tables           to_markdown, to_latex
 Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
@@ -112,6 +113,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
+    from apframe.scale.write_shards import write_shards as write_shards
     from apframe.schema import Dataset as Dataset
     from apframe.schema import merge as merge
     from apframe.show.charts import plot_precision_recall as plot_precision_recall
@@ -193,6 +195,7 @@ _HOMES = {
     "apframe.retrieval.reidentification": "evaluate_reidentification",
     "apframe.retrieval.trec": "read_qrels read_run",
     "apframe.runs.run_sets": "RunSets scan_runs",
+    "apframe.scale.write_shards": "write_shards",
     "apframe.schema": "Dataset merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
     "apframe.show.confusion_chart": "plot_confusion",

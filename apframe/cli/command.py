@@ -52,7 +52,8 @@ def about(
 _VERBS = {
     "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "errors": "errors.show_errors",
     "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings", "check": "check.check_files",
-    "stats": "stats.count_files", "convert": "convert.convert_files", "sql": "stored.query_evaluation",
+    "stats": "stats.count_files", "convert": "convert.convert_files", "shard": "shard.shard_files",
+    "sql": "stored.query_evaluation",
     "upgrade": "stored.upgrade_evaluations", "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
 }  # fmt: skip
 app = declared(

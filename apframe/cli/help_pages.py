@@ -29,6 +29,7 @@ TASKS = {
         "check": ("Find errors and suspicious values.", "apframe check instances.json detections.json"),
         "stats": ("Count images, annotations and detections.", "apframe stats instances.json --by weather"),
         "convert": ("Convert data sets and results to another format.", "apframe convert instances.json labels --to yolo"),
+        "shard": ("Cut large data into shards of whole images.", "apframe shard instances.json detections.json --into shards"),
     },
     "Work with stored evaluations": {
         "sql": ("Query the tables of an evaluation.", 'apframe sql runs/a "SELECT * FROM summary"'),
@@ -46,7 +47,7 @@ _PURPOSES = {
     "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
     "Gate": "fail_if_worse max_drop",
-    "Output": "out name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
+    "Output": "out into n name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
 }
 
 

@@ -243,6 +243,21 @@ def read_raw_results(
     called, for errors. Unless it `warns`, nothing is said of how boxes look.
     """
     found, how = take_results(source, format, dataset, boxes, option=option)
+    with naming_format(source, format):
+        return joined_results(found, how, dataset, join_by_name, boxes, names=names, warns=warns)
+
+
+def joined_results(
+    found: Any,
+    how: str,
+    dataset: Callable[[], Dataset | None],
+    join_by_name: str | Collection[str],
+    boxes: Mapping[str, Any],
+    *,
+    names: Any = None,
+    warns: bool = True,
+) -> Any:
+    """Results of `take_results` with the ids of their data set, and boxes in pixels; parameters as in `read_raw_results`."""
     if names is not None:
         found = with_class_names(to_polars(found, "detections"), names)
     known = dataset()
@@ -251,8 +266,7 @@ def read_raw_results(
     if join_by_name:
         if known is None:
             raise ParameterError("needs the data set that has these names", option="join_by_name")
-        with naming_format(source, format):
-            found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
+        found = with_ids_by_name(to_polars(found, "detections"), known, join_by_name)
     images = None if known is None else known.core("images")
     if any(boxes.values()):
         return as_pixel_boxes("detections", found, images, **boxes)

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, ClassVar
 
@@ -104,6 +104,13 @@ class Format(ABC):
     @abstractmethod
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Detections, as `schema.canonical` takes them, not checked yet; `dataset` is needed if boxes are fractions."""
+
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """The same detections in parts that follow each other, so that not all of them are in memory at once, if possible.
+
+        None says that what came before it is void: the file can only be read in another way, and its rows begin again.
+        """
+        yield self.read_results(path, dataset)
 
     @abstractmethod
     def write(self, dataset: Dataset, path: Path) -> None:

@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Collection, Sequence
+from collections.abc import Callable, Collection, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, TypedDict
 
 from apframe.exceptions import ParameterError, RowError, spelled
-from apframe.file_formats.catalogue import read_raw_results, read_truth
+from apframe.file_formats.catalogue import joined_results, naming_format, read_raw_results, read_truth
 from apframe.file_formats.class_names import joined_tables
+from apframe.file_formats.in_parts import take_results_in_parts
 from apframe.schema import Dataset
 
 
@@ -98,3 +99,21 @@ class Reading:
         return read_raw_results(
             detections, self.results_format, dataset, self.joined, self.boxes, names=self.names, warns=warns
         )
+
+    def results_in_parts(self, detections: Any, dataset: Dataset) -> Iterator[Any]:
+        """Detections before they are checked, in parts; None says that those before it are void: see `Format.results_in_parts`.
+
+        >>> rows = [{"image_id": 7, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
+        >>> truth = Dataset({"image_id": [7]}, {"category_id": [1]}, {})
+        >>> [part.height for part in Reading().results_in_parts(rows, truth)]
+        [1]
+        """
+        parts = take_results_in_parts(detections, self.results_format, dataset, self.boxes)
+        for number, (found, how) in enumerate(parts):
+            warns = number == 0
+            with naming_format(detections, self.results_format):
+                yield (
+                    None
+                    if found is None
+                    else joined_results(found, how, lambda: dataset, self.joined, self.boxes, names=self.names, warns=warns)
+                )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -20,6 +20,7 @@ from apframe.paths import is_file, is_folder, literal, parquet_of
 from apframe.schema import GROUND_TRUTH, TABLES, Dataset, from_arrow_stream
 
 _IPC_FILE = b"ARROW1"
+_BATCH = 1 << 19  # rows that are read at once, where a table is read in parts
 _BESIDE = "dataset.json"  # what a data set has beside its tables, as COCO's JSON does
 
 
@@ -72,6 +73,17 @@ class _Tables(Format):
         """Read detections: see `Format.read_results`."""
         return self._read_from(path, "detections") if is_folder(path) else self._read(path)
 
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """Read detections part by part: see `Format.results_in_parts`."""
+        found = path / self._file(path, "detections") if is_folder(path) else path
+        with reading(found) as file:
+            _refuse_empty(found, file)
+            try:
+                for batch in self._batches(file):
+                    yield from_arrow_stream(batch)
+            except (OSError, ValueError, pl.exceptions.PolarsError) as error:  # and pyarrow's
+                raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=found) from error
+
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
         path.mkdir(parents=True)
@@ -90,27 +102,33 @@ class _Tables(Format):
         """Read an open file: Polars would take its path for a pattern."""
 
     @abstractmethod
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        """Read an open file as Arrow tables of some rows each, at least one."""
+
+    @abstractmethod
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         """Write one."""
 
     def _read(self, path: Path) -> pl.DataFrame:
         with reading(path) as file:
-            if not file.read(1):
-                raise FormatError("the file is empty", path=path)
-            file.seek(0)
+            _refuse_empty(path, file)
             try:
                 return self._take(file)
             except (OSError, pl.exceptions.PolarsError) as error:
                 raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
+        return self._read(folder / self._file(folder, table))
+
+    def _file(self, folder: Path, table: str) -> str:
+        """The name of the file of a table; an error where there is none, or several."""
         found = self._files(folder, table)
         if len(found) > 1:
             raise FormatError(f"{' and '.join(found)} both exist", "keep one of them", path=folder)
         if not found:
             there = sorted(path.name for path in folder.iterdir())
             raise FormatError(f"no {table}{self.endings[0]}", f"found: {listed(there) if there else 'nothing'}", path=folder)
-        return self._read(folder / found[0])
+        return found[0]
 
     def _files(self, folder: Path, table: str) -> list[str]:
         return [table + ending for ending in self.endings if is_file(folder / (table + ending))]
@@ -135,6 +153,16 @@ class Parquet(_Tables):
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return parquet_of(file)
 
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        import pyarrow as pa
+        import pyarrow.parquet as pq  # reads batches of a large row group, which Polars reads at once
+
+        parquet = pq.ParquetFile(file)
+        for batch in parquet.iter_batches(_BATCH):
+            yield pa.Table.from_batches([batch])
+        if not parquet.metadata.num_rows:
+            yield parquet.schema_arrow.empty_table()
+
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         frame.write_parquet(literal(path), compression="zstd")
 
@@ -151,8 +179,28 @@ class Arrow(_Tables):
     def _take(self, file: BinaryIO) -> pl.DataFrame:
         return from_arrow_stream(read_ipc(file))
 
+    def _batches(self, file: BinaryIO) -> Iterator[Any]:
+        import pyarrow as pa
+
+        is_file_of_it = file.read(len(_IPC_FILE)) == _IPC_FILE
+        file.seek(0)
+        opened = pa.ipc.open_file(file) if is_file_of_it else pa.ipc.open_stream(file)
+        n_batches = opened.num_record_batches if is_file_of_it else None
+        batches = opened if n_batches is None else map(opened.get_batch, range(n_batches))
+        yield opened.schema.empty_table()
+        for batch in batches:
+            batch.validate(full=True)
+            for start in range(0, len(batch), _BATCH):
+                yield pa.Table.from_batches([batch.slice(start, _BATCH)])
+
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         frame.write_ipc(literal(path), compression="zstd")
+
+
+def _refuse_empty(path: Path, file: BinaryIO) -> None:
+    if not file.read(1):
+        raise FormatError("the file is empty", path=path)
+    file.seek(0)
 
 
 def read_ipc(file: BinaryIO) -> Any:

@@ -57,7 +57,7 @@ def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
         boxed = dataset.part(dataset.images, _boxed(chosen, "annotations", dataset.annotations))
     given = with_ids_of(chosen, boxed)
     lost = losses(chosen, tables_of(dataset, None), tables_of(given, None))
-    _write_whole(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
+    write_new(Path(path), chosen.dataset_from[0], lambda part: chosen.write(given, part))
     return lost
 
 
@@ -78,7 +78,7 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
     if chosen.fractions and named is None:
         raise ParameterError(f"{chosen.title} stores boxes as fractions of their images", "give their data set")
     lost = losses(chosen, tables_of(None, found), tables_of(None, given))
-    _write_whole(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
+    write_new(Path(path), chosen.results_from[0], lambda part: chosen.write_results(given, part, named))
     return lost
 
 
@@ -95,17 +95,24 @@ def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return frame
 
 
-def _write_whole(path: Path, kind: str, write: Callable[[Path], None]) -> None:
-    """Write beside the path and move there: the file or folder appears whole or not at all, and replaces nothing."""
+def write_new(path: Path, kind: str, write: Callable[[Path], None]) -> None:
+    """Write a "file" or "folder" beside the path and move it there: it appears whole or not at all, and replaces nothing.
+
+    Raises
+    ------
+    OutputError
+        there is something at the path, other than an empty folder, or it cannot be written
+    """
     target = to_write(path)  # a link to an empty folder stays one
     remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
-    _refuse_existing(path, kind)
+    refuse_existing(path, kind)
     with replacing(target) as part:
         write(part)
-        _refuse_existing(path, kind)  # what came there since
+        refuse_existing(path, kind)  # what came there since
 
 
-def _refuse_existing(path: Path, kind: str) -> None:
+def refuse_existing(path: Path, kind: str) -> None:
+    """Raise an OutputError if something is at the path where a "file" or "folder" is to be written; an empty folder may be."""
     if is_folder(path) and kind == "file":
         raise OutputError("this is a folder", "name a file", path=path)
     if is_folder(path) and any(path.iterdir()):

@@ -6,19 +6,31 @@ through Python's own `json`, which is slower, loses nothing, and says what is wr
 
 from __future__ import annotations
 
+import gzip
 import json
+from collections.abc import Iterator
 from dataclasses import dataclass, replace
-from io import BytesIO
+from io import SEEK_END, BytesIO
 from pathlib import Path
-from typing import Any
+from typing import Any, BinaryIO
 
 import polars as pl
 
 from apframe.exceptions import FormatError
+from apframe.file_formats.coco.pieces import PIECE, pieces_of_lines, pieces_of_list
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
-from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_truth
+from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_results_in_parts, scan_truth
 from apframe.file_formats.documents import parse_json
-from apframe.file_formats.files import BOM, read_head, read_unpacked, reading_unpacked, stamp, write_text, write_whole
+from apframe.file_formats.files import (
+    BOM,
+    read_head,
+    read_unpacked,
+    reading,
+    reading_unpacked,
+    stamp,
+    write_text,
+    write_whole,
+)
 from apframe.file_formats.format import NUMBER, OPEN, USUAL, Format
 from apframe.paths import kind_at
 from apframe.schema import GROUND_TRUTH, KEYS, NAMES, TABLES, Dataset, canonical, kind_of
@@ -166,6 +178,23 @@ class Coco(Format):
         """Read detections: see `read_result_columns`."""
         return read_result_columns(path)
 
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read.
+
+        Where the first row has fields that are neither numbers nor text, or later rows have values of other types, the file is
+        read at once.
+        """
+        with reading(path) as file:
+            pieces = _pieces_of_results(file)
+            if pieces is not None:
+                for part in scan_results_in_parts(path, pieces):
+                    yield part
+                    if part is None:
+                        break
+                else:
+                    return
+        yield read_result_columns(path)
+
     def further_losses(self, table: str, frame: pl.DataFrame) -> list[tuple[str, pl.Series, str]]:
         """List further losses: see `Format.further_losses`."""
         what = "left out: COCO has a field with this name"
@@ -227,6 +256,20 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
             return scanned
         file.seek(0)
         return _results(parse_json(path, file.read()), str(path))
+
+
+def _pieces_of_results(file: BinaryIO) -> Iterator[bytes | None] | None:
+    """The pieces of a long file of results, plain or gzip; None where it is short, or its rows are neither a list nor lines."""
+    is_packed = file.read(2) == b"\x1f\x8b"
+    size = file.seek(0, SEEK_END)
+    file.seek(0)
+    stream: Any = gzip.GzipFile(fileobj=file) if is_packed else file
+    head = stream.read(_HEAD)
+    stream.seek(0)
+    if are_lines(head):
+        return None if size <= PIECE else pieces_of_lines(stream)
+    is_list = head.removeprefix(BOM).lstrip()[:1] == b"["
+    return pieces_of_list(stream) if is_list and size > PIECE else None
 
 
 def write_coco(dataset: Dataset, path: str | Path) -> None:

@@ -43,7 +43,7 @@ def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection
         block = file.read(size)
         is_end = not block
         piece = rest + block
-        end = len(piece) if is_end else _last_cut(piece)
+        end = len(piece) if is_end else last_cut(piece)
         has_others = _has_others(piece[:end], *names, is_whole=is_end) if end else None
         if has_others:
             return True
@@ -54,7 +54,7 @@ def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection
     return False
 
 
-def _last_cut(piece: bytes) -> int:
+def last_cut(piece: bytes) -> int:
     """The end of the last object before another one; 0 if there is none."""
     end = piece.rfind(b"}")
     while end >= 0 and not BETWEEN.match(piece, end):

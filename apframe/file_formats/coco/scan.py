@@ -7,8 +7,10 @@ import json
 import os
 import re
 import tempfile
+from collections.abc import Iterator
 from functools import cache
 from io import SEEK_END, BytesIO
+from itertools import chain, islice
 from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -22,7 +24,7 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
 from apframe.paths import duckdb_literal
 from apframe.schema import TABLES, from_arrow_stream
-from apframe.threads import pool
+from apframe.threads import map_lazily, pool
 
 if TYPE_CHECKING:
     import duckdb
@@ -125,6 +127,33 @@ def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
     """
     file.seek(0)
     first = _first_row(path, file)
+    return _scan_rows(file, first, _kinds_of_results(first))
+
+
+def scan_results_in_parts(path: Path, pieces: Iterator[bytes | None]) -> Iterator[pl.DataFrame | None]:
+    """Results as `scan_results` reads them, from the pieces of a list, each of which is a list too.
+
+    None, and nothing after it, where a piece is None, or where only `parse_json` and `frame_of_rows` can read or explain one.
+    """
+    first: dict[str, Any] = {}
+    kinds: dict[str, str] = {}
+
+    def scan(piece: bytes | None) -> pl.DataFrame | None:
+        return None if piece is None else _scan_rows(BytesIO(piece), first, kinds)
+
+    with pool() as others:
+        for piece in islice(pieces, 1):
+            first = _first_row(path, BytesIO(piece or b"[]"))
+            kinds = _kinds_of_results(first)
+            pieces = chain([piece], pieces)
+        for frame in map_lazily(others, scan, pieces):
+            yield frame
+            if frame is None:
+                return
+
+
+def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
+    """What the columns of results hold that begin with this row; "" for what only the thorough reader can read."""
     refuse_long_names("detections", first)
     fields = FIELDS["detections"]
     kinds = {name: kind for name, kind in fields.items() if name not in OPTIONAL}
@@ -135,12 +164,17 @@ def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
     mask = first.get("segmentation")
     if isinstance(mask, dict) and set(mask) == {"size", "counts"} and isinstance(mask["counts"], str):
         kinds["segmentation"] = "rle"
+    return kinds
+
+
+def _scan_rows(file: BinaryIO, first: dict[str, Any], kinds: dict[str, str]) -> pl.DataFrame | None:
+    """The rows of a list of results with these columns; None where only the thorough reader can read them."""
     frame = None if "" in kinds.values() else _scan_list(file, slice(0, file.seek(0, SEEK_END)), kinds, first)
     if frame is not None and kinds.get("segmentation") == "rle":
         frame = _with_whole_sizes(frame)
     if frame is None:
         return None
-    whole = [name for name in frame.columns if kinds[name] == "id" and name not in fields]
+    whole = [name for name in frame.columns if kinds[name] == "id" and name not in FIELDS["detections"]]
     whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
     return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
 

@@ -1,0 +1,186 @@
+"""Rows that come part by part, sorted into shards: they wait on disk until all have come."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import ColumnError
+from apframe.schema import TABLES, from_arrow_stream
+
+if TYPE_CHECKING:
+    import numpy as np
+
+_AT_ONCE = 1 << 23  # ids that are compared at once
+
+
+@dataclass(frozen=True)
+class _Part:
+    """One file: its columns, how many rows of each shard it has, and the number of the batch with the rows of a shard."""
+
+    schema: pl.Schema
+    sizes: np.ndarray
+    batches: Mapping[int, int]
+
+
+class ShardedRows:
+    """The rows of a table by shard, in files in a folder that is there already.
+
+    Each part is one Arrow file with a batch of rows for each shard that has some. Parts may have different columns, and
+    different types of numbers; all shards get the same.
+
+    Parameters
+    ----------
+    table
+        which of the canonical tables they are rows of
+    folder
+        where the files are
+    n_shards
+        how many shards there are
+
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     rows = ShardedRows("detections", Path(folder), 2)
+    ...     rows.add(pl.DataFrame({"score": [0.1, 0.2, 0.3]}), pl.Series([1, 0, 1], dtype=pl.UInt32))
+    ...     rows.add(pl.DataFrame({"score": [0.4], "frame": [7]}), pl.Series([1], dtype=pl.UInt32))
+    ...     rows.of_shard(1).rows(), rows.counts
+    ([(0.1, None), (0.3, None), (0.4, 7)], [1, 3])
+    """
+
+    def __init__(self, table: str, folder: Path, n_shards: int) -> None:
+        self.table, self.folder, self.n_shards = table, folder, n_shards
+        self._parts: list[_Part] = []
+
+    def add(self, rows: pl.DataFrame, shards: pl.Series) -> None:
+        """Add a part; `shards` has the number of the shard of each row."""
+        import numpy as np
+        import pyarrow as pa
+
+        sizes = np.bincount(shards.to_numpy(), minlength=self.n_shards)
+        ends, there = np.cumsum(sizes), np.flatnonzero(sizes).tolist()
+        table = _in_order(rows, shards).rechunk().to_arrow()
+        with pa.OSFile(str(self._path(self.n_parts)), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            for shard in there:
+                writer.write_table(table.slice(ends[shard] - sizes[shard], sizes[shard]))
+        self._parts.append(_Part(rows.schema, sizes, {shard: number for number, shard in enumerate(there)}))
+
+    def keep(self, n_parts: int) -> None:
+        """Forget all parts but the first ones, and remove their files."""
+        for number in range(n_parts, self.n_parts):
+            self._path(number).unlink()
+        del self._parts[n_parts:]
+
+    @property
+    def n_parts(self) -> int:
+        """The number of parts."""
+        return len(self._parts)
+
+    @property
+    def counts(self) -> list[int]:
+        """The number of rows of each shard."""
+        import numpy as np
+
+        counts: list[int] = sum((part.sizes for part in self._parts), np.zeros(self.n_shards, dtype=int)).tolist()
+        return counts
+
+    @property
+    def schema(self) -> pl.Schema:
+        """The columns and types of all shards."""
+        return common_schema(self.table, [part.schema for part in self._parts])
+
+    def of_shard(self, shard: int, schema: pl.Schema | None = None) -> pl.DataFrame:
+        """The rows of a shard, in the order in which they came; `schema` is that of all, if it is known."""
+        schema = self.schema if schema is None else schema
+        rows = [schema.to_frame()]
+        for number, part in enumerate(self._parts):
+            if shard in part.batches:
+                frame = self._read(number, [part.batches[shard]])
+                lacking = [pl.lit(None, dtype).alias(name) for name, dtype in schema.items() if name not in frame.columns]
+                rows.append(frame.with_columns(lacking).select(schema.names()).cast(schema))
+        return pl.concat(rows)
+
+    def repeated(self, column: str, parts: Iterable[int]) -> pl.Series:
+        """Values of a column that stand in several rows of some parts, not always all. 8 million are compared at once."""
+        numbers = list(parts)
+        n_buckets = -(-sum(int(self._parts[number].sizes.sum()) for number in numbers) // _AT_ONCE)
+        found = pl.Series(column, [], dtype=self._parts[numbers[0]].schema[column])
+        for bucket in range(n_buckets):
+            every = (self._column(number, column) for number in numbers)
+            values = pl.concat([each.filter(each.hash() % n_buckets == bucket) for each in every])
+            found = values.filter(values.is_duplicated()).unique(maintain_order=True)
+            if len(found):
+                break
+        return found
+
+    def _column(self, number: int, column: str) -> pl.Series:
+        part = self._parts[number]
+        return self._read(number, range(len(part.batches)), [part.schema.names().index(column)])[column]
+
+    def _read(self, number: int, batches: Sequence[int], columns: Sequence[int] | None = None) -> pl.DataFrame:
+        """The rows of some batches of a file, and only the columns of these numbers."""
+        import pyarrow as pa
+
+        options = pa.ipc.IpcReadOptions(included_fields=columns)
+        with pa.OSFile(str(self._path(number)), "rb") as file, pa.ipc.open_file(file, options=options) as reader:
+            read = [reader.get_batch(each) for each in batches]
+        frame = from_arrow_stream(pa.Table.from_batches(read, read[0].schema)) if read else pl.DataFrame()
+        schema = self._parts[number].schema
+        return frame.cast({name: schema[name] for name in frame.columns})  # Arrow has no Enum
+
+    def _path(self, number: int) -> Path:
+        return self.folder / f"{self.table}.{number}"
+
+
+def _in_order(rows: pl.DataFrame, shards: pl.Series) -> pl.DataFrame:
+    name = "\0shard"  # which is the name of no other column
+    return rows if shards.is_sorted() else rows.with_columns(shards.alias(name)).sort(name, maintain_order=True).drop(name)
+
+
+def common_schema(table: str, schemas: Sequence[Mapping[str, Any]]) -> pl.Schema:
+    """The columns of all parts, with types that hold the values of each: canonical columns first, then the attributes.
+
+    Raises
+    ------
+    ColumnError
+        a column is of types that have nothing in common, such as text and numbers
+
+    >>> common_schema("detections", [{"score": pl.Float64, "frame": pl.Int64}, {"score": pl.Float64, "frame": pl.Float64}])
+    Schema([('score', Float64), ('frame', Float64)])
+    """
+    types: dict[str, Any] = {}
+    for schema in schemas:
+        for name, dtype in schema.items():
+            types[name] = dtype if name not in types else _common_type(table, name, types[name], dtype)
+    known = [column.name for column in TABLES[table] if column.name in types]
+    return pl.Schema({name: types[name] for name in (*known, *(name for name in types if name not in known))})
+
+
+def _common_type(table: str, name: str, one: Any, other: Any) -> Any:
+    if one == other or pl.Null in (one, other):
+        return other if one == pl.Null else one
+    if one.is_nested() == other.is_nested() and one.is_numeric() == other.is_numeric():
+        try:
+            empty = [pl.DataFrame(schema={name: dtype}) for dtype in (one, other)]
+            return pl.concat(empty, how="vertical_relaxed").schema[name]
+        except pl.exceptions.PolarsError:
+            pass
+    problem = f"is {one} in some files and {other} in others"
+    raise ColumnError(problem, "give it the same type everywhere", table=table, column=name)
+
+
+def rows_of_shards(rows: pl.DataFrame, shards: pl.Series, n_shards: int) -> Iterator[pl.DataFrame]:
+    """The rows of each shard of a table that is in memory, in their order; `shards` has the number of the shard of each row.
+
+    >>> [each["a"].to_list() for each in rows_of_shards(pl.DataFrame({"a": [7, 8, 9]}), pl.Series([2, 0, 2]), 3)]
+    [[8], [], [7, 9]]
+    """
+    import numpy as np
+
+    rows, start = _in_order(rows, shards), 0
+    for size in np.bincount(shards.to_numpy(), minlength=n_shards).tolist():
+        yield rows.slice(start, size)
+        start += size

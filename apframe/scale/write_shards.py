@@ -1,0 +1,172 @@
+"""`write_shards`: ground truth and detections of any format, cut into shards of whole images."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, one_of
+from apframe.file_formats.reading import Reading
+from apframe.file_formats.writing import refuse_existing, write_new
+from apframe.keywords import names_keywords
+from apframe.paths import literal
+from apframe.scale.layout import CATEGORIES, INPUT_ROW, Layout, shard_name
+from apframe.scale.sharded_rows import ShardedRows, rows_of_shards
+from apframe.scale.sources import detections_in_parts, read_truths
+from apframe.scale.take_detections import Cut, numbered, take_detections
+from apframe.schema import Dataset
+from apframe.threads import map_parts
+
+_WAITING = ".parts"  # the folder in which detections wait
+
+
+@names_keywords
+def write_shards(
+    truth: Any,
+    detections: Any,
+    folder: str | Path,
+    n: int = 64,
+    *,
+    unknown_images: str = "error",
+    format: str | None = None,
+    results_format: str | None = None,
+    split: str | None = None,
+    image_sizes: Any = None,
+    box_format: str | None = None,
+    relative: bool = False,
+    join_by_name: str | Sequence[str] = (),
+    names: Any = None,
+    image_attributes: Any = None,
+    category_map: Any = None,
+    unmapped: str = "keep",
+) -> pl.DataFrame:
+    """Cut a data set and its detections into shards of whole images, for `evaluate_shards`.
+
+    The images are divided by their sorted ids into `n` runs of about the same number of images. Each shard is a folder with
+    `images.parquet`, `annotations.parquet` and `detections.parquet`; beside them are `categories.parquet` and `shards.json`,
+    which is written last. Annotations and detections get a column `input_row`, their number in the whole input, from 0.
+
+    In memory are the ground truth and a few parts of the detections. COCO's results (a JSON list, or JSON lines), Parquet and
+    Arrow files are read in parts, so these may be much larger than the memory; detections in other formats are read at once.
+    While it writes, this takes as much disk space again as the shards.
+
+    Parameters
+    ----------
+    truth
+        as `evaluate` takes it; also a list of files, or a pattern such as "gt/*.json". Then each image is in one file, and
+        categories have the same ids in all of them; ids of annotations that repeat are replaced by numbers from 1.
+    detections
+        as `evaluate` takes them; also a list or a pattern of files, in any order and divided in any way. Ids of detections that
+        repeat in other files are replaced by numbers from 1.
+    folder
+        where to write; it must not exist yet, or be empty. It appears whole or not at all.
+    n
+        the number of shards. There are never more than images.
+    unknown_images, image_attributes
+        as `evaluate` takes them.
+    format, results_format, split, image_sizes, box_format, relative, join_by_name, names, category_map, unmapped
+        how both are read, as `evaluate` takes it.
+
+    Returns
+    -------
+    One row for each shard: `shard` (the name of its folder), `n_images`, `n_annotations`, `n_detections`.
+
+    Raises
+    ------
+    InputError
+        bad data, with the rows named.
+    ParameterError
+        bad options.
+    OutputError
+        the folder holds something, or cannot be written.
+
+    Warns
+    -----
+    UnknownImageWarning
+        all detections were dropped, because their images are unknown.
+
+    >>> import tempfile
+    >>> truth = {"images": [{"id": 7}, {"id": 8}], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
+    >>> found = [{"image_id": 8, "category_id": 1, "bbox": [10, 20, 30, 40], "score": 0.5}]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     write_shards(truth, found, f"{folder}/shards", n=2).rows()
+    [('00000', 1, 0, 0), ('00001', 1, 0, 1)]
+    """
+    if isinstance(n, bool) or not hasattr(n, "__index__") or n.__index__() < 1:
+        raise ParameterError(f"must be a whole number of at least 1, not {n!r}", option="n")
+    drops = one_of("unknown_images", unknown_images, ("error", "drop")) == "drop"
+    reading = Reading(
+        format=format, results_format=results_format, split=split, image_sizes=image_sizes, box_format=box_format,
+        relative=relative, join_by_name=join_by_name, names=names, category_map=category_map, unmapped=unmapped,
+    )  # fmt: skip
+    target = Path(folder)
+    refuse_existing(target, "folder")
+    dataset = read_truths(truth, reading)
+    if image_attributes is not None:
+        dataset = dataset.with_images(image_attributes)
+    cut = _cut(dataset, n.__index__())
+    layouts: list[Layout] = []
+
+    def write(part: Path) -> None:
+        layouts.append(_write(part, cut, detections_in_parts(detections, reading, dataset), drops_unknown=drops))
+
+    write_new(target, "folder", write)
+    return layouts[0].table()
+
+
+def _cut(dataset: Dataset, n: int) -> Cut:
+    """The images in the order of their ids, cut into at most so many runs."""
+    ids = dataset.core("images")["image_id"].sort()
+    n_shards = max(1, min(n, len(ids)))
+    place = pl.int_range(pl.len(), dtype=pl.Int64)
+    shards = ids.to_frame().with_columns(shard=(place * n_shards // max(len(ids), 1)).cast(pl.UInt32))
+    return Cut(dataset, shards, n_shards)
+
+
+def _write(folder: Path, cut: Cut, parts: Iterator[tuple[int, Any]], *, drops_unknown: bool) -> Layout:
+    """Write all shards in a new folder."""
+    folder.mkdir()
+    waiting = folder / _WAITING
+    waiting.mkdir()
+    found = ShardedRows("detections", waiting, cut.n_shards)
+    replaces_ids = take_detections(found, cut, parts, drops_unknown=drops_unknown)
+    names = [shard_name(number) for number in range(cut.n_shards)]
+    for name in names:
+        (folder / name).mkdir()
+    dataset = cut.dataset
+    _write_table(folder / CATEGORIES, dataset.categories.sort("category_id"))
+    annotations = dataset.annotations.with_columns(numbered(0, dataset.annotations.height))
+    n_images = _write_rows(folder, names, "images", dataset.images.sort("image_id"), cut)
+    n_annotations = _write_rows(folder, names, "annotations", annotations, cut)
+    schema = found.schema
+
+    def write_detections(number: int) -> None:
+        rows = found.of_shard(number, schema)
+        if replaces_ids:
+            rows = rows.with_columns(pl.col(INPUT_ROW).cast(pl.Int64).alias("detection_id") + 1)
+        _write_table(folder / names[number] / "detections.parquet", rows)
+
+    map_parts(write_detections, range(cut.n_shards))
+    n_detections = found.counts
+    found.keep(0)
+    waiting.rmdir()
+    layout = Layout(n_images, n_annotations, dict(zip(names, n_detections, strict=True)))
+    layout.write(folder)
+    return layout
+
+
+def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, cut: Cut) -> dict[str, int]:
+    """Write the rows of a table in memory into the folders of their shards; the numbers of their rows."""
+    parts = rows_of_shards(rows, cut.of(rows), cut.n_shards)
+    counts = {}
+    for name, part in zip(names, parts, strict=True):
+        _write_table(folder / name / f"{table}.parquet", part)
+        counts[name] = part.height
+    return counts
+
+
+def _write_table(path: Path, rows: pl.DataFrame) -> None:
+    rows.write_parquet(literal(path), compression="zstd", compression_level=1)
