@@ -13,6 +13,7 @@ from importlib import import_module
 from numbers import Real
 from typing import Any, TypeVar
 
+from apframe.collecting import collected
 from apframe.wording import counted as counted
 from apframe.wording import did_you_mean as did_you_mean
 from apframe.wording import listed as listed
@@ -121,6 +122,12 @@ class ScoreError(InputError):
 
 class IdTypeError(InputError):
     """Ids are integers on one side and strings on the other."""
+
+
+class ShardError(InputError):
+    """A shard cannot be evaluated; `shard` is its name, and the error that says why is the `__cause__`."""
+
+    shard = ""
 
 
 class NotComparableError(InputError):
@@ -247,6 +254,14 @@ class ImagesLeftOutWarning(ApframeWarning):
     """Evaluations were compared on the images that all of them have; the other images were left out."""
 
 
+class ShardsLeftOutWarning(ApframeWarning):
+    """Shards that are damaged were left out."""
+
+
+class SecondPassWarning(ApframeWarning):
+    """What was asked for needs the objects of the shards, which are read again."""
+
+
 class RunsLeftOutWarning(ApframeWarning):
     """Folders that match a pattern hold evaluations of another kind and were left out."""
 
@@ -276,10 +291,12 @@ def import_optional(module: str, need: str, install: str) -> Any:
 
 def warn(message: str, category: type[ApframeWarning]) -> None:
     """Warn at the line of the caller's own code that led here, however many of apframe's functions are in between."""
+    if (kept := collected.get()) is not None:
+        return kept.append((category.__name__, message))
     frame, level = sys._getframe(1), 2
     while frame.f_back is not None and frame.f_globals.get("__name__", "").partition(".")[0] in ("apframe", "functools"):
         frame, level = frame.f_back, level + 1
-    warnings.warn(message, category, level)
+    return warnings.warn(message, category, level)
 
 
 def spelled(option: str, value: str | None = None) -> str:

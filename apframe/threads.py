@@ -6,6 +6,8 @@ import os
 from collections import deque
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
+from contextlib import contextmanager
+from contextvars import ContextVar
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,6 +24,7 @@ _VARIABLE = "APFRAME_THREADS"
 PART_ROWS = 1 << 16  # of a part, whose columns then fit a second-level cache
 
 _chosen: int | None = None
+_alone: ContextVar[bool] = ContextVar("alone", default=False)
 
 
 def set_threads(n: int | None) -> None:
@@ -65,6 +68,8 @@ def threads() -> int:
     >>> threads() >= 1
     True
     """
+    if _alone.get():
+        return 1
     if _chosen is not None:
         return _chosen
     given = os.environ.get(_VARIABLE, "").strip()
@@ -75,6 +80,21 @@ def threads() -> int:
             f"{_VARIABLE}={given}: the number of threads is a whole number of at least 1", "correct the variable, or unset it"
         )
     return int(given)
+
+
+@contextmanager
+def alone() -> Iterator[None]:
+    """Compute with one thread in this thread: its work is one of several pieces that are done side by side.
+
+    >>> with alone():
+    ...     threads()
+    1
+    """
+    before = _alone.set(True)
+    try:
+        yield
+    finally:
+        _alone.reset(before)
 
 
 def pool() -> Executor:

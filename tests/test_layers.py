@@ -17,6 +17,7 @@ import apframe as apf
 PACKAGE = Path(__file__).parents[1] / "apframe"
 GROUPS = {
     "what everything uses": [
+        "collecting",
         "wording",
         "exceptions",
         "interruption",

@@ -10,7 +10,7 @@ import polars as pl
 
 from apframe.detection.comparison.names import path_of_results
 from apframe.detection.options import Choice, choose
-from apframe.detection.prepare.inputs import make_inputs
+from apframe.detection.prepare.inputs import Inputs, make_inputs
 from apframe.file_formats.catalogue import naming_format
 from apframe.keywords import names_keywords
 from apframe.rule_sets.coco import COCO
@@ -156,8 +156,16 @@ def evaluate(
         category_map=category_map, unmapped=unmapped, name=name,
     )  # fmt: skip
     source = path_of_results(detections)
+    inputs, notes = read_inputs(truth, detections, choice)
+    from apframe.detection.evaluation import Evaluation  # with many modules, which are imported while files are read
+
+    return Evaluation(lambda: inputs, choice.protocol, notes=notes, name=choice.name, source=source)
+
+
+def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
+    """Read what is evaluated, and what was done to the data before, in words; see `evaluate`."""
     if choice.invalid != "error":
-        return _evaluate_valid(truth, detections, choice, source)
+        return _valid_inputs(truth, detections, choice)
     reading = choice.reading
     with pool() as other_threads:
         read = other_threads.submit(reading.dataset, truth, masks="mask" in choice.protocol.similarity.needs)
@@ -168,14 +176,11 @@ def evaluate(
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    from apframe.detection.evaluation import Evaluation  # with many modules, which are imported while files are read
-
-    return Evaluation(lambda: inputs, choice.protocol, notes=inputs.notes, name=choice.name, source=source)
+    return inputs, inputs.notes
 
 
-def _evaluate_valid(truth: Any, detections: Any, choice: Choice, source: str | None) -> Evaluation:
-    """The evaluation of what can be evaluated, with what was left out."""
-    from apframe.detection.evaluation import Evaluation
+def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
+    """The inputs without the rows that cannot be evaluated, which are among the notes."""
     from apframe.detection.prepare.invalid import left_out, valid_detections, valid_truth
 
     dataset, refused = valid_truth(truth, choice)
@@ -185,4 +190,4 @@ def _evaluate_valid(truth: Any, detections: Any, choice: Choice, source: str | N
     with naming_format(detections, choice.reading.results_format):
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
-    return Evaluation(lambda: inputs, choice.protocol, notes=(*inputs.notes, *without), name=choice.name, source=source)
+    return inputs, (*inputs.notes, *without)

@@ -147,8 +147,7 @@ class Evaluation(WritableResult):
         """The metrics; a warning, once, if they can hardly be right."""
         metrics = self._pipeline.metrics(headlines_only=headlines_only)
         if self._may_warn:
-            nothing_matches = self._pipeline.rows.links.is_empty()
-            warn_of_metrics(metrics, self._inputs, self.protocol, nothing_matches=nothing_matches)
+            warn_of_metrics(metrics, self._pipeline.evaluated(), self.protocol)
         self._may_warn = False
         return metrics
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.pairing import arrange, matching_rules
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
@@ -103,30 +104,49 @@ class Pipeline:
         """The verdicts, ready to be ranked."""
         return rank(self.verdicts, self.protocol.definition, self.protocol.addend)
 
+    def evaluated(self) -> Evaluated:
+        """What has been evaluated, as far as warnings look at it."""
+        inputs = self.inputs
+        return Evaluated(
+            n_annotations=inputs.annotations.height,
+            n_detections=inputs.detections.height,
+            nothing_matches=self.rows.links.is_empty(),
+            detected=lambda: inputs.detections["category_id"].unique(),
+            inputs=lambda: inputs,
+        )
+
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
         """The headline numbers and the support of every slice: by name, arrays over the groups of images, detections, objects
         and categories.
         """
         from apframe.detection.slices.measure import measure
 
-        return measure(self.rows, self.verdicts, self.protocol, slicing)
+        return measure(self.verdicts, lambda: self.rows, self.protocol, slicing)
+
+    @property
+    def outline(self) -> Verdicts:
+        """The rules, lists and images of the verdicts, whose rows may be missing."""
+        return self.verdicts
+
+    def compute(self, ap_at: Sequence[int]) -> tuple[dict[str, np.ndarray], np.ndarray]:
+        """The arrays of `compute_metrics`, and the positives of each list and area range."""
+        return compute_metrics(self.ranking, ap_at), self.ranking.positives
 
     def metrics(self, *, headlines_only: bool = False) -> pl.DataFrame:
         """See `Evaluation.metrics`; the headline numbers need no `ap` at smaller max_detections, and leave it null."""
-        ranking = self.ranking
-        values = compute_metrics(ranking, ap_at=() if headlines_only else range(len(self.protocol.max_detections)))
-        axes = (1, 2, 0, 3)  # list, area range, threshold, max_detections: outermost first
-        shape = tuple(np.array(ranking.shape)[list(axes)])
+        values, positives = self.compute(() if headlines_only else range(len(self.protocol.max_detections)))
+        axes, outline = (1, 2, 0, 3), self.outline  # list, area range, threshold, max_detections: outermost first
+        shape = tuple(np.array(values["ap"].shape)[list(axes)])
         number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
         return pl.DataFrame(
             {
-                "category_id": self.verdicts.lists["category_id"].gather(number),
-                "area_range": range_names(self.verdicts.ranges).gather(area),
-                "iou_threshold": threshold_names(self.verdicts.thresholds).gather(threshold),
+                "category_id": outline.lists["category_id"].gather(number),
+                "area_range": range_names(outline.ranges).gather(area),
+                "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
                 "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
                 "ap": values["ap"].transpose(axes).ravel(),
                 "recall": values["recall"].transpose(axes).ravel(),
-                "n_positives": ranking.positives[number, area].astype(np.int64),
+                "n_positives": positives[number, area].astype(np.int64),
                 "n_detections": values["n_detections"].transpose(axes).ravel(),
             }
         ).with_columns(pl.col("ap", "recall").fill_nan(None))

@@ -95,6 +95,35 @@ def _order_part(number: np.ndarray, score: np.ndarray) -> np.ndarray:
     return order
 
 
+def merge_order(number: np.ndarray, score: np.ndarray, tie: np.ndarray) -> np.ndarray:
+    """The order by list and descending score of the rows of several rankings, which come one ranking after the other.
+
+    Rows of equal score are ordered by `tie`, those of equal `tie` as they come.
+
+    >>> merge_order(np.array([0, 1, 0, 0]), np.array([0.5, 0.9, 0.9, 0.5]), np.array([7, 1, 2, 3])).tolist()
+    [2, 3, 0, 1]
+    """
+    rows = _stable_order(number)
+    sizes = np.bincount(number)
+    bounds = np.append(0, np.cumsum(sizes))
+    order = np.empty(len(rows), dtype=np.int64)
+
+    def fill(part: tuple[int, int]) -> None:
+        own = slice(*bounds[list(part)])
+        of = rows[own]
+        lists, scores = np.repeat(np.arange(*part), sizes[slice(*part)]), score[of]
+        placed = _order_part(lists, scores)
+        of, scores, ties = of[placed], scores[placed], tie[of[placed]]
+        alike = np.append((scores[1:] == scores[:-1]) & (lists[1:] == lists[:-1]), False)
+        if (alike[:-1] & (ties[1:] < ties[:-1])).any():
+            tied = np.flatnonzero(alike | np.append(False, alike[:-1]))
+            of[tied] = of[tied][np.lexsort((ties[tied], -scores[tied], lists[tied]))]
+        order[own] = of
+
+    map_parts(fill, part_bounds(sizes))
+    return order
+
+
 def number_within(groups: np.ndarray, items: np.ndarray) -> np.ndarray:
     """Dense numbers from 0, one for each item of each group.
 

@@ -17,8 +17,8 @@ _MOST_BITS = 64  # of one integer
 class Verdicts:
     """The decisions of matching as four tables of numbers that index each other; the only input of ranking.
 
-    Matching never looks across images, so the verdicts of disjoint images can be put together (`concat`) and taken apart
-    (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.
+    Matching never looks across images, so the verdicts of disjoint images can be put together (`merging.concat`) and taken
+    apart (`of_images`) without matching again. Ranking never looks at a box, so verdicts can be edited and ranked again.
 
     Sets of area ranges are bits of an unsigned integer: bit k is the k-th of `ranges`.
 
@@ -165,53 +165,6 @@ class Verdicts:
             annotations=self.annotations[annotations],
             hits=hits.cast(self.hits.schema).sort("detection", maintain_order=True),
         )
-
-
-def concat(parts: Sequence[Verdicts]) -> Verdicts:
-    """The verdicts of disjoint images put together: those of all images at once, up to the order of a detection's hits.
-
-    `row` stays as it is: where ties="input", number the rows of all parts through before.
-
-    Raises
-    ------
-    ParameterError
-        there are no parts; they differ in thresholds, area ranges, limits, ties or types of ids, or share an image
-
-    >>> whole = example()
-    >>> parts = [whole.of_images(np.array(kept)) for kept in ([False, True], [True, False])]
-    >>> concat(parts).detections.equals(whole.detections), concat(parts).hits.equals(whole.hits)
-    (True, True)
-    """
-    if not parts:
-        raise ParameterError("there are no verdicts to combine")
-    first, *others = parts
-    if any(part.header != first.header for part in others):
-        raise ParameterError(
-            "verdicts with different thresholds, area ranges, max_detections, ties or id types cannot be combined"
-        )
-    keys = [name for name in first.lists.columns if name != "list"]
-    images = pl.concat([part.images for part in parts])
-    if images["image_id"].is_duplicated().any():
-        twice = images["image_id"].filter(images["image_id"].is_duplicated())[0]
-        raise ParameterError(f"image {twice!r} is in two of the parts", "give parts with different images")
-    images = images.sort("image_id")
-    lists = pl.concat([part.lists for part in parts]).unique().sort(keys)
-    tables: dict[str, list[pl.DataFrame]] = {"detections": [], "annotations": [], "hits": []}
-    before = {"detections": 0, "annotations": 0}
-    for part in parts:
-        image = part.images.join(images.with_row_index("to"), on="image_id", how="left", maintain_order="left")["to"]
-        number = part.lists.join(lists.with_row_index("to"), on=keys, how="left", maintain_order="left", nulls_equal=True)["to"]
-        for name, n_before in before.items():
-            table = getattr(part, name)
-            table = table.with_columns(list=number.gather(table["list"]), image=image.gather(table["image"]))
-            tables[name].append(table)
-            before[name] = n_before + table.height
-        offsets = {name[:-1]: before[name] - getattr(part, name).height for name in before}
-        tables["hits"].append(part.hits.with_columns(pl.col(name) + n for name, n in offsets.items()))
-    detections, annotations, hits = (pl.concat(each) for each in tables.values())
-    whole = replace(first, images=images, lists=lists, detections=detections, annotations=annotations, hits=hits)
-    order = annotations.with_row_index("at").sort("list", "row", "at")["at"].to_numpy()
-    return whole._of_rows(_rank_order(whole.detections, first.ties), order)
 
 
 def list_bounds(number: np.ndarray, n_lists: int) -> np.ndarray:

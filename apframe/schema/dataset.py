@@ -104,7 +104,7 @@ class Dataset:
 
     def _with(self, **fields: Any) -> Dataset:
         """Return the data set with some of its fields replaced, unchecked."""
-        changed = object.__new__(type(self))
+        changed = object.__new__(Dataset)
         changed.__dict__.update({each.name: getattr(self, each.name) for each in dataclass_fields(self)} | fields)
         return changed
 

@@ -16,7 +16,7 @@ from apframe.detection.pairing import pair
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.matching.verdicts import Verdicts, as_bits, concat, example, has_bit
+from apframe.matching.verdicts import Verdicts, as_bits, example, has_bit
 from tests.parity.strategies import Case, cases, half_as_often
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
@@ -43,17 +43,6 @@ def assert_same(one: Verdicts, other: Verdicts) -> None:
 
 
 @half_as_often
-@given(cases(), st.sampled_from(list(POLICIES)), st.booleans(), st.data())
-def test_parts_put_together_are_the_whole(case: Case, matching: str, agnostic: bool, data: st.DataObject) -> None:
-    whole = verdicts_of(case, matching=matching, agnostic=agnostic, max_detections=[1, 5])
-    kept = np.array(data.draw(st.lists(st.booleans(), min_size=whole.images.height, max_size=whole.images.height)), dtype=bool)
-    parts = [whole.of_images(kept), whole.of_images(~kept)]
-    if kept.any() and not kept.all():
-        assert_same(concat(parts), whole)
-        assert_same(concat(parts[::-1]), whole)
-
-
-@half_as_often
 @given(cases(), st.sampled_from(list(POLICIES)), st.data())
 def test_the_part_of_some_images_is_that_of_their_rows(case: Case, matching: str, data: st.DataObject) -> None:
     ids = sorted(row["id"] for row in case.truth["images"])
@@ -68,20 +57,6 @@ def test_the_part_of_some_images_is_that_of_their_rows(case: Case, matching: str
     for name in ("detections", "annotations"):
         assert_frame_equal(getattr(part, name).drop("row"), getattr(alone, name).drop("row"))
     assert_frame_equal(sorted_hits(part), sorted_hits(alone))
-
-
-def test_parts_of_other_evaluations_are_refused() -> None:
-    whole = example()
-    with pytest.raises(ParameterError, match="image 'a' is in two of the parts"):
-        concat([whole, whole])
-    other = Verdicts(**{**vars(whole), "thresholds": (0.7,)})
-    with pytest.raises(ParameterError, match="different thresholds"):
-        concat([whole, other])
-    numbers = Verdicts(**{**vars(whole), "images": pl.DataFrame({"image_id": [1, 2]})})
-    with pytest.raises(ParameterError, match="id types"):
-        concat([whole, numbers])
-    with pytest.raises(ParameterError, match="no verdicts"):
-        concat([])
 
 
 def test_area_ranges_fit_into_bits() -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
+from dataclasses import dataclass
 from typing import TYPE_CHECKING
 
 import polars as pl
@@ -23,25 +25,48 @@ _ENOUGH = 10  # annotations from which on finding nothing of a category says som
 _FEW, _RARE = 5, 0.01  # so do these, if they are at least this share of all
 
 
-def warn_of_metrics(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol, *, nothing_matches: bool) -> None:
+@dataclass(frozen=True)
+class Evaluated:
+    """What has been evaluated, as far as warnings look at it.
+
+    Attributes
+    ----------
+    n_annotations, n_detections
+        how many there are
+    nothing_matches
+        whether no detection is similar enough to any annotation
+    detected
+        gives the ids of the categories that have detections
+    inputs
+        gives the objects, or some of them
+    """
+
+    n_annotations: int
+    n_detections: int
+    nothing_matches: bool
+    detected: Callable[[], pl.Series]
+    inputs: Callable[[], Inputs]
+
+
+def warn_of_metrics(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> None:
     """One warning at most: nothing matches, AP50 is below .01, or categories have annotations but no detections.
 
-    `metrics` are those of the protocol, `nothing_matches` says that no detection is similar enough to any annotation. There
-    must be 10 detections, and for the first two a similarity of shapes. AP at the lowest threshold, up to .75, stands for AP50
-    where .5 is not evaluated. A category counts as missed if it has 10 annotations, or 5 that are 1 % of all.
+    `metrics` are those of the protocol. There must be 10 detections, and for the first two a similarity of shapes. AP at the
+    lowest threshold, up to .75, stands for AP50 where .5 is not evaluated. A category counts as missed if it has 10
+    annotations, or 5 that are 1 % of all.
     """
-    if inputs.annotations.is_empty() or inputs.detections.height < LEAST:
+    if not found.n_annotations or found.n_detections < LEAST:
         return None
     problem, at_low = None, _at_low_threshold(metrics, protocol)
     if protocol.similarity.shape is not None:  # else it may compare anything
-        problem = _why_nothing_matches(inputs, protocol) if nothing_matches else None
+        problem = _why_nothing_matches(found.inputs(), protocol) if found.nothing_matches else None
         if problem is not None:
-            return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", NothingMatchesWarning)
-        problem = _low_precision(at_low, inputs, protocol)
+            return warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", NothingMatchesWarning)
+        problem = _low_precision(at_low, found, protocol)
         if problem is not None:
-            return warn(f"{_with_shifts(problem, inputs, protocol)}; {FIND_OUT}", LowPrecisionWarning)
+            return warn(f"{_with_shifts(problem, found.inputs(), protocol)}; {FIND_OUT}", LowPrecisionWarning)
     if not protocol.agnostic:
-        _warn_of_missed(at_low, inputs)
+        _warn_of_missed(at_low, found)
     return None
 
 
@@ -51,12 +76,12 @@ def _why_nothing_matches(inputs: Inputs, protocol: Protocol) -> str | None:
     return why_nothing_matches(inputs.detections, annotations, by_category=all_categories and not protocol.agnostic)
 
 
-def _low_precision(metrics: pl.DataFrame, inputs: Inputs, protocol: Protocol) -> str | None:
+def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) -> str | None:
     name = "ap" if any(line.startswith("AP") for line in protocol.report) else "recall"
     values = metrics[name].drop_nulls()
     if values.is_empty() or values.sum() / len(values) >= _LOW or metrics["iou_threshold"][0] > _STRICT:
         return None
-    of = f"{counted(inputs.detections.height, 'detection')} and {counted(inputs.annotations.height, 'annotation')}"
+    of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
     what = {"ap": "AP", "recall": "recall"}[name]
     threshold, value = metrics["iou_threshold"][0], values.sum() / len(values)
     return f"{what} at IoU {threshold:g} is {value:.4f}, with {of}: that can hardly be right for a trained model"
@@ -78,15 +103,15 @@ def _at_low_threshold(metrics: pl.DataFrame, protocol: Protocol) -> pl.DataFrame
     )
 
 
-def _warn_of_missed(metrics: pl.DataFrame, inputs: Inputs) -> None:
+def _warn_of_missed(metrics: pl.DataFrame, found: Evaluated) -> None:
     n_positives = pl.col("n_positives")
     annotated = metrics.filter(n_positives > 0)
     expected = annotated.filter((n_positives >= _ENOUGH) | (n_positives >= _FEW) & (n_positives >= _RARE * n_positives.sum()))
     missed = expected.filter(pl.col("n_detections") == 0)["category_id"]
     if len(missed):  # no detection counts; there may be some that are ignored
-        missed = missed.filter(~is_known(missed, inputs.detections["category_id"].unique()))
+        missed = missed.filter(~is_known(missed, found.detected()))
     if len(missed):
-        categories = inputs.dataset.core("categories")
+        categories = found.inputs().dataset.core("categories")
         names = called("categories", categories).filter(is_known(categories["category_id"], missed))
         have, of = "has" if len(missed) == 1 else "have", counted(annotated.height, "annotated category")
         warn(

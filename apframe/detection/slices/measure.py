@@ -15,7 +15,7 @@ from apframe.detection.slices.slices import ObjectGroups, Slicing
 from apframe.matching.competitors import Side, add_competitors
 from apframe.matching.judge import judge
 from apframe.matching.order import place_within
-from apframe.matching.regroup import Rows, count_only, regroup, with_rows
+from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.metrics import Cells, compute_cells
 from apframe.ranking.ranking import Ranking, Rest, rank
@@ -29,13 +29,15 @@ if TYPE_CHECKING:
 _MOST_ROWS = 1 << 21  # of groups of objects that are put into lists together
 
 
-def measure(rows: Rows, verdicts: Verdicts, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+def measure(verdicts: Verdicts, rows: Callable[[], Rows], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
     """The headline numbers and the support of every slice.
 
     Parameters
     ----------
-    rows, verdicts
+    verdicts
         of everything that is evaluated
+    rows
+        gives what was matched, which is matched again for groups of detections and of objects
     protocol
         the rules
     slicing
@@ -45,21 +47,48 @@ def measure(rows: Rows, verdicts: Verdicts, protocol: Protocol, slicing: Slicing
     -------
     By name, arrays over these groups.
     """
-    metrics = [line.metric for line in headlines(protocol)]
-    shape = (len(slicing.images), len(slicing.detections), len(slicing.objects), len(slicing.categories))
-    if 0 in shape:  # of a table without rows
-        empty = {name: np.zeros(shape) for name in metrics}
+    if 0 in shape_of(slicing):  # of a table without rows
+        return finish({}, protocol, slicing)
+    if not slicing.matches_again(verdicts.detections.height):
+        sums = sum_lists(np.arange(verdicts.lists.height), verdicts, protocol=protocol, slicing=slicing)
+        return finish(sums, protocol, slicing)
+    work = _Work(rows(), verdicts, protocol, slicing)
+    base = work.split(work.rows)
+    parts = [sum_part(part, base.lists, protocol, slicing) for part in work.parts(base)]
+    return finish({name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}, protocol, slicing)
+
+
+def shape_of(slicing: Slicing) -> tuple[int, ...]:
+    """How many groups of images, detections, objects and categories there are."""
+    return tuple(len(groups) for groups in slicing.axes.values())
+
+
+def sum_lists(numbers: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+    """What `finish` takes, of some lists: those of others are added. There are groups of images and categories alone.
+
+    `numbers` are those of the lists among all, by which the groups of categories name them.
+    """
+    images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(numbers), "category": numbers})
+    if not images.is_whole(verdicts.images.height):
+        verdicts, parts = split_by_images(verdicts, images.members.rename({"row": "image"}), len(images))
+        lists = parts.with_columns(category=pl.Series(numbers).gather(parts["category"]))
+    return sum_part(_Part(rank(verdicts, protocol.definition, protocol.addend), lists, 1), lists, protocol, slicing)
+
+
+def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+    """The headline numbers and the support from what `sum_part` gives."""
+    shape, lines = shape_of(slicing), headlines(protocol)
+    if 0 in shape:
+        empty = {line.metric: np.zeros(shape) for line in lines}
         return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
-    work = _Work(rows, verdicts, protocol, slicing)
-    base = work.split(
-        rows if work.matches_again else replace(rows, links=verdicts.hits.with_columns(of=pl.int_range(pl.len())))
-    )
-    parts = [work.measure(part, base.lists) for part in work.parts(base)]
-    joined = {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-    values = {name: array.reshape(shape) for name, array in joined.items()}
+    with np.errstate(invalid="ignore", divide="ignore"):
+        values = {line.metric: sums[line.metric] / sums[f"n_categories {line.area_range}"] for line in lines}
     n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
-    values["n_images"] = np.broadcast_to(n_images[:, None, None, None], shape)
-    return {name: values[name] for name in (*metrics, *SUPPORT)}
+    support = {name: sums[name].astype(np.int64) for name in ("n_annotations", "n_detections")}
+    support["n_categories"] = sums[f"n_categories {protocol.whole}"].astype(np.int64)
+    shown = {name: array.reshape(shape) for name, array in (values | support).items()}
+    shown["n_images"] = np.broadcast_to(n_images[:, None, None, None], shape)
+    return {name: shown[name] for name in (*values, *SUPPORT)}
 
 
 @dataclass(frozen=True)
@@ -79,11 +108,6 @@ class _Work:
     verdicts: Verdicts
     protocol: Protocol
     slicing: Slicing
-
-    @property
-    def matches_again(self) -> bool:
-        """Whether there are groups of detections or objects: groups of images alone leave all matches as they are."""
-        return self.slicing.matches_again(self.rows.detections.height)
 
     @property
     def _divides_detections(self) -> bool:
@@ -144,11 +168,8 @@ class _Work:
             yield _Part(self._rank(part, rest), lists, n)
 
     def _rank(self, rows: Rows, rest: Rest | None = None) -> Ranking:
-        """Rank rows, of which the links are pairs, or hits if nothing is matched again."""
-        if self.matches_again:
-            verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
-        else:
-            verdicts = with_rows(self.verdicts, rows)
+        """Match and rank rows."""
+        verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
         return rank(verdicts, self.protocol.definition, self.protocol.addend, rest)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
@@ -160,52 +181,57 @@ class _Work:
         cell = table["list"].cast(pl.Int64) * self.verdicts.images.height + table["image"]
         return Side(cell, pl.Series(is_paired), members)
 
-    def measure(self, part: _Part, base: pl.DataFrame) -> dict[str, np.ndarray]:
-        """The headline numbers and counts of some groups of objects: arrays over images and detections, objects, categories.
 
-        `base` has the `group` and `category` of the lists that all detections are in.
-        """
-        ranking, protocol = part.ranking, self.protocol
-        names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
-        lines = headlines(protocol)
-        sums = self._summing(part.lists, part.n_objects)
+def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
+    """Sums over the lists of each slice: arrays over groups of images and detections, objects, categories.
 
-        def of_range(k: int) -> dict[str, np.ndarray]:
-            own = [line for line in lines if line.area_range == names[k]]
-            cells = compute_cells(ranking, [k], [protocol.max_detections.index(line.max_detections) for line in own], ())
-            positives = ranking.positives[:, k]
-            n_categories = sums(positives > 0)
-            with np.errstate(invalid="ignore", divide="ignore"):
-                values = {line.metric: _values(line, cells, positives, protocol) for line in own}
-                means = {metric: sums(np.where(positives > 0, value, 0)) / n_categories for metric, value in values.items()}
-            if names[k] != protocol.whole:
-                return means
-            n_detections = cells[last].n_detections[0, 0]
-            if ranking.rest is None:
-                counted = sums(n_detections)
-            else:  # groups that have no list of their own in a category have the whole one there
-                of_whole = ranking.rest.n_detections(k, last)[0]
-                counted = self._summing(base, 1)(of_whole) + sums(n_detections - of_whole[ranking.rest.whole])
-            counts = {"n_annotations": sums(positives), "n_detections": counted, "n_categories": n_categories}
-            return means | {name: count.astype(np.int64) for name, count in counts.items()}
+    `base` has the `group` and `category` of the lists that all detections are in.
 
-        with pool() as threads:
-            return {name: value for each in threads.map(of_range, range(len(names))) for name, value in each.items()}
+    Returns
+    -------
+    By name: the sums of the headline numbers; "n_categories" and an area range, how many lists have positives there;
+    n_annotations and n_detections.
+    """
+    ranking = part.ranking
+    names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
+    lines = headlines(protocol)
+    sums = _summing(part.lists, part.n_objects, slicing)
 
-    def _summing(self, lists: pl.DataFrame, n_objects: int) -> Callable[[np.ndarray], np.ndarray]:
-        """What sums values of the lists: each list counts in every group of categories that its category is in."""
-        slicing = self.slicing
-        shape = (len(slicing.images) * len(slicing.detections), n_objects, len(slicing.categories))
-        members = slicing.categories.members.with_columns(pl.col("row").cast(pl.Int64))
-        summed = lists.select(row=pl.col("category").cast(pl.Int64)).with_row_index("list")
-        summed = summed.join(members, on="row", maintain_order="left")
-        number = summed["list"].to_numpy()
-        target = lists["group"].to_numpy()[number] * len(slicing.categories) + summed["group"].to_numpy()
+    def of_range(k: int) -> dict[str, np.ndarray]:
+        own = [line for line in lines if line.area_range == names[k]]
+        cells = compute_cells(ranking, [k], [protocol.max_detections.index(line.max_detections) for line in own], ())
+        positives = ranking.positives[:, k]
+        with np.errstate(invalid="ignore", divide="ignore"):
+            values = {line.metric: _values(line, cells, positives, protocol) for line in own}
+        found = {metric: sums(np.where(positives > 0, value, 0)) for metric, value in values.items()}
+        found[f"n_categories {names[k]}"] = sums(positives > 0)
+        if names[k] != protocol.whole:
+            return found
+        n_detections = cells[last].n_detections[0, 0]
+        if ranking.rest is None:
+            counted = sums(n_detections)
+        else:  # groups that have no list of their own in a category have the whole one there
+            of_whole = ranking.rest.n_detections(k, last)[0]
+            counted = _summing(base, 1, slicing)(of_whole) + sums(n_detections - of_whole[ranking.rest.whole])
+        return found | {"n_annotations": sums(positives), "n_detections": counted}
 
-        def sums(per_list: np.ndarray) -> np.ndarray:
-            return np.bincount(target, weights=per_list[number], minlength=math.prod(shape)).reshape(shape)
+    with pool() as threads:
+        return {name: value for each in threads.map(of_range, range(len(names))) for name, value in each.items()}
 
-        return sums
+
+def _summing(lists: pl.DataFrame, n_objects: int, slicing: Slicing) -> Callable[[np.ndarray], np.ndarray]:
+    """What sums values of the lists: each list counts in every group of categories that its category is in."""
+    shape = (len(slicing.images) * len(slicing.detections), n_objects, len(slicing.categories))
+    members = slicing.categories.members.with_columns(pl.col("row").cast(pl.Int64))
+    summed = lists.select(row=pl.col("category").cast(pl.Int64)).with_row_index("list")
+    summed = summed.join(members, on="row", maintain_order="left")
+    number = summed["list"].to_numpy()
+    target = lists["group"].to_numpy()[number] * len(slicing.categories) + summed["group"].to_numpy()
+
+    def sums(per_list: np.ndarray) -> np.ndarray:
+        return np.bincount(target, weights=per_list[number], minlength=math.prod(shape)).reshape(shape)
+
+    return sums
 
 
 def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:

@@ -1,0 +1,27 @@
+"""Warnings that are collected instead of given, in one thread: what is done part by part is warned of once."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
+
+collected: ContextVar[list[tuple[str, str]] | None] = ContextVar("collected", default=None)
+
+
+@contextmanager
+def collecting() -> Iterator[list[tuple[str, str]]]:
+    """Collect apframe's warnings in this thread: names of their categories, and messages.
+
+    >>> from apframe.exceptions import UnitWarning, warn
+    >>> with collecting() as found:
+    ...     warn("angles look like degrees", UnitWarning)
+    >>> found
+    [('UnitWarning', 'angles look like degrees')]
+    """
+    found: list[tuple[str, str]] = []
+    before = collected.set(found)
+    try:
+        yield found
+    finally:
+        collected.reset(before)

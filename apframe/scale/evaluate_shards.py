@@ -1,0 +1,162 @@
+"""`evaluate_shards`: evaluate data that are larger than memory, one shard of whole images at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import replace
+from functools import partial
+from importlib.metadata import version
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Unpack
+
+import polars as pl
+
+from apframe.detection.options import Choice, Options, choose
+from apframe.exceptions import ShardError, ShardsLeftOutWarning, counted, listed, one_of, warn
+from apframe.keywords import refuse_unknown
+from apframe.rule_sets.coco import COCO
+from apframe.scale.budget import as_bytes
+from apframe.scale.shards import Shard, find_shards
+from apframe.schema import Dataset
+from apframe.schema.conditions import choose_categories
+
+if TYPE_CHECKING:
+    from apframe.rule_sets.protocol import Protocol
+    from apframe.scale.evaluation import ShardedEvaluation
+    from apframe.scale.local import Matched
+    from apframe.scale.one_shard import Job
+
+ENGINES = ("local",)
+_OWN = ("engine", "memory", "work", "skip_bad_shards")  # options beside those of `evaluate`
+
+
+def evaluate_shards(
+    truth: Any,
+    detections: Any = None,
+    protocol: Protocol | str = COCO,
+    *,
+    engine: str = "local",
+    memory: int | str | None = None,
+    work: str | Path | None = None,
+    skip_bad_shards: bool = False,
+    **options: Unpack[Options],
+) -> ShardedEvaluation:
+    """Evaluate a data set in shards, of which one at a time is in memory; the numbers are those of `evaluate`.
+
+    A shard is a set of whole images. Each is read, matched and dropped; what stays are its verdicts: 18 bytes for each
+    detection, 9 for each annotation and about 20 for each match. They are ranked category by category.
+
+    Parameters
+    ----------
+    truth
+        a folder that `write_shards` or `apframe shard` wrote, or folders of shards: a pattern such as "shards/*", or a list. A
+        shard is a folder with tables images, annotations and detections, as Parquet or Arrow files; the categories are beside
+        the folders. With `detections`: files of ground truth, of any format of `evaluate`. Both may be addresses that fsspec
+        lists and Polars reads, such as "s3://bucket/shards/*".
+    detections
+        files of detections, as many as of ground truth: those of the same place in the order of their names belong together.
+    protocol
+        the rules, as for `evaluate`.
+    engine
+        "local" matches the shards in this process, one in each thread.
+    memory
+        how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
+        that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
+        The shards must be small enough: about 1 GB is needed for a million detections with boxes.
+    work
+        a folder for the verdicts of each shard. A run that was interrupted goes on where it stopped, and one with other data,
+        another protocol or another version computes its own. Nothing there is removed.
+    skip_bad_shards
+        leave out shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
+    options
+        those of `evaluate`: iou_type, iou_thresholds, categories, invalid, ...
+
+    Returns
+    -------
+    An `Evaluation`. What needs only verdicts works from them: metrics, summary, `by` and `where` on images and categories,
+    `intervals`, `compare`. `by` and `where` on objects match each shard again. What needs the objects themselves, such as
+    `errors` and `matches`, reads them into memory. A SecondPassWarning says so.
+
+    Raises
+    ------
+    ParameterError
+        nothing has such a name; wrong options; there are not as many files of detections as of ground truth.
+    FormatError
+        shards differ in columns, types or categories; an image is in several shards.
+    ShardError
+        a shard is damaged, or has rows that cannot be evaluated; its name comes first.
+    OutputError
+        there is no space for verdicts.
+
+    Warns
+    -----
+    ShardsLeftOutWarning
+        shards were left out.
+    ApframeWarning
+        those of `evaluate`, each kind once, with the first shard that it is about.
+
+    >>> import tempfile
+    >>> from apframe import write_shards
+    >>> truth = {"images": [{"id": n} for n in range(4)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9]} for n in range(4)]}
+    >>> found = [{"image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for n in range(3)]
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     _ = write_shards(truth, found, f"{folder}/shards", n=2)
+    ...     evaluate_shards(f"{folder}/shards").summary.head(1).with_columns(pl.col("value").round(3)).rows()
+    [('AP', 0.752)]
+    """
+    refuse_unknown(options, [*_OWN, *Options.__optional_keys__])
+    one_of("engine", engine, ENGINES)
+    choice, budget = choose(protocol, **options), as_bytes(memory)
+    shards = find_shards(truth, detections)
+    alone = replace(choice, image_attributes=None)  # those of the images of all shards
+    from apframe.scale.local import match_shards
+    from apframe.scale.one_shard import Job
+
+    job = Job(alone, version("apframe"))
+    folder = None if work is None else Path(work)
+    matched, good, bad = match_shards(shards, job, budget, folder, skip_bad=skip_bad_shards)
+    if not good:
+        raise bad[0]
+    return _evaluation(choice, matched, good, job, budget, bad)
+
+
+def _evaluation(
+    choice: Choice, matched: Matched, shards: Sequence[Shard], job: Job, memory: int, bad: Sequence[ShardError]
+) -> ShardedEvaluation:
+    """The evaluation of shards that have been matched."""
+    from apframe.scale.evaluation import ShardedEvaluation
+    from apframe.scale.inputs import ShardedInputs
+    from apframe.scale.objects import Objects
+    from apframe.scale.together import notes_together, warn_together, without_rows
+
+    categories = shards[0].read_known(job.choice).core("categories")
+    chosen = choose_categories(categories, choice.categories)
+    category_ids = (categories["category_id"] if chosen is None else chosen).sort()
+    store = matched.store(without_rows(choice.protocol, category_ids))
+    said = [head.said for head in matched.heads]
+    warn_together(said)
+    notes = notes_together(said)
+    if bad:
+        which = listed([error.shard for error in bad])
+        notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(bad) + len(shards):,}: {which}")
+        warn(f"{notes[-1]}; the first one: {bad[0]}", ShardsLeftOutWarning)
+    objects = Objects(
+        job=job,
+        shards=shards,
+        codes=store.together.codes,
+        heights=[each["heights"] for each in said],
+        n_bytes=sum(each["n_bytes"] for each in said),
+        memory=memory,
+        masks=[()] * len(shards),
+    )
+    image_ids = store.outline.images["image_id"]
+    inputs = ShardedInputs(partial(_known, choice, job, shards), objects, image_ids, category_ids, choice.protocol.by_category)
+    return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
+
+
+def _known(choice: Choice, job: Job, shards: Sequence[Shard]) -> Dataset:
+    """The images and categories of all shards, with their attributes."""
+    each = [shard.read_known(job.choice) for shard in shards]
+    images = pl.concat([known.images for known in each], how="diagonal_relaxed")
+    return choice.with_attributes(each[0].part(images, each[0].core("annotations").clear()))

@@ -1,0 +1,123 @@
+"""The input of an evaluation in shards: images and categories in memory, objects only when they are asked for."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from typing import Any
+
+import polars as pl
+
+from apframe.detection.prepare.inputs import Inputs
+from apframe.exceptions import counted
+from apframe.lazily import cached_property
+from apframe.scale.objects import OBJECTS, LateTable, Objects
+from apframe.schema import Dataset, is_known
+
+
+class ShardedInputs(Inputs):
+    """The input of an evaluation in shards; see `Inputs`.
+
+    Parameters
+    ----------
+    known
+        images and categories, with their attributes
+    objects
+        what reads annotations and detections
+    image_ids, category_ids
+        sorted, those that are evaluated
+    by_category
+        see `Inputs`
+    """
+
+    def __init__(
+        self, known: Callable[[], Dataset], objects: Objects, image_ids: pl.Series, category_ids: pl.Series, by_category: bool
+    ) -> None:
+        own = {"image_ids": image_ids, "category_ids": category_ids, "by_category": by_category, "prepared": {}}
+        for name, value in (own | {"objects": objects, "_read_known": known}).items():
+            object.__setattr__(self, name, value)
+
+    objects: Objects
+    _read_known: Callable[[], Dataset]
+
+    @cached_property
+    def known(self) -> Dataset:
+        """The data set as far as it is in memory: images and categories."""
+        known = self._read_known()
+        return known.part(known.images.filter(is_known(known.images["image_id"], self.image_ids)), pl.DataFrame())
+
+    @cached_property
+    def loaded(self) -> Inputs:
+        """Everything in memory; see `Objects.load`."""
+        return self.objects.load(self.known.images.sort("image_id"))
+
+    @cached_property
+    def dataset(self) -> Dataset:
+        """The ground truth, whose annotations are read when they are looked at."""
+        return LateDataset(self.known, lambda: self.loaded.dataset.annotations, self.objects.total("annotations"))
+
+    @property
+    def annotations(self) -> pl.DataFrame:
+        """See `Inputs`."""
+        return self.loaded.annotations
+
+    @property
+    def detections(self) -> pl.DataFrame:
+        """See `Inputs`."""
+        return self.loaded.detections
+
+    @cached_property
+    def first(self) -> Inputs:
+        """What is evaluated of the first shard."""
+        return self.objects.first()
+
+    @property
+    def notes(self) -> list[str]:
+        """See `Inputs`."""
+        return self.first.notes
+
+    def tables(self) -> dict[str, Any]:
+        """The four tables; those of objects are read when columns of them are looked at."""
+        categories = self.known.categories.sort("category_id")
+        own = {
+            "images": self.known.images.sort("image_id"),
+            "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
+        }
+        return own | {
+            name: LateTable(self.objects, name, table.columns) for name, table in self.first.tables().items() if name in OBJECTS
+        }
+
+
+class LateDataset(Dataset):
+    """A data set whose annotations are read when they are first looked at."""
+
+    def __init__(self, known: Dataset, read: Callable[[], pl.DataFrame], n_annotations: int) -> None:
+        for name, value in vars(known).items():
+            object.__setattr__(self, name, value)
+        object.__setattr__(self, "_core", _LateTables(self._core, read))
+        object.__setattr__(self, "_n_annotations", n_annotations)
+
+    _n_annotations: int
+
+    def __repr__(self) -> str:
+        counts = (self.images.height, "image"), (self.categories.height, "category"), (self._n_annotations, "annotation")
+        return f"Dataset({', '.join(counted(*each) for each in counts)})"
+
+
+class _LateTables(Mapping[str, pl.DataFrame]):
+    """Tables by name, of which that of the annotations is read when it is looked at."""
+
+    def __init__(self, tables: Mapping[str, pl.DataFrame], read: Callable[[], pl.DataFrame]) -> None:
+        self._tables, self._read = tables, read
+
+    @cached_property
+    def _annotations(self) -> pl.DataFrame:
+        return self._read()
+
+    def __getitem__(self, name: str) -> pl.DataFrame:
+        return self._annotations if name == "annotations" else self._tables[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._tables)
+
+    def __len__(self) -> int:
+        return len(self._tables)

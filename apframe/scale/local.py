@@ -1,0 +1,143 @@
+"""Shards matched in this process, one in each thread; verdicts beyond the budget are kept on disk."""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import weakref
+from collections.abc import Callable, Sequence
+from functools import partial
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apframe.exceptions import FormatError, OutputError, ShardError, reason
+from apframe.progress import with_bar
+from apframe.scale.one_shard import Job
+from apframe.scale.shards import Shard
+from apframe.scale.store import LocalStore, head, most_rows, read_table, write_table
+from apframe.scale.together import Head, put_together
+from apframe.threads import alone, map_lazily, pool
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+    from apframe.matching.verdicts import Verdicts
+
+KEPT = 4  # the share of the memory that verdicts may take is one in so many; so is that of a block of lists
+
+
+class Matched:
+    """The verdicts of shards that are matched one after the other; `heads` are in their order, `tables` open the verdicts.
+
+    Parameters
+    ----------
+    memory
+        how many bytes may be taken; where verdicts take more than a quarter of it, they are kept in files
+    work
+        the folder of these files, which are kept and used again; None: a temporary one
+    """
+
+    def __init__(self, memory: int, work: Path | None) -> None:
+        self.heads: list[Head] = []
+        self.tables: list[Callable[[], pa.Table]] = []
+        self._memory, self._work = memory, work
+        self._temporary: _Temporary | None = None
+        self._n_bytes = 0
+
+    def add(self, table: pa.Table, path: Path | None = None) -> None:
+        """Keep the verdicts of a shard, in memory unless they are in a file already."""
+        self.heads.append(head(table))
+        self.tables.append(partial(_given, table) if path is None else partial(read_table, path))
+        self._n_bytes += table.nbytes if path is None else 0
+        if self._n_bytes > self._memory // KEPT:
+            self._spill()
+
+    def _spill(self) -> None:
+        """Move the verdicts in memory to files."""
+        if self._temporary is None:
+            self._temporary = _Temporary()
+        for number, table in enumerate(self.tables):
+            if isinstance(table, partial) and table.func is _given:
+                path = self._temporary.path / f"{number}.arrow"
+                write_table(table(), path)
+                self.tables[number] = partial(_kept, self._temporary, path)
+        self._n_bytes = 0
+
+    def store(self, whole: Verdicts) -> LocalStore:
+        """The verdicts of all of them; `whole` has none of their rows."""
+        return LocalStore(put_together(self.heads, whole), self.tables, most_rows(self._memory // KEPT))
+
+
+def match_shards(
+    shards: Sequence[Shard], job: Job, memory: int, work: Path | None, *, skip_bad: bool
+) -> tuple[Matched, list[Shard], list[ShardError]]:
+    """Match shards, one in each thread.
+
+    Returns
+    -------
+    The verdicts, the shards that they are of, and the errors of the others, which are raised unless `skip_bad`.
+    """
+    if work is not None:
+        try:
+            work.mkdir(parents=True, exist_ok=True)
+        except OSError as error:
+            raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=work) from error
+    matched, good, bad = Matched(memory, work), [], list[ShardError]()
+    with pool() as others:
+        results = map_lazily(others, partial(_match, job, work), shards)
+        for shard, result in zip(shards, with_bar(results, "matching", len(shards)), strict=True):
+            if isinstance(result, ShardError):
+                if not skip_bad:
+                    raise result
+                bad.append(result)
+                continue
+            matched.add(*result)
+            good.append(shard)
+    return matched, good, bad
+
+
+def _match(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path | None] | ShardError:
+    """Match a shard with one thread, or read what was made of it before; the verdicts, and the file that has them."""
+    try:
+        with alone():
+            if work is None:
+                return job.match(shard), None
+            path = work / f"{job.key(shard)}.arrow"
+            table = _known(path)
+            if table is None:
+                write_table(job.match(shard), path)
+                table = read_table(path)
+            return table, path
+    except ShardError as error:
+        return error
+
+
+def _given(table: pa.Table) -> pa.Table:
+    return table
+
+
+class _Temporary:
+    """A temporary folder, removed when nothing refers to it any more, at the end of the process at the latest."""
+
+    def __init__(self) -> None:
+        try:
+            self.path = Path(tempfile.mkdtemp(prefix="apframe-"))
+        except OSError as error:
+            raise OutputError(f"there is no temporary folder ({reason(error)})", "name a folder with work=") from error
+        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+
+
+def _kept(folder: _Temporary, path: Path) -> pa.Table:
+    """The verdicts in a file of a temporary folder, which is there as long as something refers to it."""
+    del folder
+    return read_table(path)
+
+
+def _known(path: Path) -> pa.Table | None:
+    """What an earlier run has written; None if there is nothing that can be read."""
+    if not path.is_file():
+        return None
+    try:
+        return read_table(path)
+    except FormatError:
+        return None

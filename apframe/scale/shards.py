@@ -1,0 +1,169 @@
+"""Shards: parts of a data set, each of whole images, and where they are."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+import polars as pl
+
+from apframe.detection.evaluate import read_inputs
+from apframe.detection.options import Choice
+from apframe.detection.prepare.inputs import Inputs
+from apframe.exceptions import FormatError, ParameterError, counted
+from apframe.scale.addresses import exists, expand, mark_of, read_bytes, read_table
+from apframe.scale.layout import LISTING, SHARD_TABLES, parse_layout
+from apframe.schema import GROUND_TRUTH, Dataset, noun
+
+_ENDINGS = (".parquet", ".arrow")
+
+
+@dataclass(frozen=True)
+class Shard:
+    """One shard: whole images with their annotations and detections.
+
+    Attributes
+    ----------
+    name
+        what messages call it: the name of its folder, or of its file of detections
+    truth, detections
+        addresses of ground truth and detections; `detections` is None where `truth` is a folder that has both
+    counts
+        how many images, annotations and detections shards.json says there are; None if it says nothing
+    """
+
+    name: str
+    truth: str
+    detections: str | None = None
+    counts: tuple[int, ...] | None = None
+
+    def mark(self) -> str:
+        """A text that changes when a file is written anew: of the names, sizes and times of its files."""
+        files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
+        return json.dumps([[file, mark_of(file)] for file in files])
+
+    def read(self, choice: Choice) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
+        """What is evaluated, what was done to the data before, and the columns and types of each table as it was found.
+
+        Raises
+        ------
+        FormatError
+            files are missing or cannot be read, or have other numbers of rows than shards.json says
+        InputError
+            rows cannot be evaluated
+        """
+        if self.detections is not None:
+            inputs, notes = read_inputs(self.truth, self.detections, choice)
+            types = {"image_id": inputs.image_ids.dtype, "category_id": inputs.category_ids.dtype}
+            return inputs, notes, {"ids": _as_text(types)}
+        frames = _tables(self.truth)
+        for table, n in zip(SHARD_TABLES, self.counts or (), strict=False):
+            if frames[table].height != n:
+                problem = f"{LISTING} says that it has {counted(n, noun(table))}, but there are {frames[table].height:,}"
+                raise FormatError(problem, "write the shards again", path=self.truth)
+        truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
+        inputs, notes = read_inputs(truth, frames["detections"], choice)
+        return inputs, notes, {name: _as_text(frame.schema) for name, frame in frames.items()}
+
+    def read_known(self, choice: Choice) -> Dataset:
+        """The images and categories with their attributes, and as a rule no annotations."""
+        if self.detections is not None:
+            return choice.reading.dataset(self.truth)
+        tables = _tables(self.truth, GROUND_TRUTH[:2])
+        return choice.reading.dataset(Dataset(tables["images"], tables["categories"], {}))
+
+
+def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
+    """The shards that addresses or patterns of them name, sorted by name.
+
+    Parameters
+    ----------
+    truth
+        a folder with shards.json, or folders: a pattern such as "shards/*", or a list. Each has tables images, annotations and
+        detections, as Parquet or Arrow files; categories are beside the folders, or in each. With `detections`, files of ground
+        truth of any format
+    detections
+        files of detections, as many as of ground truth; the first of both in the order of their names belong together
+
+    Raises
+    ------
+    ParameterError
+        nothing has such a name; there are more of one than of the other
+    FormatError
+        shards.json or a folder that it names is missing or damaged
+    """
+    if detections is None:
+        found = [each for each in _addresses("truth", truth) if not each.endswith((*_ENDINGS, ".json"))]
+        if len(found) == 1 and exists(f"{found[0]}/{LISTING}"):
+            return [Shard(name, f"{found[0]}/{name}", None, counts) for name, counts in _layout(found[0]).items()]
+        layouts = {folder: _layout(folder) for folder in dict.fromkeys(map(_parent, found))}
+        return [Shard(_name(each), each, None, layouts[_parent(each)].get(_name(each))) for each in found]
+    truths, found = _addresses("truth", truth), _addresses("detections", detections)
+    if len(truths) != len(found):
+        raise ParameterError(
+            f"{len(truths):,} files of ground truth, but {len(found):,} of detections: they belong together one by one, in the "
+            "order of their names",
+            "join them with `apframe shard`",
+        )
+    return [Shard(_name(b), a, b) for a, b in zip(truths, found, strict=True)]
+
+
+def _addresses(option: str, given: Any) -> list[str]:
+    """The addresses that match patterns, each once, sorted by name."""
+    patterns = [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
+    found: dict[str, None] = {}
+    for pattern in patterns:
+        matching = expand(str(pattern))
+        if not matching:
+            raise ParameterError(f"nothing is called {str(pattern)!r}", "give a pattern such as shards/*", option=option)
+        found |= dict.fromkeys(matching)
+    if not found:
+        raise ParameterError("is an empty list", "name at least one shard", option=option)
+    return sorted(found, key=lambda address: (_name(address), address))
+
+
+def _layout(folder: str) -> dict[str, tuple[int, ...]]:
+    """How many rows the tables of each shard have, by its name; nothing where there is no shards.json."""
+    path = f"{folder}/{LISTING}"
+    if not exists(path):
+        return {}
+    layout = parse_layout(read_bytes(path), path)
+    counts = layout.n_images, layout.n_annotations, layout.n_detections
+    return {name: tuple(each[name] for each in counts) for name in layout.names}
+
+
+def _files(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, str]:
+    """The addresses of the tables of a shard; categories may be beside it."""
+    return {name: _file([folder, _parent(folder)] if name == "categories" else [folder], name) for name in tables}
+
+
+def _file(folders: Sequence[str], name: str) -> str:
+    """The address of a table in the first of the folders that has it."""
+    for folder in folders:
+        found = [f"{folder}/{name}{ending}" for ending in _ENDINGS if exists(f"{folder}/{name}{ending}")]
+        if len(found) == 1:
+            return found[0]
+        if found:
+            raise FormatError(f"{name}.parquet and {name}.arrow both exist", "keep one of them", path=folder)
+    remedy = "a shard is a folder with images.parquet, annotations.parquet and detections.parquet, as `apframe shard` writes it"
+    if name == "categories":
+        remedy = "put the categories of all shards there"
+    raise FormatError(f"there is no {name}.parquet", remedy, path=folders[-1])
+
+
+def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, pl.DataFrame]:
+    return {name: read_table(address) for name, address in _files(folder, tables).items()}
+
+
+def _parent(address: str) -> str:
+    return address.rstrip("/").rpartition("/")[0] or ("/" if address.startswith("/") else ".")
+
+
+def _name(address: str) -> str:
+    return address.rstrip("/").rpartition("/")[2]
+
+
+def _as_text(schema: Mapping[str, Any]) -> dict[str, str]:
+    return {name: str(dtype) for name, dtype in schema.items()}

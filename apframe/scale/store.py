@@ -1,0 +1,166 @@
+"""The verdicts of all shards, in memory or on disk: read list by list, so that only some of them are in memory at once."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, replace
+from itertools import pairwise
+from pathlib import Path
+from typing import TYPE_CHECKING, TypeVar
+
+import numpy as np
+
+from apframe.exceptions import FormatError, OutputError, reason
+from apframe.matching.verdicts import Verdicts
+from apframe.scale.together import Head, Together
+from apframe.scale.verdict_tables import counts_of, head_of, images_of, join_arrow
+
+if TYPE_CHECKING:
+    import pyarrow as pa
+
+Made = TypeVar("Made")
+_WORK = 256  # bytes that putting together and ranking takes for each detection
+
+
+class Store(ABC):
+    """The verdicts of all shards, which are put together for some lists at a time.
+
+    Attributes
+    ----------
+    together
+        how the shards make one whole
+    most_rows
+        how many detections are put together at once, unless one list has more
+    images, lists
+        flags of those that are wanted; None: all
+    """
+
+    together: Together
+    most_rows: int
+    images: np.ndarray | None = None
+    lists: np.ndarray | None = None
+
+    @abstractmethod
+    def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
+        """What a function makes of the numbers of some lists and of their verdicts, for all lists, block by block."""
+
+    @abstractmethod
+    def at_once(self) -> Store:
+        """The same with all lists in one block."""
+
+    @abstractmethod
+    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
+        """The same of some images and lists, given as one flag each; None: all."""
+
+    def read(self) -> Verdicts:
+        """The verdicts of all lists at once, in memory."""
+        return self.at_once().map(_verdicts)[0]
+
+    @property
+    def outline(self) -> Verdicts:
+        """The verdicts without any rows, of the images and lists that are wanted."""
+        whole = self.together.whole
+        whole = whole if self.lists is None else whole.of_lists(self.lists)
+        return whole if self.images is None else whole.of_images(self.images)
+
+    def blocks(self) -> list[tuple[int, int]]:
+        """The numbers of the first list of each block, and of the first after it; those without wanted lists are left out."""
+        sizes = self.together.counts.sum(axis=0)
+        ends = np.cumsum(sizes)
+        cuts = np.searchsorted(ends, np.arange(self.most_rows, int(ends[-1]) if len(ends) else 0, self.most_rows))
+        bounds = pairwise(sorted({0, *(int(cut) + 1 for cut in cuts if cut + 1 < len(sizes)), len(sizes)}))
+        return [(a, b) for a, b in bounds if self.lists is None or self.lists[a:b].any()]
+
+    def part(self, begin: int, end: int, parts: Sequence[pa.Table]) -> tuple[np.ndarray, Verdicts]:
+        """The numbers of the wanted lists among some that follow each other, and their verdicts."""
+        together = self.together
+        whole = replace(together.whole, lists=together.whole.lists[begin:end])
+        verdicts = join_arrow(parts, whole, together.codes, together.first_rows)
+        numbers = np.arange(begin, end)
+        if self.lists is not None:
+            verdicts = verdicts.of_lists(self.lists[begin:end])
+            numbers = (np.cumsum(self.lists) - 1)[begin:end][self.lists[begin:end]]
+        return numbers, verdicts if self.images is None else verdicts.of_images(self.images)
+
+
+@dataclass(frozen=True)
+class LocalStore(Store):
+    """Verdicts of this process, as tables in memory or files; `tables` open them one after the other."""
+
+    together: Together
+    tables: Sequence[Callable[[], pa.Table]]
+    most_rows: int
+    images: np.ndarray | None = None
+    lists: np.ndarray | None = None
+
+    def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
+        """See `Store.map`."""
+        return [function(*self.part(a, b, [table().slice(a, b - a) for table in self.tables])) for a, b in self.blocks()]
+
+    def at_once(self) -> Store:
+        """See `Store.at_once`."""
+        return replace(self, most_rows=max(1, int(self.together.counts.sum())))
+
+    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
+        """See `Store.of`."""
+        return replace(self, images=_both(self.images, images), lists=_both(self.lists, lists))
+
+
+def _verdicts(_: np.ndarray, verdicts: Verdicts) -> Verdicts:
+    return verdicts
+
+
+def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
+    """Flags of all, where `further` has one for each of those that are already kept."""
+    if kept is None or further is None:
+        return kept if further is None else further
+    flags = kept.copy()
+    flags[kept] = further
+    return flags
+
+
+def most_rows(memory: int) -> int:
+    """How many detections may be put together at once with so many bytes."""
+    return max(memory // _WORK, 1)
+
+
+def head(table: pa.Table) -> Head:
+    """What is known of a shard beside its verdicts."""
+    return Head(head_of(table), images_of(table), counts_of(table), table.nbytes)
+
+
+def write_table(table: pa.Table, path: Path) -> None:
+    """Write verdicts as an Arrow file, which appears whole or not at all.
+
+    Raises
+    ------
+    OutputError
+        there is no space, or the folder cannot be written to
+    """
+    import pyarrow as pa
+
+    part = path.with_name(f".{path.name}.part")
+    try:
+        with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        part.replace(path)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=path) from error
+
+
+def read_table(path: Path) -> pa.Table:
+    """Verdicts in a file, of which only that is read which is looked at.
+
+    Raises
+    ------
+    FormatError
+        the file cannot be read
+    """
+    import pyarrow as pa
+
+    try:
+        return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
+    except (OSError, pa.ArrowInvalid) as error:
+        raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error

@@ -1,0 +1,143 @@
+"""The verdicts of a shard as one Arrow table with a row for each list; some rows of those of all shards put together."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from io import BytesIO
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pyarrow as pa
+
+from apframe.matching.merging import merge
+from apframe.matching.verdicts import Verdicts, list_bounds
+
+_HEAD, _IMAGES = b"apframe", b"images"
+_ENDS = ("detection", "annotation")  # what a hit connects
+_WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.uint32) | dict.fromkeys(
+    ("first", "last"), np.uint16
+)
+_ORDER = ("list", "image", "row", "place", "score", "inside", "counts")
+
+
+def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:
+    """The verdicts as a table with a row for each list, in the order of the lists.
+
+    Parameters
+    ----------
+    verdicts
+        of one shard
+    said
+        what else the table says of the shard, as JSON holds it; `head_of` gives it back
+
+    Returns
+    -------
+    Columns `detection.image`, `detection.score`, ..., `annotation.image`, ..., `hit.detection`, ..., each a list of numbers:
+    what `Verdicts` has of these, but for the number of the list. Numbers of images are those in the shard, and a hit has the
+    places of the two in their list. 18 bytes for each detection, 9 for each annotation and 20 or more for each hit.
+
+    >>> from apframe.matching.verdicts import example
+    >>> table = to_arrow(example(), {"shard": "00000"})
+    >>> table["detection.score"].to_pylist(), head_of(table)["shard"]
+    ([[0.9, 0.8]], '00000')
+    """
+    n = verdicts.lists.height
+    detections, annotations, hits = verdicts.detections, verdicts.annotations, verdicts.hits
+    hits = hits.sort("detection", maintain_order=True)  # at each limit they are already
+    bounds = [list_bounds(table["list"].to_numpy(), n) for table in (detections, annotations)]
+    bounds.append(np.searchsorted(hits["detection"].to_numpy(), bounds[0]))
+    number = detections["list"].gather(hits["detection"]).to_numpy()
+    within = {name: hits[name].to_numpy() - starts[number] for name, starts in zip(_ENDS, bounds, strict=False)}
+    hits = hits.with_columns(pl.Series(name, place.astype(np.uint32)) for name, place in within.items())
+    columns: dict[str, pa.Array] = {}
+    for kind, table, offsets in zip(("detection", "annotation", "hit"), (detections, annotations, hits), bounds, strict=True):
+        for column in table:
+            if column.name != "list":
+                values = column.to_numpy()
+                small = values if column.name not in ("place", "first", "last") else _small(values)
+                bounds_of_lists = pl.Series(offsets, dtype=pl.Int64).to_arrow()
+                columns[f"{kind}.{column.name}"] = pa.LargeListArray.from_arrays(bounds_of_lists, pl.Series(small).to_arrow())
+    ids = BytesIO()
+    verdicts.images.write_ipc(ids)
+    return pa.table(columns).replace_schema_metadata({_HEAD: json.dumps(said).encode(), _IMAGES: ids.getvalue()})
+
+
+def head_of(table: pa.Table) -> dict[str, Any]:
+    """What `to_arrow` was given to say with the table."""
+    said: dict[str, Any] = json.loads(table.schema.metadata[_HEAD])
+    return said
+
+
+def images_of(table: pa.Table) -> pl.Series:
+    """The sorted ids of the shard's images."""
+    return pl.read_ipc(BytesIO(table.schema.metadata[_IMAGES]))["image_id"]
+
+
+def counts_of(table: pa.Table) -> np.ndarray:
+    """How many detections each list has."""
+    return _values(table["detection.image"])[1]
+
+
+def join_arrow(
+    parts: Sequence[pa.Table], whole: Verdicts, codes: Sequence[np.ndarray], first_rows: Sequence[tuple[int, int]]
+) -> Verdicts:
+    """The verdicts of the same lists of several shards put together.
+
+    Parameters
+    ----------
+    parts
+        the tables, or the same rows of each
+    whole
+        verdicts without rows that have the lists, and the images of all shards
+    codes
+        the number among all images of each image of a shard
+    first_rows
+        what is added to the `row` of the detections and of the annotations of each shard
+
+    >>> from apframe.matching.verdicts import example
+    >>> table = to_arrow(example(), {})
+    >>> joined = join_arrow([table], example(), [np.array([0, 1])], [(0, 0)])
+    >>> joined.detections.equals(example().detections), joined.hits.equals(example().hits)
+    (True, True)
+    """
+    n = whole.lists.height
+    tables: dict[str, dict[str, np.ndarray]] = {}
+    starts, row_of = {}, {}
+    for kind in (*_ENDS, "hit"):
+        names = [name for name in parts[0].column_names if name.startswith(f"{kind}.")]
+        tables[kind] = {name.split(".")[1]: np.concatenate([_values(part[name])[0] for part in parts]) for name in names}
+        lengths = np.concatenate([_values(part[names[0]])[1] for part in parts])
+        starts[kind] = np.cumsum(lengths) - lengths
+        row_of[kind] = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
+    first_image = np.cumsum([0, *(len(code) for code in codes)])
+    code = np.concatenate(codes)
+    for at, kind in enumerate(_ENDS):
+        columns = tables[kind]
+        part, columns["list"] = np.divmod(row_of[kind], np.uint32(max(n, 1)))
+        columns["image"] = code[columns["image"] + first_image[part]]
+        row = np.array([rows[at] for rows in first_rows], dtype=np.uint64)[part] + columns["row"]
+        columns["row"] = row if row.max(initial=0) >= 1 << 32 else row.astype(np.uint32)
+        tables["hit"][kind] = tables["hit"][kind] + starts[kind][row_of["hit"]]
+    for columns in tables.values():
+        columns |= {name: columns[name].astype(dtype, copy=False) for name, dtype in _WIDE.items() if name in columns}
+    found, expected = ({name: tables[kind][name] for name in _ORDER if name in tables[kind]} for kind in _ENDS)
+    return merge(whole, found, expected, tables["hit"])
+
+
+def _values(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
+    """All numbers in a column of lists, without a copy, and how many each list has.
+
+    `to_numpy` would import pandas where that is installed.
+    """
+    lists = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
+    _, offsets, _, values = lists.buffers()
+    bounds = np.frombuffer(offsets, dtype=np.int64)[lists.offset : lists.offset + len(lists) + 1]
+    numbers = np.frombuffer(values or b"", dtype=str(lists.type.value_type))
+    return numbers[bounds[0] : bounds[-1]], np.diff(bounds)
+
+
+def _small(values: np.ndarray) -> np.ndarray:
+    """The numbers in the smallest type that holds them, of at least 8 bits."""
+    return values.astype(np.min_scalar_type(values.max(initial=0)))

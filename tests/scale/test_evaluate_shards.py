@@ -1,0 +1,135 @@
+"""Shards in any number and order give the numbers of the whole, in memory or from files."""
+
+from __future__ import annotations
+
+import json
+import tempfile
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from tests.parity.strategies import Case, cases_with_attributes, half_as_often
+from tests.scale.cutting import cut
+
+pytestmark = [
+    pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning"),
+    pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning"),
+    pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning"),
+]
+STREET = Path(__file__).parents[2] / "data" / "street"
+PROTOCOLS = ["coco", "voc2007", "voc2012", "lvis", "open_images", "open_images_challenge", "proposals"]
+
+
+@half_as_often
+@given(cases_with_attributes(), st.sampled_from(PROTOCOLS), st.booleans(), st.sampled_from([1, 10**9]), st.data())
+def test_any_cut_gives_the_numbers_of_the_whole(
+    case: Case, protocol: str, agnostic: bool, memory: int, data: st.DataObject
+) -> None:
+    options: dict[str, Any] = {"protocol": protocol, "agnostic": agnostic or None}
+    whole = apf.evaluate(case.truth, case.results, **options)
+    n = len(case.truth["images"])
+    shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    with tempfile.TemporaryDirectory() as folder:
+        shards = cut(case.truth, case.results, shard_of, Path(folder) / "shards")
+        parts = apf.evaluate_shards(shards, memory=memory, **options)
+        assert_frame_equal(parts.metrics, whole.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(parts.summary, whole.summary, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(parts.by("weather"), whole.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+def street(tmp_path: Path, n: int = 5, **options: Any) -> Path:
+    return cut(
+        STREET / "instances.json", STREET / "model_a.json", [k * n // 300 for k in range(300)], tmp_path / "shards", **options
+    )
+
+
+@pytest.fixture
+def shards(tmp_path: Path) -> Path:
+    return street(tmp_path)
+
+
+def test_damaged_shards_are_named_or_left_out(shards: Path) -> None:
+    (shards / "00003" / "detections.parquet").write_bytes(b"PAR1")
+    with pytest.raises(ShardError, match=r"^shard 00003: .*00003/detections.parquet: cannot be read"):
+        apf.evaluate_shards(shards)
+    with pytest.warns(ShardsLeftOutWarning, match="left out: 1 damaged shard of 5: '00003'"):
+        ev = apf.evaluate_shards(shards, skip_bad_shards=True)
+    assert "left out: 1 damaged shard of 5: '00003'" in str(ev)
+
+
+def test_an_image_in_two_shards_is_named(shards: Path) -> None:
+    image = pl.read_parquet(shards / "00001" / "images.parquet")
+    path = shards / "00004" / "images.parquet"
+    pl.concat([pl.read_parquet(path), image.head(1)]).write_parquet(path)
+    (shards / "shards.json").unlink()
+    with pytest.raises(FormatError, match=rf"image {image['image_id'][0]} is in several shards: '00001', '00004'; put each"):
+        apf.evaluate_shards(f"{shards}/*")
+
+
+def test_other_columns_are_named_with_both_schemas(shards: Path) -> None:
+    path = shards / "00002" / "detections.parquet"
+    pl.read_parquet(path).with_columns(pl.col("score").cast(pl.Float32), extra=1).write_parquet(path)
+    with pytest.raises(
+        FormatError, match="shards 00000 and 00002 differ in the columns of detections: score Float64 and score Float32, extra"
+    ):
+        apf.evaluate_shards(shards)
+
+
+def test_pairs_of_files(tmp_path: Path) -> None:
+    truth, found = json.loads((STREET / "instances.json").read_text()), json.loads((STREET / "model_a.json").read_text())
+    for number in range(3):
+        ids = {image["id"] for image in truth["images"] if image["id"] % 3 == number}
+        part = truth | {"images": [image for image in truth["images"] if image["id"] in ids]}
+        part["annotations"] = [row for row in truth["annotations"] if row["image_id"] in ids]
+        (tmp_path / f"gt{number}.json").write_text(json.dumps(part))
+        (tmp_path / f"dt{number}.json").write_text(json.dumps([row for row in found if row["image_id"] in ids]))
+    parts = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+    whole = apf.evaluate(truth, found)
+    assert_frame_equal(parts.metrics, whole.metrics)
+    (tmp_path / "dt2.json").unlink()
+    with pytest.raises(ParameterError, match="3 files of ground truth, but 2 of detections"):
+        apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+
+
+def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    from apframe.scale.one_shard import Job
+
+    first = apf.evaluate_shards(shards, work=tmp_path / "work").summary
+    files = sorted((tmp_path / "work").iterdir())
+    assert len(files) == 5
+    matched: list[str] = []
+    match = Job.match
+    monkeypatch.setattr(Job, "match", lambda self, shard: matched.append(shard.name) or match(self, shard))
+    files[0].write_bytes(b"half of it")
+    again = apf.evaluate_shards(shards, work=tmp_path / "work").summary
+    assert first.equals(again) and len(matched) == 1
+    table = pl.read_parquet(shards / "00001" / "detections.parquet")
+    table.with_columns(score=pl.lit(0.5)).write_parquet(shards / "00001" / "detections.parquet")
+    changed = apf.evaluate_shards(shards, work=tmp_path / "work").summary
+    assert not changed.equals(first) and matched[1:] == ["00001"]
+    apf.evaluate_shards(shards, protocol="voc2007", work=tmp_path / "work")
+    assert len(matched) == 7
+
+
+def test_nothing_is_read_again_for_verdicts_alone(shards: Path) -> None:
+    ev = apf.evaluate_shards(shards)
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
+    assert str(ev) == str(whole)
+    assert_frame_equal(ev.by("weather", "supercategory"), whole.by("weather", "supercategory"))
+    np.testing.assert_array_equal(ev.arrays()["precision"], whole.arrays()["precision"])
+
+
+def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
+    with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
+        assert_frame_equal(apf.evaluate_shards(shards).matches(), whole.matches(), check_column_order=False)
+    with pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"):
+        apf.evaluate_shards(shards, memory=1000).errors()
