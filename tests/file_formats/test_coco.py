@@ -382,3 +382,38 @@ def test_results_as_a_data_set_with_scores_join_by_its_own_names(tmp_path: Path)
     (tmp_path / "truth.json").write_text(json.dumps(truth))
     with pytest.raises(FormatError, match="holds an object, not a list of results; is it ground truth"):
         apf.read_results(tmp_path / "truth.json")
+
+
+ATTRIBUTES: dict[str, list[Any]] = {
+    "numbers": [1, 2, None], "fractions": [0.5, 1, 2], "texts": ["a", None, "é"], "flags": [True, False, None],
+    "other later": [1, "a", 2], "flag later": [0.5, True, 1], "number later": [True, 1, False], "none first": [None, 1, 2],
+    "fraction later": [1, 0.5, 2], "lists": [["a"], [], None], "objects": [{"a": 1}, {"b": 2}, 5], "quoted": ['"id": 5', "", "a"],
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", [*ATTRIBUTES, "later key", "absent", "masks", "nested key"])
+def test_attributes_of_files_are_those_of_dicts(name: str, tmp_path: Path) -> None:
+    """A file's attributes are scanned where that is right, else parsed: the table is the same as that of the parsed file."""
+    rows: list[dict[str, Any]] = [
+        {"id": number, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9], "area": 81.0, "iscrowd": 0, "seen": 0.5}
+        for number in (1, 2, 3)
+    ]
+    changes = {
+        "later key": lambda: rows[2].update(later=5),
+        "absent": lambda: rows[1].pop("seen"),
+        "masks": lambda: [row.update(segmentation={"size": [9, 9], "counts": "5"}) for row in rows[:2]],
+        "nested key": lambda: rows[1].update(segmentation={"size": [9, 9], "counts": "5", "score": 1}),
+    }
+    if name in ATTRIBUTES:
+        for row, value in zip(rows, ATTRIBUTES[name], strict=True):
+            row["attribute"] = value
+    else:
+        changes[name]()
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": rows}
+    for number, text in enumerate((json.dumps(truth), json.dumps(truth, separators=(",", ":")), json.dumps(truth, indent=1))):
+        path = tmp_path / f"{number}.json"
+        path.write_text(text)
+        for masks in (False, True):
+            read = apf.read_coco(path, masks=masks)
+            assert_frame_equal(read.annotations, apf.read_coco(truth).annotations)
+            assert read.json_columns == apf.read_coco(truth).json_columns

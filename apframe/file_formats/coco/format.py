@@ -19,7 +19,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.file_formats.coco.pieces import PIECE, pieces_of_lines, pieces_of_list
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
-from apframe.file_formats.coco.scan import FLAGS, scan_masks, scan_results, scan_results_in_parts, scan_truth
+from apframe.file_formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_results, scan_results_in_parts, scan_truth
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import (
     BOM,
@@ -113,6 +113,7 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
     if scanned is None:
         return _of_json(parse_json(path, text), str(path))
     rest, annotations, place = scanned
+    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
     read_at = stamp(path)
 
     def read_again() -> bytes:
@@ -123,6 +124,9 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return read_unpacked(path)
 
     def attributes() -> tuple[pl.DataFrame, set[str]]:
+        scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
+        if scanned is not None:
+            return scanned, set()
         frame, as_json = frame_of_rows("annotations", parse_json(path, read_again())["annotations"], attributes_only=True)
         frame = frame.drop([name for name in FLAGS if name in annotations.columns], strict=False)
         return canonical_names("annotations", frame), as_json
@@ -131,7 +135,6 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         return scan_masks(read_again(), place)
 
     truth = _of_json(rest, str(path), annotations)
-    are_read = masks or "mask" in annotations.columns  # which they are where boxes are made of them
     return replace(truth, later=Later(attributes, None if are_read else read_masks))
 
 

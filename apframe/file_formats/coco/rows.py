@@ -192,6 +192,15 @@ def canonical_names(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     return split_boxes(table, frame) if "bbox" in frame.columns else frame
 
 
+def fields_of(table: str) -> dict[str, str]:
+    """What COCO calls the canonical columns of a table that have other names there, the box aside.
+
+    >>> fields_of("categories")
+    {'category_id': 'id'}
+    """
+    return {ours: theirs for theirs, ours in _NAMES[table].items()}
+
+
 def json_rows(table: str, frame: pl.DataFrame, as_json: set[str], *, first_has_all: bool = False) -> str:
     """The rows as the text of a JSON list of objects, without their nulls.
 

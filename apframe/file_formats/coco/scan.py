@@ -7,7 +7,7 @@ import json
 import os
 import re
 import tempfile
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from functools import cache
 from io import SEEK_END, BytesIO
 from itertools import chain, islice
@@ -19,7 +19,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError
 from apframe.file_formats.coco.json_types import BETWEEN, has_other_types
-from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, lacks_box, refuse_long_names
+from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, fields_of, lacks_box, refuse_long_names
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
 from apframe.paths import duckdb_literal
@@ -34,8 +34,8 @@ FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column
 # Ids are read as doubles, so that a fraction is seen rather than rounded away; from here on doubles lose digits.
 _LARGEST_ID = 2.0**53
 _DUCKDB = {
-    "id": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]", "json": "JSON",
-    "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
+    "id": "DOUBLE", "float": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]",
+    "json": "JSON", "rle": "STRUCT(size DOUBLE[], counts VARCHAR)", "flag": "BOOLEAN",
 }  # fmt: skip
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
@@ -43,7 +43,7 @@ _OPENING = Lock()
 _LARGE = 1 << 24  # bytes of a list whose reading takes so much memory that it is worth giving back
 _NOWHERE = Path("a part of a file")  # whose errors are not shown
 _CUT = ["\0 the annotations were cut out here"]  # no file holds this
-_ATTRIBUTES: dict[type, str] = {int: "id", float: "number", str: "text"}
+_ATTRIBUTES: dict[type, str] = {int: "id", float: "float", str: "text", bool: "flag"}
 
 
 def scan_truth(text: bytes, *, masks: bool) -> tuple[dict[str, Any], pl.DataFrame, slice] | None:
@@ -66,6 +66,52 @@ def scan_masks(text: bytes, place: slice) -> pl.DataFrame:
     masks = _scan_list(BytesIO(text), place, {"segmentation": "json"}, {})
     assert masks is not None  # as it was read before
     return canonical_names("annotations", masks)
+
+
+def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, masks: bool) -> pl.DataFrame | None:
+    """What `scan_truth` has not read of the same list: attributes, and the column `mask` with `masks`.
+
+    The first row decides which attributes there are. None where others have further ones, or values of other types, or where
+    only `frame_of_rows` can read them.
+    """
+    file = BytesIO(text)
+    file.seek(place.start)
+    first = _first_row(_NOWHERE, file)
+    fields = FIELDS["annotations"]
+    kinds = {name: _ATTRIBUTES.get(type(value), "") for name, value in first.items() if name not in fields}
+    kinds = {name: kind for name, kind in kinds.items() if name not in FLAGS or name not in annotations.columns}
+    if "" in kinds.values() or kinds.keys() & FLAGS.keys():
+        return None
+    if masks:
+        kinds["segmentation"] = "json"
+    frame = _scan_list(file, place, kinds, first) if kinds else pl.DataFrame(height=annotations.height)
+    if frame is None or frame.height != annotations.height:
+        return None
+    frame = frame.drop([name for name in SHAPES if name in kinds and not frame[name].count()])
+    fields_read = annotations.rename(fields_of("annotations"), strict=False).drop("y", "width", "height", strict=False)
+    if not _has_only(text, place, fields_read.rename({"x": "bbox"}, strict=False).hstack(frame), [*fields, *FLAGS]):
+        return None
+    return canonical_names("annotations", _with_whole_numbers(frame, kinds))
+
+
+def _has_only(text: bytes, place: slice, columns: pl.DataFrame, names: Iterable[str]) -> bool:
+    """Whether the keys of a list are only those of its columns, these, and those of run lengths, as far as that is easily seen.
+
+    Keys end with a quote and a colon. Whatever else does so is a key of nested objects, or text: then the answer is False. A
+    column without nulls stands for a key of each row, the others are counted.
+    """
+
+    def n_of(name: str) -> int:
+        return text.count(json.dumps(name).encode() + b":", place.start, place.stop)
+
+    has_null = {name: n > 0 for name, n in columns.null_count().row(0, named=True).items()} if columns.width else {}
+    others = text.count(b'":', place.start, place.stop) - columns.height * list(has_null.values()).count(False)
+    others -= sum(n_of(name) for name in columns.columns if has_null[name])
+    if not others:
+        return True
+    n_lengths = sum(text.count(b'"segmentation":' + space + b'{"', place.start, place.stop) for space in (b"", b" "))
+    further = {*names} - {*columns.columns}
+    return n_of("size") == n_of("counts") == n_lengths and others == sum(map(n_of, further)) + 2 * n_lengths
 
 
 def _place_of_annotations(text: bytes) -> slice | None:
@@ -174,9 +220,15 @@ def _scan_rows(file: BinaryIO, first: dict[str, Any], kinds: dict[str, str]) -> 
         frame = _with_whole_sizes(frame)
     if frame is None:
         return None
-    whole = [name for name in frame.columns if kinds[name] == "id" and name not in FIELDS["detections"]]
-    whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
-    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
+    others = {name: kind for name, kind in kinds.items() if name not in FIELDS["detections"]}
+    return canonical_names("detections", _with_whole_numbers(frame, others))
+
+
+def _with_whole_numbers(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame:
+    """The frame with those attributes as integers that are whole numbers, and begin with one."""
+    whole = [name for name, kind in kinds.items() if kind == "id" and frame[name].dtype.is_float()]
+    whole = [name for name in whole if (frame[name] == frame[name].floor()).all()]
+    return frame.with_columns(pl.col(whole).cast(pl.Int64))
 
 
 def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
@@ -225,14 +277,14 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
 
 def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     """Whether DuckDB cast values that are of another type than their fields."""
-    numbers = {name for name, kind in kinds.items() if kind in ("id", "number", "box", "numbers")}
-    texts = {name for name, kind in kinds.items() if kind == "text"}
+    numbers = {name for name, kind in kinds.items() if kind in ("id", "float", "number", "box", "numbers")}
+    texts, flags = ({name for name, kind in kinds.items() if kind == each} for each in ("text", "flag"))
     if "rle" in kinds.values():
         numbers, texts = numbers | {"size"}, texts | {"counts"}
-    ids = {name for name in numbers if kinds.get(name) == "id"}
+    ids = {name for name in numbers if kinds.get(name) in ("id", "float")}  # these are never true or false
     for part in parts:
         with part.open("rb") as file:
-            if has_other_types(file, numbers=numbers, ids=ids, texts=texts):
+            if has_other_types(file, numbers=numbers, ids=ids, texts=texts, flags=flags):
                 return True
     return False
 
