@@ -387,7 +387,8 @@ def test_results_as_a_data_set_with_scores_join_by_its_own_names(tmp_path: Path)
 ATTRIBUTES: dict[str, list[Any]] = {
     "numbers": [1, 2, None], "fractions": [0.5, 1, 2], "texts": ["a", None, "é"], "flags": [True, False, None],
     "other later": [1, "a", 2], "flag later": [0.5, True, 1], "number later": [True, 1, False], "none first": [None, 1, 2],
-    "fraction later": [1, 0.5, 2], "lists": [["a"], [], None], "objects": [{"a": 1}, {"b": 2}, 5], "quoted": ['"id": 5', "", "a"],
+    "fraction later": [1, 0.5, 2],
+    "lists": [["a"], [], None], "objects": [{"a": 1}, {"b": 2}, 5], "quoted": ['"id": 5', "", "a"],
 }  # fmt: skip
 
 
