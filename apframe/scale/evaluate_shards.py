@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import replace
 from functools import partial
 from importlib.metadata import version
@@ -25,8 +25,9 @@ if TYPE_CHECKING:
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.local import Matched
     from apframe.scale.one_shard import Job
+    from apframe.scale.ray_engine import OnRay
 
-ENGINES = ("local",)
+ENGINES = ("local", "ray")
 _OWN = ("engine", "memory", "work", "skip_bad_shards")  # options beside those of `evaluate`
 
 
@@ -58,7 +59,9 @@ def evaluate_shards(
     protocol
         the rules, as for `evaluate`.
     engine
-        "local" matches the shards in this process, one in each thread.
+        "local" matches the shards in this process, one in each thread. "ray" matches each in a task of its own on a Ray cluster
+        (`pip install "apframe[ray]"`): the one of `ray.init`, if it was called, or of RAY_ADDRESS; otherwise Ray is started on
+        this machine. Verdicts stay in Ray's object store, so the evaluation needs Ray to keep running.
     memory
         how much memory the evaluation may take, as in "4GB" or a number of bytes; half of the machine's by default. Verdicts
         that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
@@ -110,9 +113,13 @@ def evaluate_shards(
     choice, budget = choose(protocol, **options), as_bytes(memory)
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
-    from apframe.scale.local import match_shards
     from apframe.scale.one_shard import Job
 
+    match_shards: Callable[..., tuple[Matched | OnRay, list[Shard], list[ShardError]]]
+    if engine == "ray":
+        from apframe.scale.ray_engine import match_shards
+    else:
+        from apframe.scale.local import match_shards
     job = Job(alone, version("apframe"))
     folder = None if work is None else Path(work)
     matched, good, bad = match_shards(shards, job, budget, folder, skip_bad=skip_bad_shards)
@@ -122,7 +129,7 @@ def evaluate_shards(
 
 
 def _evaluation(
-    choice: Choice, matched: Matched, shards: Sequence[Shard], job: Job, memory: int, bad: Sequence[ShardError]
+    choice: Choice, matched: Matched | OnRay, shards: Sequence[Shard], job: Job, memory: int, bad: Sequence[ShardError]
 ) -> ShardedEvaluation:
     """The evaluation of shards that have been matched."""
     from apframe.scale.evaluation import ShardedEvaluation

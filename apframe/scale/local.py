@@ -78,13 +78,10 @@ def match_shards(
     The verdicts, the shards that they are of, and the errors of the others, which are raised unless `skip_bad`.
     """
     if work is not None:
-        try:
-            work.mkdir(parents=True, exist_ok=True)
-        except OSError as error:
-            raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=work) from error
+        make_folder(work)
     matched, good, bad = Matched(memory, work), [], list[ShardError]()
     with pool() as others:
-        results = map_lazily(others, partial(_match, job, work), shards)
+        results = map_lazily(others, partial(match_one, job, work), shards)
         for shard, result in zip(shards, with_bar(results, "matching", len(shards)), strict=True):
             if isinstance(result, ShardError):
                 if not skip_bad:
@@ -96,7 +93,21 @@ def match_shards(
     return matched, good, bad
 
 
-def _match(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path | None] | ShardError:
+def make_folder(work: Path) -> None:
+    """Make the folder for the verdicts of each shard.
+
+    Raises
+    ------
+    OutputError
+        it cannot be made
+    """
+    try:
+        work.mkdir(parents=True, exist_ok=True)
+    except OSError as error:
+        raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=work) from error
+
+
+def match_one(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path | None] | ShardError:
     """Match a shard with one thread, or read what was made of it before; the verdicts, and the file that has them."""
     try:
         with alone():

@@ -104,14 +104,14 @@ class LocalStore(Store):
 
     def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
         """See `Store.of`."""
-        return replace(self, images=_both(self.images, images), lists=_both(self.lists, lists))
+        return replace(self, images=both(self.images, images), lists=both(self.lists, lists))
 
 
 def _verdicts(_: np.ndarray, verdicts: Verdicts) -> Verdicts:
     return verdicts
 
 
-def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
+def both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
     """Flags of all, where `further` has one for each of those that are already kept."""
     if kept is None or further is None:
         return kept if further is None else further

@@ -1,0 +1,243 @@
+"""Shards on Ray give the numbers of this process, whatever happens to workers. One Ray with two workers for all tests."""
+
+from __future__ import annotations
+
+import logging
+import os
+import signal
+import sys
+from collections.abc import Iterator
+from dataclasses import replace
+from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from apframe.scale import ray_engine
+from apframe.threads import threads
+from tests.scale.cutting import cut
+
+pytestmark = [
+    pytest.mark.xdist_group("ray"),  # which runs in one process
+    pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # the files and processes of Ray itself
+    pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
+    pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning"),
+]
+STREET = Path(__file__).parents[2] / "data" / "street"
+N_SHARDS = 5
+CAT = {"id": 1, "name": "cat"}
+
+
+@pytest.fixture(scope="module")
+def ray(s3_port: int) -> Iterator[Any]:
+    """Ray with two workers, which find the local object store."""
+    import ray
+
+    with pytest.MonkeyPatch.context() as patch:
+        for name in ("RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+            patch.setenv(name, "0")
+        for name, value in {"ACCESS_KEY_ID": "x", "SECRET_ACCESS_KEY": "x", "DEFAULT_REGION": "us-east-1"}.items():
+            patch.setenv(f"AWS_{name}", value)
+        patch.setenv("AWS_ENDPOINT_URL", f"http://127.0.0.1:{s3_port}")
+        ray.init("local", num_cpus=2, include_dashboard=False, log_to_driver=False, logging_level=logging.ERROR)
+    yield ray
+    ray.shutdown()
+
+
+@pytest.fixture(scope="module")
+def shards(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The street set, its images dealt out to the shards."""
+    folder = tmp_path_factory.mktemp("ray") / "shards"
+    return cut(STREET / "instances.json", STREET / "model_a.json", [k % N_SHARDS for k in range(300)], folder)
+
+
+def few(tmp_path: Path) -> Path:
+    """Three shards of an image each, with two equal objects, of which one is found."""
+    truth: dict[str, Any] = {"images": [{"id": k} for k in range(3)], "categories": [CAT]}
+    truth["annotations"] = [{"id": k, "image_id": k // 2, "category_id": 1, "bbox": [20 * (k % 2), 0, 9, 9]} for k in range(6)]
+    found = [{"image_id": k, "category_id": 1, "bbox": [0, 0, 9, 9], "score": 0.5} for k in range(3)]
+    return cut(truth, found, [0, 1, 2], tmp_path / "shards")
+
+
+@pytest.mark.usefixtures("ray")
+@pytest.mark.parametrize("protocol", ["coco", "voc2012"])
+def test_ray_gives_the_numbers_of_this_process(shards: Path, protocol: str) -> None:
+    local, on_ray = (apf.evaluate_shards(shards, protocol=protocol, engine=engine) for engine in ("local", "ray"))
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json", protocol=protocol)
+    for other in (local, whole):
+        assert_frame_equal(on_ray.metrics, other.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(on_ray.summary, other.summary, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        slices = [ev.by("weather", "supercategory") for ev in (on_ray, other)]
+        assert_frame_equal(*slices, check_exact=False, rel_tol=0, abs_tol=1e-12)
+    with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
+        assert_frame_equal(on_ray.matches(), local.matches())
+
+
+@pytest.mark.usefixtures("ray")
+def test_arrays(shards: Path) -> None:
+    whole, on_ray = apf.evaluate(STREET / "instances.json", STREET / "model_a.json"), apf.evaluate_shards(shards, engine="ray")
+    for name, array in whole.arrays().items():
+        np.testing.assert_array_equal(on_ray.arrays()[name], array)
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_killed_worker_changes_nothing(tmp_path: Path) -> None:
+    marker = tmp_path / "killed"
+
+    def nearness(pairs: pl.DataFrame) -> Any:
+        if not marker.exists():
+            marker.touch()
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (pairs["x"] == pairs["x_right"]).cast(pl.Float64)
+
+    shards = few(tmp_path)
+    on_ray = apf.evaluate_shards(shards, engine="ray", similarity=nearness)
+    assert marker.exists()
+    assert_frame_equal(on_ray.metrics, apf.evaluate_shards(shards, similarity=nearness).metrics)
+    assert on_ray.metrics["recall"].to_list()[0] == 0.5
+
+
+@pytest.mark.usefixtures("ray")
+@pytest.mark.parametrize("skip_bad_shards", [False, pytest.param(True, marks=pytest.mark.slow)])
+def test_a_worker_that_dies_three_times_names_the_shard(tmp_path: Path, skip_bad_shards: bool) -> None:
+    attempts = tmp_path / "attempts"
+
+    def nearness(pairs: pl.DataFrame) -> Any:
+        if pairs["score"][0] == 0.25:
+            with attempts.open("a") as file:
+                file.write("x")
+            os.kill(os.getpid(), signal.SIGKILL)
+        return (pairs["x"] == pairs["x_right"]).cast(pl.Float64)
+
+    shards = few(tmp_path)
+    path = shards / "00001" / "detections.parquet"
+    pl.read_parquet(path).with_columns(score=0.25).write_parquet(path)
+    options: dict[str, Any] = {"engine": "ray", "similarity": nearness}
+    if skip_bad_shards:
+        with pytest.warns(ShardsLeftOutWarning, match=r"1 damaged shard of 3: '00001'"):
+            assert apf.evaluate_shards(shards, skip_bad_shards=True, **options).metrics["n_positives"][0] == 4
+    else:
+        died = r"^shard 00001: its Ray worker died 3 times \(.*\); did it run out of memory\?"
+        with pytest.raises(ShardError, match=died) as caught:
+            apf.evaluate_shards(shards, **options)
+        assert caught.value.shard == "00001"
+    assert attempts.read_text() == "xxx"
+
+
+@pytest.mark.usefixtures("ray")
+def test_damaged_shards_are_named_or_left_out_as_in_this_process(tmp_path: Path) -> None:
+    shards = few(tmp_path)
+    (shards / "00001" / "detections.parquet").write_bytes(b"PAR1")
+    said = []
+    for engine in ("local", "ray"):
+        with pytest.raises(ShardError, match=r"^shard 00001: .*00001/detections.parquet: cannot be read") as caught:
+            apf.evaluate_shards(shards, engine=engine)
+        with pytest.warns(ShardsLeftOutWarning) as warned:
+            ev = apf.evaluate_shards(shards, engine=engine, skip_bad_shards=True)
+        said.append((str(caught.value), caught.value.shard, [str(each.message) for each in warned], str(ev)))
+    assert said[0] == said[1]
+    assert "in run" in str(caught.value.__cause__)  # the traceback of the worker
+
+
+@pytest.mark.usefixtures("ray")
+def test_work_is_kept_and_used_by_either_engine(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(shards.parent)
+    first = apf.evaluate_shards("shards", engine="ray", work=tmp_path / "a" / "work")
+    files = sorted((tmp_path / "a" / "work").iterdir())
+    times = [path.stat().st_mtime_ns for path in files]
+    assert len(files) == N_SHARDS
+    files[2].unlink()
+    again = apf.evaluate_shards("shards", engine="ray", work=tmp_path / "a" / "work")
+    local = apf.evaluate_shards(shards, work=tmp_path / "a" / "work")
+    assert sorted((tmp_path / "a" / "work").iterdir()) == files
+    assert [k for k in range(N_SHARDS) if files[k].stat().st_mtime_ns != times[k]] == [2]
+    assert first.metrics.equals(again.metrics) and first.metrics.equals(local.metrics)
+
+
+@pytest.mark.usefixtures("ray")
+def test_shards_in_an_object_store(tmp_path: Path, s3: Any) -> None:
+    shards = few(tmp_path)
+    s3.put(str(shards), "shards/few", recursive=True)
+    local = apf.evaluate_shards(shards).metrics
+    for address, engine in (("s3://shards/few", "local"), ("s3://shards/few/*", "ray")):
+        assert apf.evaluate_shards(address, engine=engine).metrics.equals(local)
+
+
+@pytest.mark.usefixtures("ray")
+def test_a_task_has_one_thread() -> None:
+    used = ray_engine._result(ray_engine._begin(ray_engine._task(), _used), "counting", None)
+    assert used == (1, 1) and threads() == apf.threads.threads()
+
+
+def _used() -> tuple[int, int]:
+    return pl.thread_pool_size(), threads()
+
+
+@pytest.mark.usefixtures("ray")
+def test_what_differs_on_the_nodes_is_said(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    shards = few(tmp_path)
+    monkeypatch.setattr("apframe.scale.evaluate_shards.version", lambda _: "0.0.1")
+    with pytest.raises(
+        ParameterError, match=r"a Ray worker has apframe .*, but this process has 0.0.1; install the same version"
+    ):
+        apf.evaluate_shards(shards, engine="ray")
+
+    def lacking() -> None:
+        raise ModuleNotFoundError("No module named 'shapely'", name="shapely")
+
+    with pytest.raises(ParameterError, match=r"^a Ray worker cannot import shapely; install the same packages on every node$"):
+        ray_engine._result(ray_engine._begin(ray_engine._task(), lacking), "counting", None)
+
+
+@pytest.mark.usefixtures("ray")
+def test_another_ray_does_not_have_the_verdicts(tmp_path: Path) -> None:
+    ev = apf.evaluate_shards(few(tmp_path), engine="ray")
+    ev._pipeline.store = replace(ev._pipeline.store, session="another")
+    with pytest.raises(
+        ParameterError, match=r"^Ray was shut down, and the verdicts with it; evaluate again, and keep Ray running"
+    ):
+        ev.arrays()
+
+
+@pytest.mark.parametrize("address", [None, "10.0.0.1:6379"])
+def test_ray_is_started_where_it_does_not_run(monkeypatch: pytest.MonkeyPatch, address: str | None) -> None:
+    calls: list[tuple[Any, ...]] = []
+    fake = SimpleNamespace(is_initialized=lambda: False, init=lambda *given, **options: calls.append((given, options)))
+    monkeypatch.setitem(sys.modules, "ray", fake)
+    for name in ("RAY_ADDRESS", "RAY_USAGE_STATS_ENABLED", "RAY_ACCEL_ENV_VAR_OVERRIDE_ON_ZERO"):
+        monkeypatch.delenv(name, raising=False)
+    if address:
+        monkeypatch.setenv("RAY_ADDRESS", address)
+    assert ray_engine._running() is fake
+    quietly = {"log_to_driver": False, "logging_level": logging.ERROR}
+    local = (("local",), {"num_cpus": threads(), "include_dashboard": False} | quietly)
+    assert calls == [((), quietly) if address else local]
+    assert os.environ["RAY_USAGE_STATS_ENABLED"] == "0"
+    fake.is_initialized = lambda: True
+    assert ray_engine._running() is fake and len(calls) == 1
+
+
+def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(sys.modules, "ray", None)
+    with pytest.raises(ParameterError, match=r'^engine="ray" needs Ray: pip install "apframe\[ray\]"$'):
+        apf.evaluate_shards(few(tmp_path), engine="ray")
+
+
+@pytest.mark.parametrize("n_lists", [0, 1, 3, 100])
+@pytest.mark.parametrize("most_rows", [1, 5, 1000])
+def test_blocks_have_every_list_once(n_lists: int, most_rows: int) -> None:
+    counts = np.arange(n_lists)[None, :] % 7
+    whole = SimpleNamespace(lists=pl.DataFrame({"category_id": np.arange(n_lists)}))
+    store = ray_engine.RayStore(SimpleNamespace(counts=counts, whole=whole), [[None] * 16], most_rows, "")  # type: ignore[arg-type]
+    blocks = store.blocks()
+    assert [k for begin, end in blocks for k in range(begin, end)] == list(range(n_lists))
+    bounds = ray_engine._cuts(n_lists, 16)
+    assert all(begin in bounds and end in bounds for begin, end in blocks)
+    if most_rows == 1000:
+        assert len(blocks) == min(n_lists, 1)
