@@ -462,7 +462,7 @@ SHARDS = Topic(
             "500,000 detections, 8,000 images, 365 categories, 120,000 annotations, 2 shards",
             ("shards_500k/shards",),
             shards_of(8000, 120_000, 500_000, 2),
-            jobs=("in memory", "shards", "1 GB"),
+            jobs=("in memory", "all at once", "shards", "1 GB"),
             rows=500_000,
         ),
         "5m": Set(
