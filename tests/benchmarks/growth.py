@@ -29,6 +29,7 @@ WORKER = Path(__file__).with_name("growth_worker.py")
 BILLION = 10**9
 WORKERS = 32  # of the plan, a core each
 MACHINE = 16 * 10**9  # bytes of memory that a process of the plan may take
+NETWORK = 125 * 10**6  # bytes that a worker of the plan sends or gets in a second: 1 Gbit
 RESAMPLES = 1000
 U32 = 1 << 32
 # what a stage is called, and where it runs; a stage of "each shard" can run on as many workers as there are shards
@@ -58,8 +59,9 @@ class Grown:
         microseconds of one core, and bytes, for each detection, by stage
     files, written
         bytes of the shards and of their verdicts, on disk, for each detection
-    before, matching, ranking
-        peaks in MB: before the evaluation, while shards are matched, and while they are ranked
+    matching, ranking
+        peaks in MB while shards are matched, and while they are ranked: all memory (`resident`), what is not of files
+        (`anonymous`), and what was so before
     block
         how many detections the largest block of categories has
     """
@@ -72,9 +74,8 @@ class Grown:
     made: Mapping[str, float]
     files: float
     written: float
-    before: float
-    matching: float
-    ranking: float
+    matching: Mapping[str, float]
+    ranking: Mapping[str, float]
     block: float
 
     @classmethod
@@ -88,7 +89,7 @@ class Grown:
             files=measured["files"] / n,
             written=measured["written"] / n,
             block=stages["merge"]["most"] / made["merge"],
-            **{name: measured[name] for name in ("n_images", "n_shards", "largest", "before", "matching", "ranking")},
+            **{name: measured[name] for name in ("n_images", "n_shards", "largest", "matching", "ranking")},
             n_detections=n,
         )
 
@@ -104,7 +105,7 @@ class Grown:
     @property
     def in_a_block(self) -> float:
         """The bytes of memory for each detection of a block of categories that is put together and ranked."""
-        return 1e6 * (self.ranking - self.before) / self.block
+        return 1e6 * (self.ranking["anonymous"] - self.ranking["before"]) / self.block
 
 
 def row(*cells: str) -> str:
@@ -116,12 +117,14 @@ def head(text: Sequence[str], numbers: Sequence[str]) -> list[str]:
 
 
 def in_bytes(number: float) -> str:
-    """A number of bytes in GB or MB.
+    """A number of bytes in GB, MB or kB.
 
-    >>> in_bytes(2.5e9), in_bytes(3e6)
-    ('2.5 GB', '3 MB')
+    >>> in_bytes(2.5e9), in_bytes(3e6), in_bytes(4e3)
+    ('2.5 GB', '3 MB', '4 kB')
     """
-    return f"{number / 1e9:,.1f} GB" if number >= 1e9 else f"{number / 1e6:,.0f} MB"
+    if number >= 1e9:
+        return f"{number / 1e9:,.1f} GB"
+    return f"{number / 1e6:,.0f} MB" if number >= 1e6 else f"{number / 1e3:,.0f} kB"
 
 
 def in_time(seconds: float) -> str:
@@ -160,8 +163,9 @@ def growth_table(grown: Mapping[str, Grown]) -> list[str]:
 def peaks_table(grown: Mapping[str, Grown]) -> list[str]:
     """The rows of memory."""
     lines = head(["peak memory, MB"], list(grown))
-    for what, value in (("before", "before"), ("while shards are matched", "matching"), ("while they are ranked", "ranking")):
-        lines.append(row(what, *(f"{getattr(each, value):,.0f}" for each in grown.values())))
+    for what, phase in (("while shards are matched", "matching"), ("while they are ranked", "ranking")):
+        lines.append(row(what, *(f"{getattr(each, phase)['resident']:,.0f}" for each in grown.values())))
+        lines.append(row("of it not of files", *(f"{getattr(each, phase)['anonymous']:,.0f}" for each in grown.values())))
     lines.append(row("detections of the largest block", *(f"{each.block:,.0f}" for each in grown.values())))
     return lines
 
@@ -169,26 +173,39 @@ def peaks_table(grown: Mapping[str, Grown]) -> list[str]:
 def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
     """The rows of the plan for a billion detections, from the figures of the largest set and of the numbering of its images."""
     times = BILLION / base.n_detections
+    images = times * base.n_images
     matching, ranking = (1e-6 * BILLION * base.core(where) for where in ("each shard", "each block of categories"))
     largest = base.largest / base.n_detections
+    sent = {
+        "shards": BILLION * base.files,
+        "verdicts": BILLION * base.written,
+        "ids and numbers of images": 8 * images + 4 * images * WORKERS,
+    }
+    sending = sum(sent.values()) / WORKERS / NETWORK
     slowest = max(ranking / WORKERS, ranking * largest)
     lines = head(["what", "where"], ["a billion detections"])
     lines += [
-        row("images", "", f"{times * base.n_images:,.0f}"),
+        row("images", "", f"{images:,.0f}"),
         row("shards, as large as those measured", "", f"{times * base.n_shards:,.0f}"),
         row("shards on disk", "object store", in_bytes(BILLION * base.files)),
         row("core time of matching", "workers", in_time(matching)),
         row(f"matching on {WORKERS} workers", "workers", in_time(matching / WORKERS)),
-        row("memory of a worker that matches", "workers", in_bytes(1e6 * base.matching)),
+        row("memory of a worker that matches", "workers", in_bytes(1e6 * base.matching["anonymous"])),
         row("verdicts on disk, or in the object store of the cluster", "workers", in_bytes(BILLION * base.written)),
         row("numbering of the images", "driver", in_time(whole["numbering"])),
         row("memory for that", "driver", in_bytes(1e6 * whole["megabytes"])),
         row("core time of ranking", "workers", in_time(ranking)),
         row(f"ranking on {WORKERS} workers, the largest category on one of them", "workers", in_time(slowest)),
         row("memory of the worker that ranks the largest category", "workers", in_bytes(BILLION * largest * base.in_a_block)),
-        row("over the network: shards", "object store to workers", in_bytes(BILLION * base.files)),
-        row("over the network: verdicts", "workers to workers", in_bytes(BILLION * base.written)),
-        row("all of it", "", in_time(matching / WORKERS + whole["numbering"] + slowest)),
+        row("over the network: shards", "object store to workers", in_bytes(sent["shards"])),
+        row("over the network: verdicts", "workers to workers", in_bytes(sent["verdicts"])),
+        row(
+            "over the network: ids and numbers of images",
+            "workers to driver and back",
+            in_bytes(sent["ids and numbers of images"]),
+        ),
+        row(f"all of that at {in_bytes(NETWORK)} per second for each worker", "", in_time(sending)),
+        row("all together, one after the other", "", in_time(matching / WORKERS + whole["numbering"] + slowest + sending)),
     ]
     return lines
 
@@ -202,12 +219,12 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
         (
             MACHINE / (share * base.in_a_block),
             f"the largest category ({100 * share:.1f}% of all) takes {memory} where it is ranked",
-            "a worker with more memory for this one task",
+            "a worker with more memory for this task",
         ),
         (
             MACHINE / (0.5 * base.in_a_block),
-            f"the same, if one category has half of the data or if there are two: {memory}",
-            "the same; or `where` on a part of the images",
+            f"a category with half of all detections takes {memory} where it is ranked",
+            "the same, or parts of the images",
         ),
         (
             MACHINE / (images * each_image),

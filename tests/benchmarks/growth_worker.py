@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import json
 import sys
+import threading
 import time
 from collections.abc import Callable, Iterator, Mapping
 from contextlib import contextmanager
@@ -103,12 +104,31 @@ class Watch:
                 setattr(owner, attribute, self.watched(getattr(owner, attribute), name, counted))
 
 
-def peak(*, anew: bool = False) -> float:
-    """The most megabytes that this process has held since the last call with `anew`, or since its start."""
+def held(field: str) -> float:
+    """Megabytes that this process holds: VmHWM is the peak of all memory, RssAnon what is not of files now."""
     status = Path("/proc/self/status").read_text()
-    if anew:
-        Path("/proc/self/clear_refs").write_text("5")
-    return int(status.partition("VmHWM:")[2].split()[0]) * 1024 / 1e6
+    return int(status.partition(f"{field}:")[2].split()[0]) * 1024 / 1e6
+
+
+class Peak:
+    """The most megabytes that this process holds from now on: all of it, and the part that is not of files."""
+
+    def __init__(self) -> None:
+        Path("/proc/self/clear_refs").write_text("5")  # the kernel's own record starts anew
+        self.anonymous = self.before = held("RssAnon")
+        self._done = threading.Event()
+        self._thread = threading.Thread(target=self._look, daemon=True)
+        self._thread.start()
+
+    def _look(self) -> None:
+        while not self._done.wait(0.01):
+            self.anonymous = max(self.anonymous, held("RssAnon"))
+
+    def end(self) -> dict[str, float]:
+        """The peaks, and what was held before that is not of files."""
+        self._done.set()
+        self._thread.join()
+        return {"resident": held("VmHWM"), "anonymous": self.anonymous, "before": self.before}
 
 
 def files(folder: Path, pattern: str) -> int:
@@ -127,13 +147,13 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
     watch = Watch()
     watch.watch_all()
     with TemporaryDirectory(dir=folder) as work:
-        before = peak(anew=True)
+        peak = Peak()
         with watch.stage(REST):
             evaluation = apf.evaluate_shards(f"{folder}/0*", memory="1GB", work=work)
-            matching = peak(anew=True)
+            matching, peak = peak.end(), Peak()
             assert evaluation.metrics.height  # first: the numbers are then made of them
             stats = [float(value) for value in evaluation.stats]
-            ranking = peak()
+            ranking = peak.end()
         written = files(Path(work), "*")
     categories = pl.scan_parquet(f"{folder}/0*/detections.parquet").group_by("category_id").len()
     said = json.loads((Path(folder) / "shards.json").read_bytes())
@@ -152,7 +172,6 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
         },
         "files": files(Path(folder), "*.parquet"),
         "written": written,
-        "before": before,
         "matching": matching,
         "ranking": ranking,
     }  # fmt: skip
@@ -173,17 +192,17 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
         Head(said | {"shard": f"{k:05d}"}, pl.Series("image_id", part), np.zeros(365, dtype=np.int64), 0)
         for k, part in enumerate(ids)
     ]
-    before = peak(anew=True)
+    peak = Peak()
     start = time.perf_counter()
     together = put_together(heads, without_rows(apf.COCO, pl.Series(range(365))))
-    numbering, peak_of_numbering = time.perf_counter() - start, peak(anew=True)
+    numbering, peaks = time.perf_counter() - start, peak.end()
     assert together.whole.images.height == n_images
     start = time.perf_counter()
     counts = next(iter(Draws(np.arange(n_images), None, 1, 0).blocks(1)))
     drawing = time.perf_counter() - start
     return {
-        "n_images": n_images, "n_shards": n_shards, "numbering": numbering, "megabytes": peak_of_numbering - before,
-        "drawing": drawing, "bytes of a resample": counts.nbytes,
+        "n_images": n_images, "n_shards": n_shards, "numbering": numbering, 
+        "megabytes": peaks["anonymous"] - peaks["before"], "drawing": drawing, "bytes of a resample": counts.nbytes,
     }  # fmt: skip
 
 

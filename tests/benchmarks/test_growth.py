@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import re
 import time
+from collections.abc import Iterator
 from importlib import import_module
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,8 @@ import numpy as np
 import polars as pl
 import pytest
 
+import apframe as apf
+
 from . import generate_shards, growth, growth_worker
 from .growth import BILLION, Grown, in_bytes, in_detections, in_time
 from .growth_worker import REST, Watch, n_bytes
@@ -20,7 +23,9 @@ from .growth_worker import REST, Watch, n_bytes
 SECONDS = dict.fromkeys(growth.STAGES, 0.0) | {"read": 1.0, "match": 2.0, "number": 0.5, "merge": 1.0, "rank": 3.0}
 MEASURED: dict[str, Any] = {
     "n_images": 100_000, "n_annotations": 1, "n_detections": 10_000_000, "n_shards": 10, "largest": 1_000_000,
-    "files": 300_000_000, "written": 200_000_000, "before": 200.0, "matching": 500.0, "ranking": 400.0,
+    "files": 300_000_000, "written": 200_000_000, 
+    "matching": {"resident": 500.0, "anonymous": 300.0, "before": 200.0},
+    "ranking": {"resident": 900.0, "anonymous": 450.0, "before": 250.0},
     "stages": {
         name: {"wall": took, "cpu": took, "calls": 1, "bytes": 320_000_000 if name == "merge" else 0, "most": 64_000_000}
         for name, took in SECONDS.items()
@@ -55,6 +60,7 @@ def test_the_table_of_growth_has_a_column_for_each_set() -> None:
     assert rows["all stages"] == ["", "0.750", "0.750", "", ""]
     assert rows["verdicts on disk"] == ["", "", "", "20.0", "20.0"]
     assert cells(growth.peaks_table({"50m": BASE}))["while shards are matched"] == ["500"]
+    assert cells(growth.peaks_table({"50m": BASE}))["of it not of files"] == ["450"]  # the last one, of ranking
     assert {line.count("|") for line in growth.growth_table({"5m": BASE, "50m": BASE})} == {7}
 
 
@@ -69,7 +75,10 @@ def test_the_plan_is_a_hundred_times_the_largest_set() -> None:
     assert rows["ranking on 32 workers, the largest category on one of them"] == "40 seconds"
     assert rows["memory of the worker that ranks the largest category"] == "10.0 GB"  # 100 million of 100 bytes
     assert rows["numbering of the images"] == "4 seconds"
-    assert rows["all of it"] == "53 seconds"
+    assert rows["memory of a worker that matches"] == "300 MB"
+    assert rows["over the network: ids and numbers of images"] == "1.4 GB"  # 8 bytes to the driver, and 4 to each worker
+    assert rows["all of that at 125 MB per second for each worker"] == "13 seconds"  # 51.36 GB on 32 workers
+    assert rows["all together, one after the other"] == "66 seconds"
 
 
 def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
@@ -86,7 +95,7 @@ def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
 
 def test_sentences_have_their_numbers() -> None:
     assert growth.slices_of(BASE) == (
-        "With 1,000 shards and at most 500 blocks of categories, ranking reads at most 500,000 pieces of verdicts, of 0 MB "
+        "With 1,000 shards and at most 500 blocks of categories, ranking reads at most 500,000 pieces of verdicts, of 40 kB "
         "on average."
     )
     assert "2 seconds to draw and 80 MB to hold. 1,000 of them take 33.3 minutes" in growth.resampling(BASE, WHOLE)
@@ -139,6 +148,13 @@ def test_bytes_of_tables_and_arrays() -> None:
     assert n_bytes(()) == 0
 
 
+@pytest.fixture
+def default_threads() -> Iterator[None]:
+    yield
+    apf.set_threads(None)
+
+
+@pytest.mark.usefixtures("default_threads")
 def test_every_stage_takes_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
     generate_shards.write_shards(tmp_path, (40, 200, 600), 3, 4, seed=5)
     monkeypatch.syspath_prepend(Path(__file__).parent)  # as for a script
@@ -157,7 +173,8 @@ def test_every_stage_takes_time(monkeypatch: pytest.MonkeyPatch, tmp_path: Path,
     found = pl.read_parquet(tmp_path / "*" / "detections.parquet")
     assert measured["largest"] == found["category_id"].value_counts()["count"].max()
     assert 0.1 < measured["stats"][1] < 0.9
-    assert measured["before"] > 50
+    for phase in ("matching", "ranking"):
+        assert 20 < measured[phase]["before"] <= measured[phase]["anonymous"] < measured[phase]["resident"]
 
 
 def _owner(module: str, attribute: str) -> tuple[Any, str, Any]:
