@@ -53,7 +53,7 @@ class Grown:
 
     Attributes
     ----------
-    n_detections, n_images, n_shards, largest
+    n_detections, n_images, n_shards, n_categories, largest
         how many there are; `largest`: detections of the largest category
     cpu, made
         microseconds of one core, and bytes, for each detection, by stage
@@ -69,6 +69,7 @@ class Grown:
     n_detections: int
     n_images: int
     n_shards: int
+    n_categories: int
     largest: int
     cpu: Mapping[str, float]
     made: Mapping[str, float]
@@ -89,7 +90,7 @@ class Grown:
             files=measured["files"] / n,
             written=measured["written"] / n,
             block=stages["merge"]["most"] / made["merge"],
-            **{name: measured[name] for name in ("n_images", "n_shards", "largest", "matching", "ranking")},
+            **{name: measured[name] for name in ("n_images", "n_shards", "n_categories", "largest", "matching", "ranking")},
             n_detections=n,
         )
 
@@ -215,17 +216,19 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
     share, images = base.largest / base.n_detections, base.n_images / base.n_detections
     each_image = 1e6 * whole["megabytes"] / whole["n_images"]
     memory = in_bytes(MACHINE)
+    more = "a worker with more memory for this task"
     found = [
         (
-            MACHINE / (share * base.in_a_block),
-            f"the largest category ({100 * share:.1f}% of all) takes {memory} where it is ranked",
-            "a worker with more memory for this task",
-        ),
-        (
-            MACHINE / (0.5 * base.in_a_block),
-            f"a category with half of all detections takes {memory} where it is ranked",
-            "the same, or parts of the images",
-        ),
+            MACHINE / (part * base.in_a_block),
+            f"{what} takes {memory} where it is ranked; it takes {in_bytes(BILLION * part * base.in_a_block)} at a billion",
+            more,
+        )
+        for part, what in (
+            (share, f"the largest category ({100 * share:.1f}% of all detections)"),
+            (0.5, "a category that has half of all detections"),
+        )
+    ]
+    found += [
         (
             MACHINE / (images * each_image),
             f"the driver takes {memory} to number all images",
@@ -260,11 +263,11 @@ def resampling(base: Grown, whole: Mapping[str, Any]) -> str:
 
 def slices_of(base: Grown) -> str:
     """How many pieces of verdicts there are at a billion detections."""
-    n_shards, n_blocks = BILLION / base.n_detections * base.n_shards, BILLION / base.block
-    mean = in_bytes(BILLION * base.written / n_shards / n_blocks)
+    n_shards = BILLION / base.n_detections * base.n_shards
+    pieces = n_shards * base.n_categories
     return (
-        f"With {n_shards:,.0f} shards and at most {n_blocks:,.0f} blocks of categories, ranking reads at most "
-        f"{n_shards * n_blocks:,.0f} pieces of verdicts, of {mean} on average."
+        f"With {n_shards:,.0f} shards and a block for each of {base.n_categories:,} categories, ranking reads {pieces:,.0f} "
+        f"pieces of verdicts, of {in_bytes(BILLION * base.written / pieces)} on average."
     )
 
 

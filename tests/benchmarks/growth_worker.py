@@ -162,6 +162,7 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
         **sizes,
         "largest": categories.select(pl.col("len").max()).collect().item(),
         "n_shards": len(said["n_images"]),
+        "n_categories": pl.read_parquet(f"{folder}/categories.parquet").height,
         "stats": stats,
         "stages": {
             name: {
@@ -201,7 +202,7 @@ def measure_whole(n_images: int, n_shards: int) -> Mapping[str, Any]:
     counts = next(iter(Draws(np.arange(n_images), None, 1, 0).blocks(1)))
     drawing = time.perf_counter() - start
     return {
-        "n_images": n_images, "n_shards": n_shards, "numbering": numbering, 
+        "n_images": n_images, "n_shards": n_shards, "numbering": numbering,
         "megabytes": peaks["anonymous"] - peaks["before"], "drawing": drawing, "bytes of a resample": counts.nbytes,
     }  # fmt: skip
 

@@ -22,8 +22,9 @@ from .growth_worker import REST, Watch, n_bytes
 
 SECONDS = dict.fromkeys(growth.STAGES, 0.0) | {"read": 1.0, "match": 2.0, "number": 0.5, "merge": 1.0, "rank": 3.0}
 MEASURED: dict[str, Any] = {
-    "n_images": 100_000, "n_annotations": 1, "n_detections": 10_000_000, "n_shards": 10, "largest": 1_000_000,
-    "files": 300_000_000, "written": 200_000_000, 
+    "n_images": 100_000, "n_annotations": 1, "n_detections": 10_000_000, "n_shards": 10, "n_categories": 500,
+    "largest": 1_000_000,
+    "files": 300_000_000, "written": 200_000_000,
     "matching": {"resident": 500.0, "anonymous": 300.0, "before": 200.0},
     "ranking": {"resident": 900.0, "anonymous": 450.0, "before": 250.0},
     "stages": {
@@ -85,7 +86,8 @@ def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
     found = growth.limits(BASE, WHOLE)
     assert [at for at, *_ in found] == sorted(at for at, *_ in found)
     assert found[0][0] == pytest.approx(16e9 / 50)  # half of the detections, of 100 bytes each
-    assert "(10.0% of all)" in found[1][1]
+    assert found[0][1].endswith("it takes 50.0 GB at a billion")
+    assert "(10.0% of all detections)" in found[1][1]
     assert found[1][0] == pytest.approx(1.6 * BILLION)
     rows = growth.limits_table(BASE, WHOLE)
     assert rows[2].startswith("| 0.3 billion | ")
@@ -95,8 +97,8 @@ def test_what_breaks_is_in_the_order_in_which_it_breaks() -> None:
 
 def test_sentences_have_their_numbers() -> None:
     assert growth.slices_of(BASE) == (
-        "With 1,000 shards and at most 500 blocks of categories, ranking reads at most 500,000 pieces of verdicts, of 40 kB "
-        "on average."
+        "With 1,000 shards and a block for each of 500 categories, ranking reads 500,000 pieces of verdicts, of 40 kB on "
+        "average."
     )
     assert "2 seconds to draw and 80 MB to hold. 1,000 of them take 33.3 minutes" in growth.resampling(BASE, WHOLE)
     assert growth.resampling(BASE, WHOLE).endswith("they take 83.3 hours of one core to rank.")
