@@ -222,9 +222,9 @@ class Evaluation(WritableResult):
 
     def __repr__(self) -> str:
         where = f", where {' and '.join(self.conditions)}" if self.conditions else ""
-        found = counted(self.detections.height, "detection")
+        found = counted(self._inputs.n_detections, "detection")
         name = f"{one_line(self.name)}: " if self.name else ""
         return f"Evaluation({name}{self.dataset!r}, {found}, protocol={self.protocol.name}{where})"
 
     def _repr_html_(self) -> str:
-        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self.detections.height, self.notes)
+        return evaluation_html(self.summary, self.protocol, repr(self.dataset), self._inputs.n_detections, self.notes)

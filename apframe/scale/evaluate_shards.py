@@ -24,7 +24,7 @@ if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.local import Matched
-    from apframe.scale.one_shard import Job
+    from apframe.scale.objects import Objects
     from apframe.scale.ray_engine import OnRay
 
 ENGINES = ("local", "ray")
@@ -113,6 +113,7 @@ def evaluate_shards(
     choice, budget = choose(protocol, **options), as_bytes(memory)
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
+    from apframe.scale.objects import Objects
     from apframe.scale.one_shard import Job
 
     match_shards: Callable[..., tuple[Matched | OnRay, list[Shard], list[ShardError]]]
@@ -121,23 +122,29 @@ def evaluate_shards(
     else:
         from apframe.scale.local import match_shards
     job = Job(alone, version("apframe"))
-    folder = None if work is None else Path(work)
-    matched, good, bad = match_shards(shards, job, budget, folder, skip_bad=skip_bad_shards)
+    match = partial(match_shards, job=job, memory=budget, work=None if work is None else Path(work))
+    matched, good, bad = match(shards, skip_bad=skip_bad_shards)
     if not good:
         raise bad[0]
-    return _evaluation(choice, matched, good, job, budget, bad)
+    return _evaluation(
+        choice, matched, good, bad, partial(Objects, job=job, match=partial(match, skip_bad=False), memory=budget)
+    )
 
 
 def _evaluation(
-    choice: Choice, matched: Matched | OnRay, shards: Sequence[Shard], job: Job, memory: int, bad: Sequence[ShardError]
+    choice: Choice,
+    matched: Matched | OnRay,
+    shards: Sequence[Shard],
+    bad: Sequence[ShardError],
+    objects: Callable[..., Objects],
 ) -> ShardedEvaluation:
-    """The evaluation of shards that have been matched."""
+    """The evaluation of shards that have been matched; `objects` makes what reads their objects."""
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.inputs import ShardedInputs
-    from apframe.scale.objects import Objects
-    from apframe.scale.together import notes_together, warn_together, without_rows
+    from apframe.scale.together import heights_of, notes_together, warn_together, without_rows
 
-    categories = shards[0].read_known(job.choice).core("categories")
+    alone = replace(choice, image_attributes=None)
+    categories = shards[0].read_known(alone).core("categories")
     chosen = choose_categories(categories, choice.categories)
     category_ids = (categories["category_id"] if chosen is None else chosen).sort()
     store = matched.store(without_rows(choice.protocol, category_ids))
@@ -148,22 +155,19 @@ def _evaluation(
         which = listed([error.shard for error in bad])
         notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(bad) + len(shards):,}: {which}")
         warn(f"{notes[-1]}; the first one: {bad[0]}", ShardsLeftOutWarning)
-    objects = Objects(
-        job=job,
+    read = objects(
         shards=shards,
         codes=store.together.codes,
-        heights=[each["heights"] for each in said],
+        count=partial(heights_of, said),
         n_bytes=sum(each["n_bytes"] for each in said),
-        memory=memory,
-        masks=[()] * len(shards),
     )
     image_ids = store.outline.images["image_id"]
-    inputs = ShardedInputs(partial(_known, choice, job, shards), objects, image_ids, category_ids, choice.protocol.by_category)
+    inputs = ShardedInputs(partial(_known, choice, shards), read, image_ids, category_ids, choice.protocol.by_category)
     return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
 
 
-def _known(choice: Choice, job: Job, shards: Sequence[Shard]) -> Dataset:
+def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:
     """The images and categories of all shards, with their attributes."""
-    each = [shard.read_known(job.choice) for shard in shards]
+    each = [shard.read_known(choice) for shard in shards]
     images = pl.concat([known.images for known in each], how="diagonal_relaxed")
     return choice.with_attributes(each[0].part(images, each[0].core("annotations").clear()))

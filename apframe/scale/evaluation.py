@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import replace
 from functools import partial
+from itertools import product
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -13,19 +15,24 @@ from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.slices.measure import finish, shape_of, sum_lists
-from apframe.exceptions import ParameterError
+from apframe.detection.slices.slices import Groups, mask_of
+from apframe.exceptions import ParameterError, counted
 from apframe.lazily import cached_property
 from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import rank
 from apframe.scale.inputs import ShardedInputs
+from apframe.scale.objects import OBJECTS
+from apframe.scale.together import heights_of, without_rows
+from apframe.schema.conditions import refuse_nothing
 
 if TYPE_CHECKING:
     from apframe.detection.slices.slices import Slicing
     from apframe.matching.verdicts import Verdicts
     from apframe.rule_sets.protocol import Protocol
     from apframe.scale.store import Store
+    from apframe.schema.conditions import Masks
 
 
 class ShardedPipeline(Pipeline):
@@ -68,11 +75,53 @@ class ShardedPipeline(Pipeline):
         )
 
     def slices(self, slicing: Slicing) -> dict[str, np.ndarray]:
-        """See `Pipeline.slices`."""
+        """See `Pipeline.slices`; for each group of detections and objects, the shards are matched again."""
         if 0 in shape_of(slicing):
             return finish({}, self.protocol, slicing)
-        parts = self.store.map(partial(sum_lists, protocol=self.protocol, slicing=slicing))
-        return finish({name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}, self.protocol, slicing)
+        objects = self.inputs.objects
+        if not slicing.matches_again(objects.total("detections")):
+            return finish(self._sums(self.store, slicing), self.protocol, slicing)
+        groups = list(product(range(len(slicing.detections)), range(len(slicing.objects))))
+        objects.say(f"by: each shard is matched again for {counted(len(groups), 'slice')}")
+        one = replace(slicing, detections=Groups(pl.DataFrame({"": [0]}), pl.DataFrame()))
+        found = []
+        for part, group in groups:
+            masks = {
+                "detections": mask_of(slicing.detections, part, "detections", objects.total("detections")),
+                "annotations": mask_of(slicing.objects, group, "annotations", objects.total("annotations")),
+            }
+            found.append(self._sums(self.part_of(masks)[0], one))
+        shape = shape_of(slicing)
+        sums = {}
+        for name in found[0]:  # each of groups of images, one group of objects, groups of categories
+            stacked = np.stack([each[name][:, 0] for each in found], axis=1)
+            sums[name] = stacked.reshape(shape[0], shape[1] * shape[2], shape[3])
+        return finish(sums, self.protocol, slicing)
+
+    def _sums(self, store: Store, slicing: Slicing) -> dict[str, np.ndarray]:
+        """What `finish` takes, for groups of images and categories."""
+        parts = store.map(partial(sum_lists, protocol=self.protocol, slicing=slicing))
+        return {name: np.sum([part[name] for part in parts], axis=0) for name in parts[0]}
+
+    def part_of(self, masks: Masks) -> tuple[Store, ShardedInputs]:
+        """The verdicts of a part, and what they are of: matched again unless it is of whole images and categories."""
+        inputs, pooled = self.inputs, self.protocol.agnostic and "categories" in masks
+        taken = {table: of for table, of in masks.items() if of and not all(mask.all() for mask in of.values())}
+        category_ids = inputs.category_ids
+        if "categories" in taken:
+            category_ids = category_ids.filter(taken["categories"]["categories"])
+        if taken.keys() <= {"images", "categories"} and not pooled:
+            flags = {table: taken[table][table].to_numpy() for table in taken}
+            store = self.store.of(flags.get("images"), flags.get("categories"))
+            objects = inputs.objects.part(taken, partial(_heights, store))
+        else:
+            objects = inputs.objects.part(taken, inputs.objects.count)
+            matched, _, _ = objects.match(objects.shards)
+            store = matched.store(without_rows(self.protocol, category_ids))
+            said = [head.said for head in matched.heads]
+            objects = replace(objects, codes=store.together.codes, count=partial(heights_of, said))
+        image_ids = store.outline.images["image_id"]
+        return store, ShardedInputs(inputs.read_known, objects, image_ids, category_ids, inputs.by_category)
 
 
 class ShardedEvaluation(Evaluation):
@@ -100,6 +149,23 @@ class ShardedEvaluation(Evaluation):
     def _pipeline(self) -> ShardedPipeline:
         inputs: Any = self._inputs
         return ShardedPipeline(self._store, inputs, self.protocol)
+
+    def _subset(self, masks: Masks) -> ShardedEvaluation:
+        refuse_nothing("where", masks)
+        part = ShardedEvaluation(*self._pipeline.part_of(masks), self.protocol, notes=self.notes, name=self._label)
+        part._may_warn = False
+        return part
+
+
+def _heights(store: Store, codes: Sequence[np.ndarray]) -> list[dict[str, int]]:
+    """How many annotations and detections of each shard are among the verdicts; `codes` are the numbers of its images."""
+    n_images = store.outline.images.height
+    each = {name: np.sum(store.map(partial(_per_image, table=name, n_images=n_images)), axis=0) for name in OBJECTS}
+    return [{name: int(counts[own].sum()) for name, counts in each.items()} for own in codes]
+
+
+def _per_image(_: np.ndarray, verdicts: Verdicts, *, table: str, n_images: int) -> np.ndarray:
+    return np.bincount(getattr(verdicts, table)["image"].to_numpy(), minlength=n_images)
 
 
 def _compute(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, ap_at: Sequence[int]) -> Any:

@@ -10,6 +10,8 @@ import polars as pl
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
+from apframe.rule_sets.protocol import Protocol
+from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS, LateTable, Objects
 from apframe.schema import Dataset, is_known
 
@@ -33,16 +35,16 @@ class ShardedInputs(Inputs):
         self, known: Callable[[], Dataset], objects: Objects, image_ids: pl.Series, category_ids: pl.Series, by_category: bool
     ) -> None:
         own = {"image_ids": image_ids, "category_ids": category_ids, "by_category": by_category, "prepared": {}}
-        for name, value in (own | {"objects": objects, "_read_known": known}).items():
+        for name, value in (own | {"objects": objects, "read_known": known}).items():
             object.__setattr__(self, name, value)
 
     objects: Objects
-    _read_known: Callable[[], Dataset]
+    read_known: Callable[[], Dataset]
 
     @cached_property
     def known(self) -> Dataset:
         """The data set as far as it is in memory: images and categories."""
-        known = self._read_known()
+        known = self.read_known()
         return known.part(known.images.filter(is_known(known.images["image_id"], self.image_ids)), pl.DataFrame())
 
     @cached_property
@@ -68,12 +70,22 @@ class ShardedInputs(Inputs):
     @cached_property
     def first(self) -> Inputs:
         """What is evaluated of the first shard."""
-        return self.objects.first()
+        return self.objects.job.inputs(self.objects.shards[0])
 
     @property
     def notes(self) -> list[str]:
         """See `Inputs`."""
         return self.first.notes
+
+    @property
+    def n_detections(self) -> int:
+        """See `Inputs`."""
+        return self.objects.total("detections")
+
+    def has_annotations(self, protocol: Protocol) -> bool:
+        """See `Inputs`; those in no area range are not counted."""
+        del protocol
+        return self.objects.total("annotations") > 0
 
     def tables(self) -> dict[str, Any]:
         """The four tables; those of objects are read when columns of them are looked at."""
@@ -82,8 +94,10 @@ class ShardedInputs(Inputs):
             "images": self.known.images.sort("image_id"),
             "categories": categories.filter(is_known(categories["category_id"], self.category_ids)),
         }
+        first = self.first.tables()
         return own | {
-            name: LateTable(self.objects, name, table.columns) for name, table in self.first.tables().items() if name in OBJECTS
+            name: LateTable(self.objects, name, [column for column in first[name].columns if column != INPUT_ROW])
+            for name in OBJECTS
         }
 
 

@@ -4,13 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
 import polars as pl
 
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import ParameterError, SecondPassWarning, counted, warn
+from apframe.lazily import cached_property
 from apframe.progress import with_bar
 from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
@@ -18,7 +19,12 @@ from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
 from apframe.schema.conditions import Masks
 
+if TYPE_CHECKING:
+    from apframe.scale.local import Matched
+    from apframe.scale.ray_engine import OnRay
+
 OBJECTS = ("annotations", "detections")
+Heights = Sequence[Mapping[str, int]]
 
 
 @dataclass(frozen=True)
@@ -27,47 +33,44 @@ class Objects:
 
     Attributes
     ----------
-    job, shards
-        how they are read, and where
+    shards, job
+        where they are, and how they are read
+    match
+        matches shards once more
     codes
         for each shard, the numbers of its images among all
-    heights
-        how many annotations and detections each shard has, those that are evaluated
-    n_bytes
-        about how much memory all of them take
-    memory
-        how many bytes may be taken
-    masks
-        for each shard, the parts that are taken of it one after the other
+    count
+        gives how many annotations and detections each shard has, those that are evaluated, from `codes`
+    n_bytes, memory
+        about how much memory all of them take, and how much may be taken
     """
 
-    job: Job
     shards: Sequence[Shard]
+    job: Job
+    match: Callable[[Sequence[Shard]], tuple[Matched | OnRay, Any, Any]]
     codes: Sequence[np.ndarray]
-    heights: Sequence[Mapping[str, int]]
+    count: Callable[[Sequence[np.ndarray]], Heights]
     n_bytes: int
     memory: int
-    masks: Sequence[Sequence[Masks]]
+
+    @cached_property
+    def heights(self) -> Heights:
+        """What `count` gives."""
+        return self.count(self.codes)
 
     def total(self, table: str) -> int:
         """How many annotations or detections there are."""
         return sum(each[table] for each in self.heights)
 
-    def first(self) -> Inputs:
-        """What is evaluated of the first shard."""
-        return self._inputs(0)
-
-    def _inputs(self, number: int) -> Inputs:
-        inputs = self.job.inputs(self.shards[number])
-        for masks in self.masks[number]:
-            inputs = inputs.subset(masks)
-        return inputs
-
     def each(self, why: str) -> Iterator[Inputs]:
         """What is evaluated of one shard after the other; a warning says that they are read again, and why."""
+        self.say(why)
+        for shard in with_bar(self.shards, "reading again"):
+            yield self.job.inputs(shard)
+
+    def say(self, why: str) -> None:
+        """Warn that the shards are read again, and why."""
         warn(f"{why}: the objects of {counted(len(self.shards), 'shard')} are read again", SecondPassWarning)
-        for number in with_bar(range(len(self.shards)), "reading again"):
-            yield self._inputs(number)
 
     def gather(self, table: str, take: Callable[[pl.DataFrame], pl.DataFrame], why: str) -> pl.DataFrame:
         """What is taken of a table of each shard, one below the other."""
@@ -89,10 +92,10 @@ class Objects:
                 option="memory",
             )
         parts = list(self.each(f"all objects at once, about {in_words(self.n_bytes)}"))
-        annotations, detections, known = (
+        known, annotations, detections = (
             pl.concat(frames, how="diagonal_relaxed")
             for frames in zip(
-                *((each.annotations, each.detections, each.tables()["annotations"]) for each in parts), strict=True
+                *((each.tables()["annotations"], each.annotations, each.detections) for each in parts), strict=True
             )
         )
         if self.job.is_numbered(detections):
@@ -101,19 +104,27 @@ class Objects:
         dataset = first.dataset.part(images, known)
         return Inputs(dataset, annotations, detections, images["image_id"], first.category_ids, first.by_category)
 
-    def part(self, masks: Masks, heights: Sequence[Mapping[str, int]]) -> Objects:
-        """A part of them, by masks of all rows; `heights` are those of the part."""
-        own = self.split(masks)
-        return replace(self, heights=heights, masks=[[*before, each] for before, each in zip(self.masks, own, strict=True)])
+    def part(self, masks: Masks, count: Callable[[Sequence[np.ndarray]], Heights]) -> Objects:
+        """A part of them, by masks of all rows; `count` is that of the part."""
+        shards = [replace(shard, masks=(*shard.masks, own)) for shard, own in zip(self.shards, self._split(masks), strict=True)]
+        codes = self.codes
+        if "images" in masks:
+            kept = masks["images"]["images"].to_numpy()
+            code = (np.cumsum(kept) - 1).astype(np.uint32)
+            codes = [code[own[kept[own]]] for own in self.codes]
+        return replace(self, shards=shards, codes=codes, count=count)
 
-    def split(self, masks: Masks) -> list[dict[str, dict[str, pl.Series]]]:
+    def _split(self, masks: Masks) -> list[dict[str, dict[str, pl.Series]]]:
         """The masks of each shard's rows."""
-        ends = {name: np.cumsum([0, *(each[name] for each in self.heights)]) for name in OBJECTS}
+        ends = {}
+        if any(owner in OBJECTS for of in masks.values() for owner in of):
+            ends = {name: np.cumsum([0, *(each[name] for each in self.heights)]) for name in OBJECTS}
 
         def of_shard(owner: str, mask: pl.Series, k: int) -> pl.Series:
             if owner in OBJECTS:
-                return mask[int(ends[owner][k]) : int(ends[owner][k + 1])]
-            return mask.gather(self.codes[k]) if owner == "images" else mask
+                begin, end = ends[owner][k : k + 2].tolist()
+                return mask[begin:end]
+            return mask.gather(pl.Series(self.codes[k])) if owner == "images" else mask
 
         return [
             {table: {owner: of_shard(owner, mask, k) for owner, mask in of.items()} for table, of in masks.items()}
@@ -128,8 +139,12 @@ class LateTable:
     """
 
     def __init__(self, objects: Objects, table: str, columns: Sequence[str]) -> None:
-        self._objects, self._table = objects, table
-        self.columns, self.height = list(columns), objects.total(table)
+        self._objects, self._table, self.columns = objects, table, list(columns)
+
+    @property
+    def height(self) -> int:
+        """How many rows there are."""
+        return self._objects.total(self._table)
 
     def __getitem__(self, column: str) -> pl.Series:
         return self._objects.gather(self._table, lambda frame: frame.select(column), f"{self._table}.{column}")[column]

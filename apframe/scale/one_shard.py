@@ -18,7 +18,6 @@ from apframe.exceptions import ApframeError, ShardError
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow
-from apframe.schema.conditions import Masks
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -61,18 +60,13 @@ class Job:
         with collecting():
             return self._read(shard)[0]
 
-    def match_parts(self, shard: Shard, parts: Sequence[Masks]) -> list[pa.Table]:
-        """The verdicts of parts of the shard, matched again; the masks are of its rows, as `Inputs.subset` takes them."""
-        inputs = self.inputs(shard)
-        return [self._verdicts(inputs.subset(masks), {"shard": shard.name}) for masks in parts]
-
     def is_numbered(self, detections: pl.DataFrame) -> bool:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         return self.choice.protocol.ties == "input" and INPUT_ROW in detections.columns
 
     def _read(self, shard: Shard) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
         try:
-            return shard.read(self.choice)
+            return shard.inputs(self.choice)
         except ApframeError as error:
             named = ShardError(f"shard {shard.name}: {error}")
             named.shard = shard.name

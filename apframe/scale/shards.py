@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -16,6 +17,7 @@ from apframe.exceptions import FormatError, ParameterError, counted
 from apframe.scale.addresses import exists, expand, mark_of, read_bytes, read_table
 from apframe.scale.layout import LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, noun
+from apframe.schema.conditions import Masks
 
 _ENDINGS = (".parquet", ".arrow")
 
@@ -32,17 +34,30 @@ class Shard:
         addresses of ground truth and detections; `detections` is None where `truth` is a folder that has both
     counts
         how many images, annotations and detections shards.json says there are; None if it says nothing
+    masks
+        the parts of it that are taken one after the other, as `Inputs.subset` takes them
     """
 
     name: str
     truth: str
     detections: str | None = None
     counts: tuple[int, ...] | None = None
+    masks: tuple[Masks, ...] = ()
 
     def mark(self) -> str:
         """A text that changes when a file is written anew: of the names, sizes and times of its files."""
         files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
-        return json.dumps([[file, mark_of(file)] for file in files])
+        parts = [
+            [table, owner, _hash(mask)] for masks in self.masks for table, of in masks.items() for owner, mask in of.items()
+        ]
+        return json.dumps([[[file, mark_of(file)] for file in files], parts])
+
+    def inputs(self, choice: Choice) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
+        """What `read` gives, of the part that is taken."""
+        inputs, notes, schemas = self.read(choice)
+        for masks in self.masks:
+            inputs = inputs.subset(masks)
+        return inputs, notes, schemas
 
     def read(self, choice: Choice) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
         """What is evaluated, what was done to the data before, and the columns and types of each table as it was found.
@@ -167,3 +182,7 @@ def _name(address: str) -> str:
 
 def _as_text(schema: Mapping[str, Any]) -> dict[str, str]:
     return {name: str(dtype) for name, dtype in schema.items()}
+
+
+def _hash(mask: pl.Series) -> str:
+    return hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()

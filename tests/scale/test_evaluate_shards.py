@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 import tempfile
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -16,7 +18,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
-from tests.parity.strategies import Case, cases_with_attributes, half_as_often
+from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
 
 pytestmark = [
@@ -133,3 +135,59 @@ def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
         assert_frame_equal(apf.evaluate_shards(shards).matches(), whole.matches(), check_column_order=False)
     with pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"):
         apf.evaluate_shards(shards, memory=1000).errors()
+
+
+@half_as_often
+@given(
+    cases_with_attributes(),
+    st.sampled_from(["coco", "voc2012", "lvis"]),
+    st.lists(st.sampled_from(keys()), min_size=1, max_size=2, unique_by=lambda key: key.column),
+    st.data(),
+)
+def test_slices_of_objects_are_those_of_the_whole(case: Case, protocol: str, by: list[Key], data: st.DataObject) -> None:
+    whole = apf.evaluate(case.truth, case.results, protocol)
+    n = len(case.truth["images"])
+    shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    with tempfile.TemporaryDirectory() as folder:
+        parts = apf.evaluate_shards(cut(case.truth, case.results, shard_of, Path(folder) / "shards"), protocol=protocol)
+        given = [key.given for key in by]
+        try:
+            expected = whole.by(*given)
+        except ParameterError as error:
+            with pytest.raises(ParameterError, match=re.escape(str(error))):
+                parts.by(*given)
+            return
+        with warnings.catch_warnings():
+            warnings.simplefilter("ignore", SecondPassWarning)
+            assert_frame_equal(parts.by(*given), expected, check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+@half_as_often
+@given(
+    cases_with_attributes(),
+    st.sampled_from(["coco", "voc2012", "lvis"]),
+    st.booleans(),
+    st.lists(st.sampled_from(conditions()), min_size=1, max_size=2),
+    st.data(),
+)
+def test_parts_are_those_of_the_whole(
+    case: Case, protocol: str, agnostic: bool, chosen: list[Condition], data: st.DataObject
+) -> None:
+    options: dict[str, Any] = {"protocol": protocol, "agnostic": agnostic or None}
+    whole = apf.evaluate(case.truth, case.results, **options)
+    n = len(case.truth["images"])
+    shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    given = [condition.given for condition in chosen]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SecondPassWarning)
+        parts = apf.evaluate_shards(cut(case.truth, case.results, shard_of, Path(folder) / "shards"), **options)
+        try:
+            expected = whole.where(*given)
+        except ParameterError as error:
+            with pytest.raises(ParameterError, match=re.escape(str(error))):
+                parts.where(*given)
+            return
+        part = parts.where(*given)
+        assert_frame_equal(part.metrics, expected.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(part.by("weather"), expected.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
+        assert_frame_equal(part.by("colour"), expected.by("colour"), check_exact=False, rel_tol=0, abs_tol=1e-12)

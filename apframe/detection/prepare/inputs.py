@@ -9,7 +9,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.detection.prepare.counting import outside
+from apframe.detection.prepare.counting import ignored_annotations, outside
 from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, describe_dropped
 from apframe.exceptions import (
     BoxFormatWarning,
@@ -70,6 +70,15 @@ class Inputs:
         merged = self.dataset.merged
         note = "" if merged is None else describe_map(merged)
         return [note] if note else []
+
+    @property
+    def n_detections(self) -> int:
+        """How many detections are evaluated."""
+        return self.detections.height
+
+    def has_annotations(self, protocol: Protocol) -> bool:
+        """Whether there is an annotation that is not ignored."""
+        return not ignored_annotations(self.dataset.annotations, protocol).all()
 
     def tables(self) -> dict[str, pl.DataFrame]:
         """The four tables with their attributes; rows of images and categories in the order of their ids."""

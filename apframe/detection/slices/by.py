@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.prepare.counting import ignored_annotations
 from apframe.detection.slices.keys import make_keys
 from apframe.exceptions import NoAnnotationsWarning, ParameterError, counted, one_of, spelled, warn
 from apframe.rule_sets.summary import headlines
@@ -115,9 +114,13 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     part = self._subset(conjunction(conditions, self._inputs.tables()))
     words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
-    if ignored_annotations(part.dataset.annotations, self.protocol).all():
+    if not _has_annotations(part):
         warn(f"{spelled('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)
     return part
+
+
+def _has_annotations(self: Evaluation) -> bool:
+    return self._inputs.has_annotations(self.protocol)
 
 
 def each_slice(self: Evaluation, keys: Sequence[SliceKey]) -> Iterator[tuple[pl.DataFrame, Evaluation]]:

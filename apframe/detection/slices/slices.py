@@ -187,15 +187,20 @@ def walk(
         for places in product(*(range(len(groups)) for groups in slicing.axes.values())):
             at = {axis: np.array([place]) for axis, place in zip(slicing.axes, places, strict=True)}
             values = {key.name: key.values.gather(_code(key, slicing, at)) for key in keys}
-            masks = {}
-            for (table, groups), place in zip(slicing.axes.items(), places, strict=True):
-                if isinstance(groups, Groups):
-                    rows = groups.members["row"].filter(groups.members["group"] == place)
-                    masks[table] = {table: pl.int_range(heights[table], eager=True).is_in(rows.implode())}
-                else:
-                    inside = {owner: groups.inside(place, owner) for owner in ("annotations", "detections")}
-                    masks[table] = {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
+            masks = {
+                table: mask_of(groups, place, table, heights[table])
+                for (table, groups), place in zip(slicing.axes.items(), places, strict=True)
+            }
             yield pl.DataFrame(values), masks
+
+
+def mask_of(groups: Groups | ObjectGroups, group: int, table: str, height: int) -> dict[str, pl.Series]:
+    """Which rows are in one of the groups of a table: by owner, as `Inputs.subset` takes them."""
+    if isinstance(groups, ObjectGroups):
+        inside = {owner: groups.inside(group, owner) for owner in ("annotations", "detections")}
+        return {owner: pl.Series(flags) for owner, flags in inside.items() if flags is not None}
+    rows = groups.members["row"].filter(groups.members["group"] == group)
+    return {table: pl.int_range(height, eager=True).is_in(rows.implode())}
 
 
 def _code(key: Key, slicing: Slicing, places: Mapping[str, np.ndarray]) -> pl.Series:
