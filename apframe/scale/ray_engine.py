@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import logging
 import os
-from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from collections import deque
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
@@ -71,27 +71,25 @@ def match_shards(
     OutputError
         the folder for the verdicts cannot be written to
     """
-    ray = _running()
+    _running()
     if work is not None:
         work = work.absolute()
         make_folder(work)
-    n_cpus = max(1, int(ray.cluster_resources().get("CPU", 1)))
-    n_pieces = min(_PIECES, 8 * n_cpus)
+    n_pieces = min(_PIECES, 8 * _n_cpus())
     match = _task(num_returns=n_pieces + 1)
-    with _cancelled_at_errors() as given:
-        given += [_begin(match, partial(_match, job, _absolute(shard), work, n_pieces)) for shard in shards]
-        heads, pieces, good, bad = [], [], [], list[ShardError]()
-        for shard, (head, *rows) in zip(shards, with_bar(given, "matching"), strict=True):
-            try:
-                heads.append(_result(head, f"shard {shard.name}", shard.name))
-            except ShardError as error:
-                if not skip_bad:
-                    raise
-                bad.append(error)
-            else:
-                good.append(shard)
-                pieces.append(rows)
-    return OnRay(heads, pieces, most_rows(memory // KEPT), n_cpus), good, bad
+    heads, pieces, good, bad = [], [], [], list[ShardError]()
+    begun = _a_few_ahead(lambda shard: _begin(match, partial(_match, job, _absolute(shard), work, n_pieces)), shards)
+    for shard, (head, *rows) in zip(shards, with_bar(begun, "matching", len(shards)), strict=True):
+        try:
+            heads.append(_result(head, f"shard {shard.name}", shard.name))
+        except ShardError as error:
+            if not skip_bad:
+                raise
+            bad.append(error)
+        else:
+            good.append(shard)
+            pieces.append(rows)
+    return OnRay(heads, pieces, most_rows(memory // KEPT)), good, bad
 
 
 @dataclass(frozen=True)
@@ -106,19 +104,16 @@ class OnRay:
         references to its verdicts, in buffers of consecutive lists
     most_rows
         how many detections may be put together at once
-    n_cpus
-        how many CPUs the cluster has
     """
 
     heads: list[Head]
     pieces: list[list[Any]]
     most_rows: int
-    n_cpus: int
 
     def store(self, whole: Verdicts) -> RayStore:
         """The verdicts of all of them; `whole` has none of their rows."""
         together = put_together(self.heads, whole)
-        share = -(-int(together.counts.sum()) // (2 * self.n_cpus))  # some blocks take longer than others
+        share = -(-int(together.counts.sum()) // (2 * _n_cpus()))  # some blocks take longer than others
         return RayStore(together, self.pieces, max(1, min(self.most_rows, share)), _session())
 
 
@@ -156,13 +151,12 @@ class RayStore(Store):
             )
         light = ray.put(_dumped(replace(self, pieces=())))
         bounds = _cuts(self.together.whole.lists.height, len(self.pieces[0]))
-        task = _task()
-        with _cancelled_at_errors() as given:
-            for begin, end in self.blocks():
-                at = slice(*np.searchsorted(bounds, [begin, end]))
-                buffers = [buffer for of_shard in self.pieces for buffer in of_shard[at]]
-                given.append([_begin(task, partial(_apply, function, begin, end, len(self.pieces)), light, *buffers)])
-            return [_result(each, "ranking", None) for (each,) in given]
+        task, given = _task(), []
+        for begin, end in self.blocks():
+            at = slice(*np.searchsorted(bounds, [begin, end]))
+            buffers = [buffer for of_shard in self.pieces for buffer in of_shard[at]]
+            given.append(_begin(task, partial(_apply, function, begin, end, len(self.pieces)), light, *buffers))
+        return [_result(each, "ranking", None) for each in given]
 
     def blocks(self) -> list[tuple[int, int]]:
         """See `Store.blocks`; they begin where a piece does."""
@@ -286,6 +280,24 @@ def _dumped(value: Any) -> bytes:
     return pickled
 
 
+def _a_few_ahead(begin: Callable[[Shard], Made], shards: Iterable[Shard]) -> Iterator[Made]:
+    """Begin tasks in order, and only a few more than run at once: after an error, the others are not begun.
+
+    To cancel them instead may end this process: Ray 2.60 fails a check of its own if such a task has just finished.
+    """
+    begun = deque[Made]()
+    for shard in shards:
+        begun.append(begin(shard))
+        if len(begun) >= 4 * _n_cpus():  # there may be more CPUs than before
+            yield begun.popleft()
+    yield from begun
+
+
+def _n_cpus() -> int:
+    """How many CPUs the cluster has."""
+    return max(1, int(_ray().cluster_resources().get("CPU", 1)))
+
+
 def _result(reference: Any, doing: str, shard: str | None) -> Any:
     """What a task has returned; its errors are those that it would raise in this process.
 
@@ -315,15 +327,3 @@ def _result(reference: Any, doing: str, shard: str | None) -> Any:
         named = ShardError(problem, remedy)
         named.shard = shard
         raise named from error
-
-
-@contextmanager
-def _cancelled_at_errors() -> Iterator[list[Any]]:
-    """A list for lists of references; if something is raised meanwhile, their tasks are cancelled."""
-    given: list[Any] = []
-    try:
-        yield given
-    except BaseException:
-        for references in given:
-            _ray().cancel(references[0])
-        raise

@@ -223,6 +223,14 @@ def test_ray_is_started_where_it_does_not_run(monkeypatch: pytest.MonkeyPatch, a
     assert ray_engine._running() is fake and len(calls) == 1
 
 
+def test_a_few_tasks_are_begun_ahead(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(ray_engine, "_n_cpus", lambda: 2)
+    begun: list[int] = []
+    tasks = ray_engine._a_few_ahead(lambda number: begun.append(number) or -number, range(20))
+    assert next(tasks) == 0 and begun == list(range(8))
+    assert list(tasks) == [-number for number in range(1, 20)]
+
+
 def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setitem(sys.modules, "ray", None)
     with pytest.raises(ParameterError, match=r'^engine="ray" needs Ray: pip install "apframe\[ray\]"$'):
