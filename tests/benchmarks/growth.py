@@ -53,8 +53,9 @@ class Grown:
 
     Attributes
     ----------
-    n_detections, n_images, n_shards, n_categories, largest
-        how many there are; `largest`: detections of the largest category
+    n_detections, n_images, n_shards, n_pieces, largest, ranked_together
+        how many there are; `n_pieces`: what a cluster cuts the verdicts of a shard into; `largest`: detections of the largest
+        category; `ranked_together`: detections of the categories that a cluster ranks in one task, at most
     cpu, made
         microseconds of one core, and bytes, for each detection, by stage
     files, written
@@ -69,8 +70,9 @@ class Grown:
     n_detections: int
     n_images: int
     n_shards: int
-    n_categories: int
+    n_pieces: int
     largest: int
+    ranked_together: int
     cpu: Mapping[str, float]
     made: Mapping[str, float]
     files: float
@@ -90,7 +92,10 @@ class Grown:
             files=measured["files"] / n,
             written=measured["written"] / n,
             block=stages["merge"]["most"] / made["merge"],
-            **{name: measured[name] for name in ("n_images", "n_shards", "n_categories", "largest", "matching", "ranking")},
+            **{
+                name: measured[name]
+                for name in ("n_images", "n_shards", "n_pieces", "largest", "ranked_together", "matching", "ranking")
+            },
             n_detections=n,
         )
 
@@ -176,7 +181,7 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
     times = BILLION / base.n_detections
     images = times * base.n_images
     matching, ranking = (1e-6 * BILLION * base.core(where) for where in ("each shard", "each block of categories"))
-    largest = base.largest / base.n_detections
+    largest = base.ranked_together / base.n_detections
     sent = {
         "shards": BILLION * base.files,
         "verdicts": BILLION * base.written,
@@ -196,8 +201,9 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
         row("numbering of the images", "driver", in_time(whole["numbering"])),
         row("memory for that", "driver", in_bytes(1e6 * whole["megabytes"])),
         row("core time of ranking", "workers", in_time(ranking)),
-        row(f"ranking on {WORKERS} workers, the largest category on one of them", "workers", in_time(slowest)),
-        row("memory of the worker that ranks the largest category", "workers", in_bytes(BILLION * largest * base.in_a_block)),
+        row("detections of the largest task of ranking", "", f"{BILLION * largest:,.0f}"),
+        row(f"ranking on {WORKERS} workers, this task on one of them", "workers", in_time(slowest)),
+        row("memory of the worker with this task", "workers", in_bytes(BILLION * largest * base.in_a_block)),
         row("over the network: shards", "object store to workers", in_bytes(sent["shards"])),
         row("over the network: verdicts", "workers to workers", in_bytes(sent["verdicts"])),
         row(
@@ -213,7 +219,8 @@ def plan_table(base: Grown, whole: Mapping[str, Any]) -> list[str]:
 
 def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]]:
     """What breaks: at how many detections, why, and what helps; the first one first."""
-    share, images = base.largest / base.n_detections, base.n_images / base.n_detections
+    images = base.n_images / base.n_detections
+    together, largest = base.ranked_together / base.n_detections, base.largest / base.n_detections
     each_image = 1e6 * whole["megabytes"] / whole["n_images"]
     memory = in_bytes(MACHINE)
     more = "a worker with more memory for this task"
@@ -224,7 +231,8 @@ def limits(base: Grown, whole: Mapping[str, Any]) -> list[tuple[float, str, str]
             more,
         )
         for part, what in (
-            (share, f"the largest category ({100 * share:.1f}% of all detections)"),
+            (together, f"the largest task of ranking ({100 * together:.1f}% of all detections)"),
+            (largest, f"the largest category alone ({100 * largest:.1f}%)"),
             (0.5, "a category that has half of all detections"),
         )
     ]
@@ -264,10 +272,10 @@ def resampling(base: Grown, whole: Mapping[str, Any]) -> str:
 def slices_of(base: Grown) -> str:
     """How many pieces of verdicts there are at a billion detections."""
     n_shards = BILLION / base.n_detections * base.n_shards
-    pieces = n_shards * base.n_categories
+    pieces = n_shards * base.n_pieces
     return (
-        f"With {n_shards:,.0f} shards and a block for each of {base.n_categories:,} categories, ranking reads {pieces:,.0f} "
-        f"pieces of verdicts, of {in_bytes(BILLION * base.written / pieces)} on average."
+        f"On a cluster, {n_shards:,.0f} shards of {base.n_pieces} pieces are {pieces:,.0f} objects of "
+        f"{in_bytes(BILLION * base.written / pieces)} on average."
     )
 
 

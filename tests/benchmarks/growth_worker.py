@@ -17,6 +17,7 @@ from functools import partial, wraps
 from importlib import import_module
 from pathlib import Path
 from tempfile import TemporaryDirectory
+from types import SimpleNamespace
 from typing import Any
 
 REST = "everything else"
@@ -135,6 +136,22 @@ def files(folder: Path, pattern: str) -> int:
     return sum(file.stat().st_size for file in folder.rglob(pattern))
 
 
+def ranked_together(counts: Any) -> int:
+    """How many detections a cluster has to rank in one task, from the numbers of detections of all categories."""
+    from apframe.scale import ray_engine
+
+    together: Any = SimpleNamespace(counts=counts[None], whole=SimpleNamespace(lists=SimpleNamespace(height=len(counts))))
+    store = ray_engine.RayStore(together, [[None] * n_pieces()], 1, "")
+    return max(int(counts[begin:end].sum()) for begin, end in store.blocks())
+
+
+def n_pieces() -> int:
+    """How many pieces a cluster cuts the verdicts of a shard into, at most."""
+    from apframe.scale import ray_engine
+
+    return ray_engine._PIECES
+
+
 def measure_stages(folder: str) -> Mapping[str, Any]:
     """Evaluate the shards with one thread, with verdicts in files and blocks of lists as for a budget of 1 GB."""
     import polars as pl
@@ -155,14 +172,18 @@ def measure_stages(folder: str) -> Mapping[str, Any]:
             stats = [float(value) for value in evaluation.stats]
             ranking = peak.end()
         written = files(Path(work), "*")
-    categories = pl.scan_parquet(f"{folder}/0*/detections.parquet").group_by("category_id").len()
+    found = pl.scan_parquet(f"{folder}/0*/detections.parquet").group_by("category_id").len().collect()
+    categories = pl.read_parquet(f"{folder}/categories.parquet").select("category_id").sort("category_id")
+    counts = categories.join(found, on="category_id", how="left", maintain_order="left")["len"].fill_null(0).to_numpy()
     said = json.loads((Path(folder) / "shards.json").read_bytes())
     sizes = {f"n_{name}": sum(said[f"n_{name}"].values()) for name in ("images", "annotations", "detections")}
     return {
         **sizes,
-        "largest": categories.select(pl.col("len").max()).collect().item(),
+        "largest": int(counts.max()),
+        "ranked_together": ranked_together(counts),
+        "n_pieces": n_pieces(),
         "n_shards": len(said["n_images"]),
-        "n_categories": pl.read_parquet(f"{folder}/categories.parquet").height,
+        "n_categories": categories.height,
         "stats": stats,
         "stages": {
             name: {

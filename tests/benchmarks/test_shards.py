@@ -7,6 +7,7 @@ import json
 import os
 import subprocess
 import sys
+from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -17,7 +18,7 @@ import pytest
 import apframe as apf
 
 from . import __main__ as driver
-from . import generate_shards
+from . import generate_shards, sharding_worker, shards_worker, worker
 from .processes import Peaks, held_by, tree
 from .report import Bar, Run, all_equal, judge, page, summarize
 from .topics import SHARDS, TOPICS
@@ -112,6 +113,76 @@ def test_what_a_process_and_its_children_hold() -> None:
     ended = held_by([process.pid])
     assert (ended.resident, ended.anonymous, ended.cpu) == (0, 0, {})
     assert os.getpid() in tree(os.getppid())
+
+
+@pytest.fixture
+def as_script(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A script finds the modules of its folder, and its process ends before another number of threads is needed."""
+    monkeypatch.syspath_prepend(Path(__file__).parent)
+    yield
+    apf.set_threads(None)
+
+
+def answer(capsys: pytest.CaptureFixture[str]) -> list[float]:
+    printed: dict[str, Any] = json.loads(capsys.readouterr().out.splitlines()[-1])
+    assert printed["wall"] > 0
+    assert printed["cpu"] >= 0
+    stats: list[float] = printed["stats"]
+    return stats
+
+
+@pytest.mark.usefixtures("as_script")
+def test_all_jobs_have_the_same_numbers(
+    shards: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(shards)
+    stats = {}
+    for job in shards_worker.JOBS:
+        if not job.startswith("ray"):
+            shards_worker.main("apframe", job, "shards.json")
+            stats[job] = answer(capsys)
+    assert len(stats) == 5
+    assert len(stats["shards"]) == SHARDS.numbers
+    assert 0.1 < stats["shards"][1] < 0.9
+    for numbers in stats.values():
+        assert numbers == pytest.approx(stats["in memory"], abs=SHARDS.tolerance)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("job", ["ray", "ray start"])
+def test_ray_has_the_numbers_of_this_process(job: str, shards: Path) -> None:
+    pytest.importorskip("ray")
+    printed = {}
+    for each in (job, "shards"):
+        words = [sys.executable, shards_worker.__file__, "apframe", each, "shards.json"]
+        done = subprocess.run(words, cwd=shards, stdout=subprocess.PIPE, check=True, timeout=300)
+        printed[each] = json.loads(done.stdout.splitlines()[-1])
+    assert printed[job]["stats"] == pytest.approx(printed["shards"]["stats"], abs=SHARDS.tolerance)
+    assert printed[job]["wall"] > 0
+
+
+@pytest.mark.usefixtures("as_script")
+def test_without_ray_its_jobs_are_skipped(
+    shards: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(shards_worker, "find_spec", lambda _: None)
+    shards_worker.main("apframe", "ray", str(shards / "shards.json"))
+    assert json.loads(capsys.readouterr().out) == {"skipped": "Ray is not installed"}
+
+
+@pytest.mark.usefixtures("as_script")
+def test_what_is_read_is_what_is_written(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.chdir(tmp_path)  # where shards are written
+    numbers = []
+    for job in sharding_worker.JOBS:
+        sharding_worker.main("apframe", job, *worker.sample_beside("", "bbox"))
+        numbers.append(answer(capsys))
+    truth = json.loads((Path(worker.STREET) / "instances.json").read_bytes())
+    found = json.loads((Path(worker.STREET) / "model_a.json").read_bytes())
+    assert numbers == [[len(truth["images"]), len(truth["annotations"]), len(found)]] * 3
+    assert not list(tmp_path.iterdir())
 
 
 def run(set_: str, job: str, wall: float, peak: float = 100.0) -> Run:
