@@ -157,7 +157,9 @@ def _refuse_some_without_box(taken: list[_Part]) -> None:
     """An error where some parts have boxes and others have none, as within one part."""
     without = [part for part in taken if not part.has_boxes]
     if without and any(part.has_boxes and len(part.ids) for part in taken):
-        raise RowError("detections", "x is missing", _ID, without[0].ids.to_list(), "supply it or remove these rows")
+        raise RowError(
+            "detections", "x is missing", _ID, without[0].ids.unique(maintain_order=True), "supply it or remove these rows"
+        )
 
 
 def _repeat(taken: list[_Part], found: ShardedRows) -> bool:

@@ -169,4 +169,4 @@ def _write_rows(folder: Path, names: list[str], table: str, rows: pl.DataFrame, 
 
 
 def _write_table(path: Path, rows: pl.DataFrame) -> None:
-    rows.write_parquet(literal(path), compression="zstd", compression_level=1)
+    rows.write_parquet(literal(path), compression="lz4")

@@ -10,6 +10,7 @@ import duckdb
 import polars as pl
 
 import apframe as apf
+from apframe.scale.layout import SHARD_TABLES, read_layout
 from apframe.store.databases import write_database
 
 SIZES = (300, 500)
@@ -46,8 +47,9 @@ WRITES: dict[str, Callable[[int, Path], object]] = {
     "results.json": lambda size, at: apf.write_coco_results(evaluation(size).detections, at),
     "voc": lambda size, at: apf.write_dataset(evaluation(size).dataset, at, "voc"),
     "found.parquet": lambda size, at: apf.write_results(evaluation(size).detections, at, "parquet"),
+    "shards": lambda size, at: apf.write_shards(evaluation(size).dataset, evaluation(size).detections, at, 5),
 }
-NEVER_REPLACED = ("voc", "found.parquet")
+NEVER_REPLACED = ("voc", "found.parquet", "shards")
 
 
 def size_of_run(path: Path) -> int:
@@ -64,6 +66,13 @@ def _size_of_database(path: Path) -> int:
     return int(heights[0])
 
 
+def _size_of_shards(path: Path) -> int:
+    layout = read_layout(path)
+    rows = [pl.read_parquet(path / name / f"{table}.parquet").height for table in SHARD_TABLES for name in layout.names]
+    assert sum(rows) == 3 * sum(layout.n_images.values())
+    return sum(layout.n_images.values())
+
+
 READS: dict[str, Callable[[Path], int]] = {
     "run": size_of_run,
     "search": lambda at: apf.read_run_evaluation(at).per_query.height // 2,
@@ -72,4 +81,5 @@ READS: dict[str, Callable[[Path], int]] = {
     "results.json": lambda at: apf.read_coco_results(at).height,
     "voc": lambda at: apf.read_dataset(at).annotations.height,
     "found.parquet": lambda at: apf.read_results(at, "parquet").height,
+    "shards": lambda at: _size_of_shards(at),
 }

@@ -17,7 +17,8 @@ from typing import Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.file_formats.coco.pieces import PIECE, pieces_of_lines, pieces_of_list
+from apframe.file_formats.coco.parsed_pieces import parsed_attributes, parsed_results
+from apframe.file_formats.coco.pieces import PIECE, Piece, pieces_of_lines, pieces_of_list, pieces_of_stream
 from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_rows, lacks_box, taken_names
 from apframe.file_formats.coco.scan import FLAGS, scan_attributes, scan_masks, scan_results, scan_results_in_parts, scan_truth
 from apframe.file_formats.documents import parse_json
@@ -127,7 +128,11 @@ def read_unchecked(path: Path, *, masks: bool, kept: bytes | None = None) -> Coc
         scanned = scan_attributes(read_again(), place, annotations, masks=not are_read)
         if scanned is not None:
             return scanned, set()
-        frame, as_json = frame_of_rows("annotations", parse_json(path, read_again())["annotations"], attributes_only=True)
+        listed = BytesIO(read_again()[place])
+        parsed = parsed_attributes(path, listed, pieces_of_list(listed, PIECE))
+        if parsed is None:
+            parsed = frame_of_rows("annotations", parse_json(path, read_again())["annotations"], attributes_only=True)
+        frame, as_json = parsed
         frame = frame.drop([name for name in FLAGS if name in annotations.columns], strict=False)
         return canonical_names("annotations", frame), as_json
 
@@ -184,13 +189,15 @@ class Coco(Format):
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`. Parts of a list, or of lines, are read.
 
-        Where the first row has fields that are neither numbers nor text, or later rows have values of other types, the file is
-        read at once.
+        Where these cannot be scanned, they are parsed; and where the values of a field are of different kinds, such as text and
+        numbers, the file is read at once.
         """
-        with reading(path) as file:
-            pieces = _pieces_of_results(file)
-            if pieces is not None:
-                for part in scan_results_in_parts(path, pieces):
+        for read in (scan_results_in_parts, _parsed_in_parts):
+            with reading(path) as file:
+                pieces = _pieces_of_results(file)
+                if pieces is None:
+                    break
+                for part in read(path, file, pieces):
                     yield part
                     if part is None:
                         break
@@ -261,7 +268,12 @@ def read_result_columns(source: str | Path | list[dict[str, Any]] | dict[str, An
         return _results(parse_json(path, file.read()), str(path))
 
 
-def _pieces_of_results(file: BinaryIO) -> Iterator[bytes | None] | None:
+def _parsed_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
+    for part in parsed_results(path, file, pieces):
+        yield None if part is None else _result_columns(*part)
+
+
+def _pieces_of_results(file: BinaryIO) -> Iterator[Piece | None] | None:
     """The pieces of a long file of results, plain or gzip; None where it is short, or its rows are neither a list nor lines."""
     is_packed = file.read(2) == b"\x1f\x8b"
     size = file.seek(0, SEEK_END)
@@ -270,9 +282,11 @@ def _pieces_of_results(file: BinaryIO) -> Iterator[bytes | None] | None:
     head = stream.read(_HEAD)
     stream.seek(0)
     if are_lines(head):
-        return None if size <= PIECE else pieces_of_lines(stream)
+        return None if size <= PIECE else pieces_of_lines(stream, PIECE)
     is_list = head.removeprefix(BOM).lstrip()[:1] == b"["
-    return pieces_of_list(stream) if is_list and size > PIECE else None
+    if not is_list or size <= PIECE:
+        return None
+    return pieces_of_stream(stream, PIECE) if is_packed else pieces_of_list(file, PIECE)
 
 
 def write_coco(dataset: Dataset, path: str | Path) -> None:
@@ -391,5 +405,10 @@ def _results(rows: Any, source: str) -> pl.DataFrame:
     if not isinstance(rows, list):
         raise FormatError("not a list of objects, one for each detection", "is it ground truth?", path=source)
     frame, _ = frame_of_rows("detections", rows)
-    boxes_of_shapes = ["bbox"] if rows and lacks_box(rows[0]) else []
+    return _result_columns(frame, rows[0] if rows else {})
+
+
+def _result_columns(frame: pl.DataFrame, first: dict[str, Any]) -> pl.DataFrame:
+    """Results of `frame_of_rows` under canonical names; the first row says whether they have boxes."""
+    boxes_of_shapes = ["bbox"] if first and lacks_box(first) else []
     return canonical_names("detections", frame.drop("area", *boxes_of_shapes, strict=False))

@@ -18,18 +18,14 @@ _BLOCK = 1 << 18  # with what is made of it, this much fits a processor's cache
 _QUOTE, _COLON, _BACKSLASH, _SPACE = b'":\\ '
 
 
-def has_other_types(
-    file: BinaryIO, *, numbers: Collection[str], ids: Collection[str], texts: Collection[str], flags: Collection[str] = ()
-) -> bool:
+def has_other_types(file: BinaryIO, *, numbers: Collection[str], ids: Collection[str], texts: Collection[str]) -> bool:
     """Whether a text stands where numbers belong, or in a list there; true or false for a number that is an id; or no text.
-
-    Or whether something else than true and false stands where flags belong. Null may stand anywhere.
 
     Parameters
     ----------
     file
         a JSON list, which is read piece by piece; of what is no JSON nothing is said
-    numbers, ids, texts, flags
+    numbers, ids, texts
         names of fields: ids are numbers too. Nested objects may have fields of the same names; these are looked at as well.
 
     >>> from io import BytesIO
@@ -38,12 +34,10 @@ def has_other_types(
     [False, True]
     >>> has_other_types(BytesIO(b'[{"name": 5}]'), numbers=[], ids=[], texts=["name"])
     True
-    >>> has_other_types(BytesIO(b'[{"is_dark": 1}]'), numbers=[], ids=[], texts=[], flags=["is_dark"])
-    True
     """
-    if not (numbers or texts or flags):
+    if not (numbers or texts):
         return False
-    names = [[name.encode(errors="surrogatepass") for name in each] for each in (numbers, ids, texts, flags)]
+    names = [[name.encode(errors="surrogatepass") for name in each] for each in (numbers, ids, texts)]
     rest, size, is_end = b"", _BLOCK, False
     while not is_end:
         block = file.read(size)
@@ -68,19 +62,17 @@ def last_cut(piece: bytes) -> int:
     return end + 1
 
 
-def _has_others(
-    piece: bytes, numbers: list[bytes], ids: list[bytes], texts: list[bytes], flags: list[bytes], *, is_whole: bool
-) -> bool | None:
+def _has_others(piece: bytes, numbers: list[bytes], ids: list[bytes], texts: list[bytes], *, is_whole: bool) -> bool | None:
     """The same as `has_other_types` of a piece; None where it ends inside a text."""
     import numpy as np  # `import apframe` does without
 
     characters = np.frombuffer(piece, dtype=np.uint8)
-    if not (texts or flags) and _has_keys_alone(characters):
+    if not texts and _has_keys_alone(characters):
         return _has_flags(characters, ids)
     quotes = _quotes(characters)
     if len(quotes) % 2 and not is_whole:
         return None
-    return _has_other_values(characters, quotes, numbers, ids, texts, flags)
+    return _has_other_values(characters, quotes, numbers, ids, texts)
 
 
 def _has_keys_alone(characters: np.ndarray) -> bool:
@@ -113,12 +105,7 @@ def _has_flags(characters: np.ndarray, ids: list[bytes]) -> bool:
 
 
 def _has_other_values(
-    characters: np.ndarray,
-    quotes: np.ndarray,
-    numbers: list[bytes],
-    ids: list[bytes],
-    texts: list[bytes],
-    flags: list[bytes],
+    characters: np.ndarray, quotes: np.ndarray, numbers: list[bytes], ids: list[bytes], texts: list[bytes]
 ) -> bool:
     """The same as `has_other_types` of any text, by the places of its quotes."""
     import numpy as np
@@ -140,9 +127,7 @@ def _has_other_values(
         return any(len(_where(characters, called[length == len(name)], name)) for name in names)
 
     is_flag, is_no_text = np.isin(first, list(b"tf")), ~np.isin(first, list(b'"n'))
-    if among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text):
-        return True
-    return bool(flags) and among(flags, ~np.isin(first, list(b"tfn")))
+    return among(numbers, n_texts > 0) or among(ids, is_flag) or among(texts, is_no_text)
 
 
 def _where(characters: np.ndarray, places: np.ndarray, word: bytes) -> np.ndarray:

@@ -10,7 +10,7 @@ import tempfile
 from collections.abc import Iterable, Iterator
 from functools import cache
 from io import SEEK_END, BytesIO
-from itertools import chain, islice
+from itertools import chain
 from pathlib import Path
 from threading import Lock, Thread
 from typing import TYPE_CHECKING, Any, BinaryIO
@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, Any, BinaryIO
 import polars as pl
 
 from apframe.exceptions import FormatError
-from apframe.file_formats.coco.json_types import BETWEEN, has_other_types
+from apframe.file_formats.coco.json_types import has_other_types
+from apframe.file_formats.coco.pieces import Piece, next_cut
 from apframe.file_formats.coco.rows import FIELDS, OPTIONAL, SHAPES, canonical_names, fields_of, lacks_box, refuse_long_names
 from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import new_folder
@@ -35,7 +36,7 @@ FLAGS = {alias: "number" for column in TABLES["annotations"] for alias in column
 _LARGEST_ID = 2.0**53
 _DUCKDB = {
     "id": "DOUBLE", "float": "DOUBLE", "number": "DOUBLE", "text": "VARCHAR", "box": "DOUBLE[4]", "numbers": "DOUBLE[]",
-    "json": "JSON", "rle": "STRUCT(size DOUBLE[], counts VARCHAR)", "flag": "BOOLEAN",
+    "json": "JSON", "flag": "JSON", "literal": "JSON", "rle": "STRUCT(size DOUBLE[], counts VARCHAR)",
 }  # fmt: skip
 _HEAD = 1 << 16  # bytes in which the first row, or a place to cut, is looked for first
 _PIECE = 1 << 20  # bytes that are copied at once
@@ -79,19 +80,21 @@ def scan_attributes(text: bytes, place: slice, annotations: pl.DataFrame, *, mas
     first = _first_row(_NOWHERE, file)
     fields = FIELDS["annotations"]
     kinds = {name: _ATTRIBUTES.get(type(value), "") for name, value in first.items() if name not in fields}
+    kinds = {name: "literal" if kind in ("id", "float") else kind for name, kind in kinds.items()}
     kinds = {name: kind for name, kind in kinds.items() if name not in FLAGS or name not in annotations.columns}
     if "" in kinds.values() or kinds.keys() & FLAGS.keys():
         return None
     if masks:
         kinds["segmentation"] = "json"
     frame = _scan_list(file, place, kinds, first) if kinds else pl.DataFrame(height=annotations.height)
+    frame = None if frame is None else _with_values(frame, kinds)
     if frame is None or frame.height != annotations.height:
         return None
     frame = frame.drop([name for name in SHAPES if name in kinds and not frame[name].count()])
     fields_read = annotations.rename(fields_of("annotations"), strict=False).drop("y", "width", "height", strict=False)
     if not _has_only(text, place, fields_read.rename({"x": "bbox"}, strict=False).hstack(frame), [*fields, *FLAGS]):
         return None
-    return canonical_names("annotations", _with_whole_numbers(frame, kinds))
+    return canonical_names("annotations", frame)
 
 
 def _has_only(text: bytes, place: slice, columns: pl.DataFrame, names: Iterable[str]) -> bool:
@@ -173,26 +176,30 @@ def scan_results(path: Path, file: BinaryIO) -> pl.DataFrame | None:
     """
     file.seek(0)
     first = _first_row(path, file)
-    return _scan_rows(file, first, _kinds_of_results(first))
+    return _scan_rows(file, slice(0, file.seek(0, SEEK_END)), first, _kinds_of_results(first))
 
 
-def scan_results_in_parts(path: Path, pieces: Iterator[bytes | None]) -> Iterator[pl.DataFrame | None]:
-    """Results as `scan_results` reads them, from the pieces of a list, each of which is a list too.
+def scan_results_in_parts(path: Path, file: BinaryIO, pieces: Iterator[Piece | None]) -> Iterator[pl.DataFrame | None]:
+    """Results as `scan_results` reads them, from the pieces of a list in an open file.
 
     None, and nothing after it, where a piece is None, or where only `parse_json` and `frame_of_rows` can read or explain one.
     """
-    first: dict[str, Any] = {}
-    kinds: dict[str, str] = {}
+    first = next(pieces, None)
+    try:
+        row = {} if first is None else _first_row(path, BytesIO(first.head(file)))
+    except FormatError:  # the piece ends inside a nested list, or there is something else in the file
+        yield None
+        return
+    kinds = _kinds_of_results(row)
 
-    def scan(piece: bytes | None) -> pl.DataFrame | None:
-        return None if piece is None else _scan_rows(BytesIO(piece), first, kinds)
+    def scan(piece: Piece | None) -> pl.DataFrame | None:
+        if piece is None:
+            return None
+        with piece.opened(path) as own:  # several pieces are read at once
+            return _scan_rows(own, piece.place, row, kinds, is_bare=True)
 
     with pool() as others:
-        for piece in islice(pieces, 1):
-            first = _first_row(path, BytesIO(piece or b"[]"))
-            kinds = _kinds_of_results(first)
-            pieces = chain([piece], pieces)
-        for frame in map_lazily(others, scan, pieces):
+        for frame in map_lazily(others, scan, chain([first], pieces)):
             yield frame
             if frame is None:
                 return
@@ -213,22 +220,36 @@ def _kinds_of_results(first: dict[str, Any]) -> dict[str, str]:
     return kinds
 
 
-def _scan_rows(file: BinaryIO, first: dict[str, Any], kinds: dict[str, str]) -> pl.DataFrame | None:
+def _scan_rows(
+    file: BinaryIO, place: slice, first: dict[str, Any], kinds: dict[str, str], *, is_bare: bool = False
+) -> pl.DataFrame | None:
     """The rows of a list of results with these columns; None where only the thorough reader can read them."""
-    frame = None if "" in kinds.values() else _scan_list(file, slice(0, file.seek(0, SEEK_END)), kinds, first)
+    frame = None if "" in kinds.values() else _scan_list(file, place, kinds, first, is_bare=is_bare)
     if frame is not None and kinds.get("segmentation") == "rle":
         frame = _with_whole_sizes(frame)
+    frame = None if frame is None else _with_values(frame, kinds)
     if frame is None:
         return None
-    others = {name: kind for name, kind in kinds.items() if name not in FIELDS["detections"]}
-    return canonical_names("detections", _with_whole_numbers(frame, others))
+    whole = [name for name, kind in kinds.items() if kind == "id" and name not in FIELDS["detections"]]
+    whole = [name for name in whole if frame[name].dtype.is_float() and (frame[name] == frame[name].floor()).all()]
+    return canonical_names("detections", frame.with_columns(pl.col(whole).cast(pl.Int64)))
 
 
-def _with_whole_numbers(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame:
-    """The frame with those attributes as integers that are whole numbers, and begin with one."""
-    whole = [name for name, kind in kinds.items() if kind == "id" and frame[name].dtype.is_float()]
-    whole = [name for name in whole if (frame[name] == frame[name].floor()).all()]
-    return frame.with_columns(pl.col(whole).cast(pl.Int64))
+def _with_values(frame: pl.DataFrame, kinds: dict[str, str]) -> pl.DataFrame | None:
+    """The frame with flags and numbers that were read as JSON; None where other values stand among them."""
+    columns = {}
+    for name in (name for name, kind in kinds.items() if kind in ("flag", "literal")):
+        texts = frame[name].set(frame[name] == "null", None)
+        if kinds[name] == "flag":
+            is_right, values = texts.is_in(["true", "false"]), texts == "true"
+        else:
+            is_whole = texts.str.contains("^-?[0-9]+$").all()
+            values = texts.cast(pl.Int64 if is_whole else pl.Float64, strict=False)
+            is_right = values.is_not_nan() & values.is_finite() & values.is_not_null()
+        if not (is_right | texts.is_null()).all():
+            return None
+        columns[name] = values
+    return frame.with_columns(**columns)
 
 
 def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
@@ -241,8 +262,12 @@ def _with_whole_sizes(frame: pl.DataFrame) -> pl.DataFrame | None:
     return frame.with_columns(segmentation=pl.when(pl.col("segmentation").is_not_null()).then(mask))
 
 
-def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any]) -> pl.DataFrame | None:
+def _scan_list(
+    file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[str, Any], *, is_bare: bool = False
+) -> pl.DataFrame | None:
     """A JSON list of objects as columns, by DuckDB; None where it fails, or would read something wrongly.
+
+    With `is_bare`, what stands there are objects of a list without its brackets.
 
     DuckDB takes a number written as text for a number, and a number for a text. So the types of the first row decide: text ids
     make a text column, and a value of another type makes the whole list one for the thorough reader.
@@ -251,7 +276,8 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
         return None
     is_text = {name for name, value in first.items() if isinstance(value, str)}
     tail = file.seek(max(place.start, place.stop - 4096))
-    if any(kinds.get(name) == "number" for name in is_text) or not file.read(place.stop - tail).rstrip().endswith(b"]"):
+    is_whole = is_bare or file.read(place.stop - tail).rstrip().endswith(b"]")
+    if not is_whole or any(kinds.get(name) == "number" for name in is_text):
         return None
     import duckdb  # reading JSON needs it, `import apframe` does not
 
@@ -259,7 +285,7 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
     types = {name: _DUCKDB[kind] for name, kind in kinds.items()}
     try:
         with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder, pool() as others:
-            parts = _write_parts(file, place, folder)
+            parts = _write_parts(file, place, folder, is_bare=is_bare)
             checking = others.submit(_have_other_types, parts, kinds)
             paths = [duckdb_literal(part) for part in parts]
             reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
@@ -278,13 +304,13 @@ def _scan_list(file: BinaryIO, place: slice, kinds: dict[str, str], first: dict[
 def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     """Whether DuckDB cast values that are of another type than their fields."""
     numbers = {name for name, kind in kinds.items() if kind in ("id", "float", "number", "box", "numbers")}
-    texts, flags = ({name for name, kind in kinds.items() if kind == each} for each in ("text", "flag"))
+    texts = {name for name, kind in kinds.items() if kind == "text"}
     if "rle" in kinds.values():
         numbers, texts = numbers | {"size"}, texts | {"counts"}
     ids = {name for name in numbers if kinds.get(name) in ("id", "float")}  # these are never true or false
     for part in parts:
         with part.open("rb") as file:
-            if has_other_types(file, numbers=numbers, ids=ids, texts=texts, flags=flags):
+            if has_other_types(file, numbers=numbers, ids=ids, texts=texts):
                 return True
     return False
 
@@ -314,7 +340,7 @@ def _end_threads() -> None:
         cursor.execute("RESET threads")
 
 
-def _write_parts(file: BinaryIO, place: slice, folder: Path) -> list[Path]:
+def _write_parts(file: BinaryIO, place: slice, folder: Path, *, is_bare: bool) -> list[Path]:
     """The list as several files, one for each processor, for DuckDB reads a file with one thread only.
 
     It is cut between two objects. A cut in the wrong place, inside a nested object, leaves parts that are not JSON, so that
@@ -322,31 +348,18 @@ def _write_parts(file: BinaryIO, place: slice, folder: Path) -> list[Path]:
     """
     size = place.stop - place.start
     n_parts = max(1, min(os.cpu_count() or 1, size >> 20))
-    cuts = [_next_cut(file, place.start + size * part // n_parts, place.stop) for part in range(1, n_parts)]
+    cuts = [next_cut(file, place.start + size * part // n_parts, place.stop) for part in range(1, n_parts)]
     ends = [end for end, _ in cuts if end < place.stop] + [place.stop]
     begins = [place.start] + [begin for end, begin in cuts if end < place.stop]
     paths = [folder / f"{number}.json" for number in range(len(ends))]
     for path, begin, end in zip(paths, begins, ends, strict=True):
         file.seek(begin)
         with path.open("wb") as part:
-            part.write(b"[" if begin > place.start else b"")
+            part.write(b"[" if is_bare or begin > place.start else b"")
             for at in range(begin, end, _PIECE):
                 part.write(file.read(min(_PIECE, end - at)))
-            part.write(b"]" if end < place.stop else b"")
+            part.write(b"]" if is_bare or end < place.stop else b"")
     return paths
-
-
-def _next_cut(file: BinaryIO, begin: int, end: int) -> tuple[int, int]:
-    """Where the next object of a list ends, and the one after it begins; the end where there is none."""
-    size = _HEAD
-    while True:
-        file.seek(begin)
-        cut = BETWEEN.search(file.read(min(size, end - begin)))
-        if cut:
-            return begin + cut.start() + 1, begin + cut.end()
-        if begin + size >= end:
-            return end, end
-        size *= 16
 
 
 def _first_row(path: Path, file: BinaryIO) -> dict[str, Any]:
