@@ -19,7 +19,9 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import (
     ApframeError,
+    ColumnError,
     DuplicateIdError,
+    FormatError,
     IdTypeError,
     OutputError,
     ParameterError,
