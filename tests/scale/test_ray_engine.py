@@ -6,6 +6,7 @@ import logging
 import os
 import signal
 import sys
+import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
 from pathlib import Path
@@ -15,12 +16,16 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
 from apframe.scale import ray_engine
 from apframe.threads import threads
+from tests.parity.families import FAMILIES, Scene, scenes
+from tests.parity.strategies import half_as_often
 from tests.scale.cutting import cut
 
 pytestmark = [
@@ -75,8 +80,35 @@ def test_ray_gives_the_numbers_of_this_process(shards: Path, protocol: str) -> N
         assert_frame_equal(on_ray.summary, other.summary, check_exact=False, rel_tol=0, abs_tol=1e-12)
         slices = [ev.by("weather", "supercategory") for ev in (on_ray, other)]
         assert_frame_equal(*slices, check_exact=False, rel_tol=0, abs_tol=1e-12)
+    sunny = [ev.where(pl.col("weather") == "clear", pl.col("supercategory") == "vehicle") for ev in (on_ray, whole)]
+    assert_frame_equal(sunny[0].metrics, sunny[1].metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+@pytest.mark.usefixtures("ray")
+def test_objects_are_read_again_here_and_matched_again_on_ray(shards: Path) -> None:
+    local, on_ray = (apf.evaluate_shards(shards, engine=engine) for engine in ("local", "ray"))
     with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
         assert_frame_equal(on_ray.matches(), local.matches())
+    with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
+        assert_frame_equal(on_ray.by(apf.bins("occlusion", [0, 0.5, 1])), local.by(apf.bins("occlusion", [0, 0.5, 1])))
+
+
+@pytest.mark.usefixtures("ray")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NothingMatchesWarning")
+@pytest.mark.parametrize("family", FAMILIES)
+def test_every_family_gives_the_numbers_of_the_whole(family: str) -> None:
+    @half_as_often
+    @given(scenes(family), st.lists(st.integers(0, 2), min_size=3, max_size=3))
+    def check(scene: Scene, shard_of: list[int]) -> None:
+        whole = scene.evaluate()
+        with tempfile.TemporaryDirectory() as folder:
+            shards = cut(scene.truth, scene.results, shard_of, Path(folder) / "shards")
+            parts = apf.evaluate_shards(shards, protocol=scene.protocol, engine="ray", **scene.options)
+            assert_frame_equal(parts.metrics, whole.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
+            assert_frame_equal(parts.summary, whole.summary, check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+    check()
 
 
 @pytest.mark.usefixtures("ray")
