@@ -5,6 +5,7 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, replace
+from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
@@ -15,11 +16,13 @@ from apframe.exceptions import FormatError, OutputError, reason
 from apframe.matching.verdicts import Verdicts
 from apframe.scale.together import Head, Together
 from apframe.scale.verdict_tables import counts_of, head_of, images_of, join_arrow
+from apframe.threads import alone, map_lazily, pool
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Made = TypeVar("Made")
+_MOST = 1 << 20  # detections that are put together at once: larger blocks are no faster
 _WORK = 256  # bytes that putting together and ranking takes for each detection
 
 
@@ -96,7 +99,13 @@ class LocalStore(Store):
 
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Store.map`."""
-        return [function(*self.part(a, b, [table().slice(a, b - a) for table in self.tables])) for a, b in self.blocks()]
+        with pool() as others:
+            return list(map_lazily(others, partial(self._apply, function), self.blocks()))
+
+    def _apply(self, function: Callable[[np.ndarray, Verdicts], Made], block: tuple[int, int]) -> Made:
+        begin, end = block
+        with alone():
+            return function(*self.part(begin, end, [table().slice(begin, end - begin) for table in self.tables]))
 
     def at_once(self) -> Store:
         """See `Store.at_once`."""
@@ -122,7 +131,7 @@ def both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | No
 
 def most_rows(memory: int) -> int:
     """How many detections may be put together at once with so many bytes."""
-    return max(memory // _WORK, 1)
+    return max(min(memory // _WORK, _MOST), 1)
 
 
 def head(table: pa.Table) -> Head:

@@ -104,22 +104,25 @@ def join_arrow(
     """
     n = whole.lists.height
     tables: dict[str, dict[str, np.ndarray]] = {}
-    starts, row_of = {}, {}
+    lengths: dict[str, np.ndarray] = {}  # of the lists of one part after the other
     for kind in (*_ENDS, "hit"):
         names = [name for name in parts[0].column_names if name.startswith(f"{kind}.")]
         tables[kind] = {name.split(".")[1]: np.concatenate([_values(part[name])[0] for part in parts]) for name in names}
-        lengths = np.concatenate([_values(part[names[0]])[1] for part in parts])
-        starts[kind] = np.cumsum(lengths) - lengths
-        row_of[kind] = np.repeat(np.arange(len(lengths), dtype=np.uint32), lengths)
-    first_image = np.cumsum([0, *(len(code) for code in codes)])
-    code = np.concatenate(codes)
+        lengths[kind] = np.concatenate([_values(part[names[0]])[1] for part in parts])
+    number, code = np.tile(np.arange(n, dtype=np.uint32), len(parts)), np.concatenate(codes)
+    first_image = np.cumsum([0, *(len(each) for each in codes[:-1])])
     for at, kind in enumerate(_ENDS):
-        columns = tables[kind]
-        part, columns["list"] = np.divmod(row_of[kind], np.uint32(max(n, 1)))
-        columns["image"] = code[columns["image"] + first_image[part]]
-        row = np.array([rows[at] for rows in first_rows], dtype=np.uint64)[part] + columns["row"]
-        columns["row"] = row if row.max(initial=0) >= 1 << 32 else row.astype(np.uint32)
-        tables["hit"][kind] = tables["hit"][kind] + starts[kind][row_of["hit"]]
+        columns, each = tables[kind], lengths[kind]
+
+        def spread(of_parts: Any, dtype: Any, each: np.ndarray = each) -> np.ndarray:
+            return np.repeat(np.repeat(np.array(of_parts, dtype=dtype), n), each)
+
+        columns["list"] = np.repeat(number, each)
+        columns["image"] = code[columns["image"] + spread(first_image, np.int64)]
+        before = [rows[at] for rows in first_rows]
+        is_wide = max(before) + int(columns["row"].max(initial=0)) >= 1 << 32
+        columns["row"] = columns["row"] + spread(before, np.uint64 if is_wide else np.uint32)
+        tables["hit"][kind] = tables["hit"][kind] + np.repeat(np.cumsum(each) - each, lengths["hit"])
     for columns in tables.values():
         columns |= {name: columns[name].astype(dtype, copy=False) for name, dtype in _WIDE.items() if name in columns}
     found, expected = ({name: tables[kind][name] for name in _ORDER if name in tables[kind]} for kind in _ENDS)
