@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, TypeVar
+from uuid import uuid4
 
 import numpy as np
 
@@ -142,6 +144,9 @@ def head(table: pa.Table) -> Head:
 def write_table(table: pa.Table, path: Path) -> None:
     """Write verdicts as an Arrow file, which appears whole or not at all.
 
+    Others may write the same file meanwhile: a task of Ray may run twice, and processes may share a folder. What a killed
+    process left of this file is removed.
+
     Raises
     ------
     OutputError
@@ -149,11 +154,14 @@ def write_table(table: pa.Table, path: Path) -> None:
     """
     import pyarrow as pa
 
-    part = path.with_name(f".{path.name}.part")
+    part = path.with_name(f".{path.name}.{uuid4().hex}.part")
     try:
         with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
             writer.write_table(table.combine_chunks())
-        part.replace(path)
+        with suppress(FileNotFoundError):  # another process was faster, and has removed this part
+            part.replace(path)
+        for left in path.parent.glob(f".{path.name}.*.part"):
+            left.unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
         raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=path) from error

@@ -6,11 +6,13 @@ import json
 import re
 import tempfile
 import warnings
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
+import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from apframe.scale.store import read_table, write_table
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
 
@@ -119,6 +122,15 @@ def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Pat
     assert not changed.equals(first) and matched[1:] == ["00001"]
     apf.evaluate_shards(shards, protocol="voc2007", work=tmp_path / "work")
     assert len(matched) == 7
+
+
+def test_the_same_verdicts_may_be_written_at_once(tmp_path: Path) -> None:
+    table, path = pa.table({"n": list(range(100_000))}), tmp_path / "verdicts.arrow"
+    (tmp_path / ".verdicts.arrow.0.part").write_bytes(b"of a killed process")
+    with ThreadPoolExecutor(8) as others:
+        for _ in others.map(lambda _: write_table(table, path), range(100)):
+            assert read_table(path).equals(table)
+    assert list(tmp_path.iterdir()) == [path]
 
 
 def test_nothing_is_read_again_for_verdicts_alone(shards: Path) -> None:
