@@ -71,6 +71,7 @@ class Evaluation(WritableResult):
     intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables
+    _input_tables, _to_store = stored.input_tables, stored.to_store
 
     def __init__(
         self,

@@ -73,8 +73,8 @@ def write_parquet(
     """
     labelled, added = labels(self._label if name is None else name, tags), chosen_tables(tables)
     numbers = [threshold_at(self, each) for each in ([matches] if isinstance(matches, (int, float)) else matches)]
-    computed = {"pairs": self.pairs, "assignments": self.assignments, "metrics": self.metrics, "summary": self.summary}
-    inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
+    numbers_of = {"metrics": self.metrics, "summary": self.summary}
+    inputs, links = self._to_store()
     manifest = {
         "kind": DETECTION,
         "protocol": self.protocol.as_dict(),
@@ -88,7 +88,13 @@ def write_parquet(
     if numbers:
         whole["matches"] = pl.concat([self._pipeline.matches(number) for number in dict.fromkeys(numbers)])
     whole |= {each: _on_request(self, each) for each in added}
-    write_tables(folder, {**inputs, **computed, **whole}, manifest)
+    write_tables(folder, {**inputs, **links, **numbers_of, **whole}, manifest)
+
+
+def to_store(self: Evaluation) -> tuple[dict[str, pl.DataFrame | pl.LazyFrame], dict[str, pl.DataFrame | pl.LazyFrame]]:
+    """The four input tables, and pairs and assignments, as they are stored."""
+    inputs = {name: table.plan().collect() for name, table in _input_tables(self).items()}
+    return dict(inputs), {"pairs": self.pairs, "assignments": self.assignments}
 
 
 def write_duckdb(
@@ -167,9 +173,13 @@ def _on_request(self: Evaluation, name: str) -> pl.DataFrame:
 
 
 def _input_tables(self: Evaluation) -> dict[str, LazyTable]:
-    """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
     if self._stored:
         return {name: LazyTable(partial(self._stored.__getitem__, name)) for name in (*GROUND_TRUTH, "detections")}
+    return self._input_tables()
+
+
+def input_tables(self: Evaluation) -> dict[str, LazyTable]:
+    """The four tables; queries that do not name the annotations leave attributes of theirs unread that still are."""
     dataset = self.dataset
     return {
         "images": LazyTable(lambda: dataset.images.lazy()),

@@ -141,7 +141,7 @@ def _evaluation(
     """The evaluation of shards that have been matched; `objects` makes what reads their objects."""
     from apframe.scale.evaluation import ShardedEvaluation
     from apframe.scale.inputs import ShardedInputs
-    from apframe.scale.together import heights_of, notes_together, warn_together, without_rows
+    from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together, without_rows
 
     alone = replace(choice, image_attributes=None)
     categories = shards[0].read_known(alone).core("categories")
@@ -159,6 +159,7 @@ def _evaluation(
         shards=shards,
         codes=store.together.codes,
         count=partial(heights_of, said),
+        truth_mark=truth_mark(said),
         n_bytes=sum(each["n_bytes"] for each in said),
     )
     image_ids = store.outline.images["image_id"]

@@ -23,9 +23,12 @@ from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import rank
 from apframe.scale.inputs import ShardedInputs
+from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS
+from apframe.scale.spool import LINKS, Spool
 from apframe.scale.together import heights_of, without_rows
 from apframe.schema.conditions import refuse_nothing
+from apframe.store.results import LazyTable
 
 if TYPE_CHECKING:
     from apframe.detection.slices.slices import Slicing
@@ -119,7 +122,8 @@ class ShardedPipeline(Pipeline):
             matched, _, _ = objects.match(objects.shards)
             store = matched.store(without_rows(self.protocol, category_ids))
             said = [head.said for head in matched.heads]
-            objects = replace(objects, codes=store.together.codes, count=partial(heights_of, said))
+            count = partial(heights_of, said)
+            objects = replace(objects, codes=store.together.codes, count=count, truth_mark=None)
         image_ids = store.outline.images["image_id"]
         return store, ShardedInputs(inputs.read_known, objects, image_ids, category_ids, inputs.by_category)
 
@@ -150,11 +154,48 @@ class ShardedEvaluation(Evaluation):
         inputs: Any = self._inputs
         return ShardedPipeline(self._store, inputs, self.protocol)
 
+    @cached_property
+    def _spool(self) -> Spool:
+        return Spool(self._pipeline.inputs.objects, self.protocol)
+
+    @property
+    def pairs(self) -> pl.DataFrame:
+        """See `Evaluation.pairs`; shard by shard."""
+        return self._spool.plan("pairs").collect()
+
+    @property
+    def assignments(self) -> pl.DataFrame:
+        """See `Evaluation.assignments`; shard by shard."""
+        return self._spool.plan("assignments").collect()
+
+    def _input_tables(self) -> dict[str, LazyTable]:
+        known, first = self._pipeline.inputs.known, self._pipeline.inputs.first.tables()
+        tables = {name: LazyTable(getattr(known, name).lazy) for name in ("images", "categories")}
+        for name in OBJECTS:
+            empty = first[name].clear().drop(INPUT_ROW, strict=False).lazy()
+            tables[name] = LazyTable(partial(_planned, self, name), partial(_same, empty))
+        return tables
+
+    def _to_store(self) -> tuple[dict[str, pl.DataFrame | pl.LazyFrame], dict[str, pl.DataFrame | pl.LazyFrame]]:
+        inputs = {name: table.plan() for name, table in self._input_tables().items()}
+        return dict(inputs), {name: self._spool.plan(name) for name in LINKS}
+
+    def __getstate__(self) -> dict[str, Any]:
+        return {name: value for name, value in super().__getstate__().items() if name != "_spool"}
+
     def _subset(self, masks: Masks) -> ShardedEvaluation:
         refuse_nothing("where", masks)
         part = ShardedEvaluation(*self._pipeline.part_of(masks), self.protocol, notes=self.notes, name=self._label)
         part._may_warn = False
         return part
+
+
+def _planned(self: ShardedEvaluation, name: str) -> pl.LazyFrame:
+    return self._spool.plan(name)
+
+
+def _same(plan: pl.LazyFrame) -> pl.LazyFrame:
+    return plan
 
 
 def _heights(store: Store, codes: Sequence[np.ndarray]) -> list[dict[str, int]]:

@@ -41,6 +41,11 @@ class ShardedInputs(Inputs):
     objects: Objects
     read_known: Callable[[], Dataset]
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: nothing that can be read again."""
+        names = ("image_ids", "category_ids", "by_category", "prepared", "objects", "read_known")
+        return {name: self.__dict__[name] for name in names}
+
     @cached_property
     def known(self) -> Dataset:
         """The data set as far as it is in memory: images and categories."""
@@ -81,6 +86,11 @@ class ShardedInputs(Inputs):
     def n_detections(self) -> int:
         """See `Inputs`."""
         return self.objects.total("detections")
+
+    @property
+    def truth_mark(self) -> str | None:
+        """See `Inputs`."""
+        return self.objects.truth_mark
 
     def has_annotations(self, protocol: Protocol) -> bool:
         """See `Inputs`; those in no area range are not counted."""

@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import shutil
-import tempfile
-import weakref
 from collections.abc import Callable, Sequence
 from functools import partial
 from pathlib import Path
@@ -14,7 +11,8 @@ from apframe.exceptions import FormatError, OutputError, ShardError, reason
 from apframe.progress import with_bar
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
-from apframe.scale.store import LocalStore, head, most_rows, read_table, write_table
+from apframe.scale.store import LocalStore, given, head, most_rows, read_table, write_table
+from apframe.scale.temporary import Temporary
 from apframe.scale.together import Head, put_together
 from apframe.threads import alone, map_lazily, pool
 
@@ -41,13 +39,13 @@ class Matched:
         self.heads: list[Head] = []
         self.tables: list[Callable[[], pa.Table]] = []
         self._memory, self._work = memory, work
-        self._temporary: _Temporary | None = None
+        self._temporary: Temporary | None = None
         self._n_bytes = 0
 
     def add(self, table: pa.Table, path: Path | None = None) -> None:
         """Keep the verdicts of a shard, in memory unless they are in a file already."""
         self.heads.append(head(table))
-        self.tables.append(partial(_given, table) if path is None else partial(read_table, path))
+        self.tables.append(partial(given, table) if path is None else partial(read_table, path))
         self._n_bytes += table.nbytes if path is None else 0
         if self._n_bytes > self._memory // KEPT:
             self._spill()
@@ -55,9 +53,9 @@ class Matched:
     def _spill(self) -> None:
         """Move the verdicts in memory to files."""
         if self._temporary is None:
-            self._temporary = _Temporary()
+            self._temporary = Temporary()
         for number, table in enumerate(self.tables):
-            if isinstance(table, partial) and table.func is _given:
+            if isinstance(table, partial) and table.func is given:
                 path = self._temporary.path / f"{number}.arrow"
                 write_table(table(), path)
                 self.tables[number] = partial(_kept, self._temporary, path)
@@ -123,22 +121,7 @@ def match_one(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path
         return error
 
 
-def _given(table: pa.Table) -> pa.Table:
-    return table
-
-
-class _Temporary:
-    """A temporary folder, removed when nothing refers to it any more, at the end of the process at the latest."""
-
-    def __init__(self) -> None:
-        try:
-            self.path = Path(tempfile.mkdtemp(prefix="apframe-"))
-        except OSError as error:
-            raise OutputError(f"there is no temporary folder ({reason(error)})", "name a folder with work=") from error
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
-
-
-def _kept(folder: _Temporary, path: Path) -> pa.Table:
+def _kept(folder: Temporary, path: Path) -> pa.Table:
     """The verdicts in a file of a temporary folder, which is there as long as something refers to it."""
     del folder
     return read_table(path)

@@ -41,6 +41,8 @@ class Objects:
         for each shard, the numbers of its images among all
     count
         gives how many annotations and detections each shard has, those that are evaluated, from `codes`
+    truth_mark
+        see `Inputs`
     n_bytes, memory
         about how much memory all of them take, and how much may be taken
     """
@@ -50,6 +52,7 @@ class Objects:
     match: Callable[[Sequence[Shard]], tuple[Matched | OnRay, Any, Any]]
     codes: Sequence[np.ndarray]
     count: Callable[[Sequence[np.ndarray]], Heights]
+    truth_mark: str | None
     n_bytes: int
     memory: int
 

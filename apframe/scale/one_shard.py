@@ -8,6 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 from typing import TYPE_CHECKING, Any
 
+import numpy as np
 import polars as pl
 
 from apframe.collecting import collecting
@@ -18,6 +19,7 @@ from apframe.exceptions import ApframeError, ShardError
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow
+from apframe.schema import TABLES
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -83,7 +85,17 @@ class Job:
         known = {
             "is_numbered": is_numbered,
             "heights": {name: frame.height for name, frame in tables.items()} | {"hits": verdicts.hits.height},
+            "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
             "categories": inputs.dataset.core("categories").sort("category_id").select("category_id", "name").rows(),
         }
         return to_arrow(verdicts, said | known)
+
+
+def _hash_of(annotations: pl.DataFrame) -> int | None:
+    """A number that is the same for the same rows in any order, and adds up over shards; None where columns are nested."""
+    columns = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
+    plain = annotations.select(columns)
+    if any(dtype.is_nested() for dtype in plain.dtypes):
+        return None
+    return int(plain.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))

@@ -9,7 +9,7 @@ from dataclasses import dataclass, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, TypeVar
+from typing import TYPE_CHECKING, Any, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -99,6 +99,10 @@ class LocalStore(Store):
     images: np.ndarray | None = None
     lists: np.ndarray | None = None
 
+    def __getstate__(self) -> dict[str, Any]:
+        """For pickle and copies: with the verdicts themselves, which may be in files that others do not have."""
+        return self.__dict__ | {"tables": [partial(given, table()) for table in self.tables]}
+
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Store.map`."""
         with pool() as others:
@@ -129,6 +133,11 @@ def both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | No
     flags = kept.copy()
     flags[kept] = further
     return flags
+
+
+def given(table: pa.Table) -> pa.Table:
+    """A table that is in memory."""
+    return table
 
 
 def most_rows(memory: int) -> int:

@@ -153,6 +153,14 @@ def heights_of(said: Sequence[Mapping[str, Any]], codes: Sequence[np.ndarray]) -
     return [one["heights"] for one in said]
 
 
+def truth_mark(said: Sequence[Mapping[str, Any]]) -> str | None:
+    """What is equal for the same annotations, however they are cut into shards; None if that is not known."""
+    hashes = [one["truth"] for one in said]
+    if None in hashes:
+        return None
+    return f"{sum(hashes) % 2**64} {sum(one['heights']['annotations'] for one in said)}"
+
+
 def warn_together(said: Sequence[Mapping[str, Any]]) -> None:
     """Give the warnings of all shards, each kind once: with the message of the first shard that has it.
 

@@ -14,6 +14,7 @@ from uuid import uuid4
 
 import polars as pl
 
+from apframe.columns import exact
 from apframe.exceptions import FormatError, OutputError, ParameterError, listed
 from apframe.file_formats.files import finish_replacing, reading_from, replacing, settled_kind, write_text
 from apframe.file_formats.stored_sets import FORMAT, MANIFEST, damage, find_manifest, manifest_at, read_table, refuse_replaced
@@ -148,9 +149,10 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     return {"conditions": []} | manifest
 
 
-def input_hash(name: str, table: pl.DataFrame) -> str:
+def input_hash(name: str, table: pl.DataFrame | pl.LazyFrame) -> str:
     """The hash of an input table in the manifest: without its attributes, which no number depends on."""
-    return content_hash(table.select(column.name for column in TABLES[name] if column.name in table.columns))
+    present = table.collect_schema()
+    return content_hash(table.select(column.name for column in TABLES[name] if column.name in present))
 
 
 def upgrade_evaluation(folder: str | Path) -> bool:
@@ -222,8 +224,10 @@ def refuse_changed(folder: str | Path, tables: Mapping[str, pl.Schema], columns:
                 raise FormatError(problem, "evaluate again", path=Path(folder) / f"{name}.parquet")
 
 
-def content_hash(frame: pl.DataFrame) -> str:
+def content_hash(frame: pl.DataFrame | pl.LazyFrame) -> str:
     """SHA-256 of what a frame holds, in hexadecimal: the names, dtypes, nulls and values of its columns, in the order of rows.
+
+    Of a plan, one column at a time is in memory.
 
     The layout in memory does not matter: neither chunks, nor what stands below a null, nor which of its forms a NaN has,
     nor the byte order of the machine. Values go in as little-endian numbers through NumPy, texts as their lengths and UTF-8,
@@ -235,8 +239,11 @@ def content_hash(frame: pl.DataFrame) -> str:
     >>> content_hash(frame.reverse()) == content_hash(frame)
     False
     """
-    digest = hashlib.sha256(json.dumps(frame.shape).encode())
-    for column in frame:
+    names, plan = frame.collect_schema().names(), frame.lazy()
+    height = frame.height if isinstance(frame, pl.DataFrame) else plan.select(pl.len()).collect().item()
+    digest = hashlib.sha256(json.dumps((height, len(names))).encode())
+    for name in names:
+        column = plan.select(exact(name)).collect().to_series()
         digest.update(json.dumps(column.name).encode())
         for part in _content(column.alias("")):  # under its own name, Polars might take that for a pattern
             digest.update(part)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import pickle
 import re
 import tempfile
 import warnings
@@ -133,12 +134,55 @@ def test_the_same_verdicts_may_be_written_at_once(tmp_path: Path) -> None:
     assert list(tmp_path.iterdir()) == [path]
 
 
-def test_nothing_is_read_again_for_verdicts_alone(shards: Path) -> None:
-    ev = apf.evaluate_shards(shards)
-    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
-    assert str(ev) == str(whole)
-    assert_frame_equal(ev.by("weather", "supercategory"), whole.by("weather", "supercategory"))
-    np.testing.assert_array_equal(ev.arrays()["precision"], whole.arrays()["precision"])
+@pytest.fixture(scope="module")
+def pair() -> list[apf.Evaluation]:
+    return [apf.evaluate(STREET / "instances.json", STREET / f"model_{name}.json") for name in "ab"]
+
+
+def sharded(folder: Path, **options: Any) -> list[apf.Evaluation]:
+    shard_of = [k * 7 % 5 for k in range(300)]
+    return [
+        apf.evaluate_shards(cut(STREET / "instances.json", STREET / f"model_{name}.json", shard_of, folder / name), **options)
+        for name in "ab"
+    ]
+
+
+@pytest.mark.parametrize("memory", [None, 1])
+def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf.Evaluation], memory: int | None) -> None:
+    one, other = sharded(tmp_path, memory=memory)
+    whole = pair[0]
+    assert str(one) == str(whole)
+    assert repr(one) == repr(whole).replace("model_a: ", "")
+    assert_frame_equal(one.by("weather", "supercategory", marginals=True), whole.by("weather", "supercategory", marginals=True))
+    assert_frame_equal(one.where("weather = 'fog'").by("name"), whole.where("weather = 'fog'").by("name"))
+    assert_frame_equal(one.where("name = 'car'").metrics, whole.where("name = 'car'").metrics)
+    np.testing.assert_array_equal(one.arrays()["precision"], whole.arrays()["precision"])
+    options: dict[str, Any] = {"by": "weather", "n_resamples": 160, "metrics": ["AP", "AR100"]}
+    assert_frame_equal(one.intervals(**options), whole.intervals(**options))
+    assert_frame_equal(one.compare(other, names=["a", "b"], **options), whole.compare(pair[1], names=["a", "b"], **options))
+    query = "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) GROUP BY name ORDER BY name"
+    assert_frame_equal(one.sql(query), whole.sql(query))
+    assert_frame_equal(one.thresholds(0.5), whole.thresholds(0.5))
+    assert_frame_equal(one.lrp(), whole.lrp())
+    copied = pickle.loads(pickle.dumps(one))
+    assert_frame_equal(copied.metrics, whole.metrics)
+
+
+def test_a_stored_set_is_that_of_the_whole(tmp_path: Path, pair: list[apf.Evaluation]) -> None:
+    with pytest.warns(SecondPassWarning, match="tables of objects: the objects of 5 shards are read again"):
+        sharded(tmp_path)[0].write_parquet(tmp_path / "run")
+    stored = apf.read_evaluation(tmp_path / "run")
+    assert_frame_equal(stored.metrics, pair[0].metrics)
+    for name, key in (
+        ("pairs", ["detection_id", "annotation_id"]),
+        ("assignments", ["detection_id", "area_range", "iou_from"]),
+    ):
+        mine, theirs = (getattr(each, name).sort(key) for each in (stored, pair[0]))
+        assert_frame_equal(mine, theirs)
+    assert_frame_equal(
+        stored.detections.sort("detection_id"), pair[0].detections.sort("detection_id"), check_column_order=False
+    )
+    assert_frame_equal(stored.by("occlusion"), pair[0].by("occlusion"))
 
 
 def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:

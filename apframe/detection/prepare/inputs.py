@@ -76,6 +76,11 @@ class Inputs:
         """How many detections are evaluated."""
         return self.detections.height
 
+    @property
+    def truth_mark(self) -> str | None:
+        """What is equal where the annotations are the same; None where they are to be looked at."""
+        return None
+
     def has_annotations(self, protocol: Protocol) -> bool:
         """Whether there is an annotation that is not ignored."""
         return not ignored_annotations(self.dataset.annotations, protocol).all()

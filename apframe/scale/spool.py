@@ -1,0 +1,50 @@
+"""The objects of the shards as files: written in one pass, for tables and stored sets that need not fit into memory."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.pipeline import Pipeline
+from apframe.exceptions import OutputError, reason
+from apframe.scale.layout import INPUT_ROW
+from apframe.scale.objects import OBJECTS, Objects
+from apframe.scale.temporary import Temporary
+
+if TYPE_CHECKING:
+    from apframe.rule_sets.protocol import Protocol
+
+LINKS = ("pairs", "assignments")
+
+
+class Spool:
+    """The annotations, detections, pairs and assignments of all shards, in Parquet files of a temporary folder.
+
+    The rows of one shard follow those of another; within each, they are in the order in which `Evaluation` has them.
+    """
+
+    def __init__(self, objects: Objects, protocol: Protocol) -> None:
+        self._folder = Temporary()
+        self._files: dict[str, list[Path]] = {name: [] for name in (*OBJECTS, *LINKS)}
+        for number, inputs in enumerate(objects.each("tables of objects")):
+            pipeline, tables = Pipeline(inputs, protocol), inputs.tables()
+            frames = {name: tables[name].drop(INPUT_ROW, strict=False) for name in OBJECTS}
+            self._write(number, frames | {"pairs": pipeline.pairs(), "assignments": pipeline.assignments()})
+
+    def _write(self, number: int, frames: Mapping[str, pl.DataFrame]) -> None:
+        for name, frame in frames.items():
+            path = self._folder.path / f"{name}-{number}.parquet"
+            try:
+                frame.write_parquet(path)
+            except (OSError, pl.exceptions.PolarsError) as error:
+                raise OutputError(
+                    f"cannot be written ({reason(error)})", "set TMPDIR to a folder with more space", path=path
+                ) from error
+            self._files[name].append(path)
+
+    def plan(self, name: str) -> pl.LazyFrame:
+        """One of the tables, read when it is collected."""
+        return pl.concat([pl.scan_parquet(path, glob=False) for path in self._files[name]], how="diagonal_relaxed")
