@@ -6,7 +6,7 @@ EXAMPLES ?= 5
 MORE_EXAMPLES ?= 25
 CASES ?= 100
 
-.PHONY: demo test test-slow test-full test-lowest bench sample notebooks docs clean
+.PHONY: demo test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
 
 demo: .venv/installed
 	$(BIN)/apframe eval $(TRUTH) data/street/model_a.json --out runs/model_a
@@ -39,6 +39,12 @@ test-lowest: .venv-lowest/installed
 # the peers, in an environment of their own
 bench: .venv-bench/installed
 	.venv-bench/bin/python -m tests.benchmarks $(BENCH)
+
+# shards of up to 50 million detections, and the plan for a billion; writes the tables of docs/benchmarks.md and
+# docs/decisions/growth.md; about 15 minutes, 3 GB of disk
+bench-shards: .venv-bench/installed
+	.venv-bench/bin/python -m tests.benchmarks --topics shards sharding --runs 3 --write $(BENCH)
+	.venv-bench/bin/python -m tests.benchmarks.growth --write $(BENCH)
 
 # make the sample set anew; it comes out the same
 sample: .venv/installed
