@@ -103,16 +103,21 @@ def write_new(path: Path, kind: str, write: Callable[[Path], None]) -> None:
     OutputError
         there is something at the path, other than an empty folder, or it cannot be written
     """
-    target = to_write(path)  # a link to an empty folder stays one
-    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
-    refuse_existing(path, kind)
+    target = refuse_existing(path, kind)
     with replacing(target) as part:
         write(part)
-        refuse_existing(path, kind)  # what came there since
+        _refuse_existing(path, kind)  # what came there since
 
 
-def refuse_existing(path: Path, kind: str) -> None:
-    """Raise an OutputError if something is at the path where a "file" or "folder" is to be written; an empty folder may be."""
+def refuse_existing(path: Path, kind: str) -> Path:
+    """Return the whole path of a "file" or "folder" to write; an OutputError if something is there, except an empty folder."""
+    target = to_write(path)  # a link to an empty folder stays one
+    remove_left_behind(target)  # a writer that was killed at its very end left its target and a hidden folder
+    _refuse_existing(path, kind)
+    return target
+
+
+def _refuse_existing(path: Path, kind: str) -> None:
     if is_folder(path) and kind == "file":
         raise OutputError("this is a folder", "name a file", path=path)
     if is_folder(path) and any(path.iterdir()):
