@@ -63,7 +63,7 @@ class Matched:
 
     def store(self, whole: Verdicts) -> LocalStore:
         """The verdicts of all of them; `whole` has none of their rows."""
-        return LocalStore(put_together(self.heads, whole), self.tables, most_rows(self._memory // KEPT))
+        return LocalStore(put_together(self.heads, whole), self.tables, most_rows(self._memory // KEPT, len(self.tables)))
 
 
 def match_shards(

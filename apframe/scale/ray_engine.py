@@ -89,7 +89,7 @@ def match_shards(
         else:
             good.append(shard)
             pieces.append(rows)
-    return OnRay(heads, pieces, most_rows(memory // KEPT)), good, bad
+    return OnRay(heads, pieces, most_rows(memory // KEPT, len(good))), good, bad
 
 
 @dataclass(frozen=True)

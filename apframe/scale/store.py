@@ -18,13 +18,14 @@ from apframe.exceptions import FormatError, OutputError, reason
 from apframe.matching.verdicts import Verdicts
 from apframe.scale.together import Head, Together
 from apframe.scale.verdict_tables import counts_of, head_of, images_of, join_arrow
-from apframe.threads import alone, map_lazily, pool
+from apframe.threads import alone, map_lazily, pool, threads
 
 if TYPE_CHECKING:
     import pyarrow as pa
 
 Made = TypeVar("Made")
-_MOST = 1 << 20  # detections that are put together at once: larger blocks are no faster
+_BLOCK = 1 << 19  # detections that are put together at once: larger blocks are no faster
+_PIECE = 1 << 15  # of one shard among them: smaller pieces take longer to open than to read
 _WORK = 256  # bytes that putting together and ranking takes for each detection
 
 
@@ -140,9 +141,9 @@ def given(table: pa.Table) -> pa.Table:
     return table
 
 
-def most_rows(memory: int) -> int:
-    """How many detections may be put together at once with so many bytes."""
-    return max(min(memory // _WORK, _MOST), 1)
+def most_rows(memory: int, n_shards: int) -> int:
+    """How many detections may be put together at once with so many bytes, in each thread."""
+    return max(1, min(memory // (_WORK * threads()), max(_BLOCK, _PIECE * n_shards)))
 
 
 def head(table: pa.Table) -> Head:

@@ -77,7 +77,7 @@ def images_of(table: pa.Table) -> pl.Series:
 
 def counts_of(table: pa.Table) -> np.ndarray:
     """How many detections each list has."""
-    return _values(table["detection.image"])[1]
+    return np.diff(_bounds(table["detection.image"]))
 
 
 def join_arrow(
@@ -107,8 +107,8 @@ def join_arrow(
     lengths: dict[str, np.ndarray] = {}  # of the lists of one part after the other
     for kind in (*_ENDS, "hit"):
         names = [name for name in parts[0].column_names if name.startswith(f"{kind}.")]
-        tables[kind] = {name.split(".")[1]: np.concatenate([_values(part[name])[0] for part in parts]) for name in names}
-        lengths[kind] = np.concatenate([_values(part[names[0]])[1] for part in parts])
+        tables[kind] = {name.split(".")[1]: np.concatenate([_numbers(part[name]) for part in parts]) for name in names}
+        lengths[kind] = np.concatenate([np.diff(_bounds(part[names[0]])) for part in parts])
     number, code = np.tile(np.arange(n, dtype=np.uint32), len(parts)), np.concatenate(codes)
     first_image = np.cumsum([0, *(len(each) for each in codes[:-1])])
     for at, kind in enumerate(_ENDS):
@@ -129,16 +129,21 @@ def join_arrow(
     return merge(whole, found, expected, tables["hit"])
 
 
-def _values(column: pa.ChunkedArray) -> tuple[np.ndarray, np.ndarray]:
-    """All numbers in a column of lists, without a copy, and how many each list has.
+def _numbers(column: pa.ChunkedArray) -> np.ndarray:
+    """All numbers in a column of lists, without a copy; `to_numpy` would import pandas where that is installed."""
+    lists, bounds = _lists(column), _bounds(column)
+    numbers = np.frombuffer(lists.buffers()[3] or b"", dtype=str(lists.type.value_type))
+    return numbers[bounds[0] : bounds[-1]]
 
-    `to_numpy` would import pandas where that is installed.
-    """
-    lists = column.combine_chunks() if column.num_chunks != 1 else column.chunk(0)
-    _, offsets, _, values = lists.buffers()
-    bounds = np.frombuffer(offsets, dtype=np.int64)[lists.offset : lists.offset + len(lists) + 1]
-    numbers = np.frombuffer(values or b"", dtype=str(lists.type.value_type))
-    return numbers[bounds[0] : bounds[-1]], np.diff(bounds)
+
+def _bounds(column: pa.ChunkedArray) -> np.ndarray:
+    """Where each list of a column begins among its numbers, and where the last one ends."""
+    lists = _lists(column)
+    return np.frombuffer(lists.buffers()[1], dtype=np.int64)[lists.offset : lists.offset + len(lists) + 1]
+
+
+def _lists(column: pa.ChunkedArray) -> pa.Array:
+    return column.chunk(0) if column.num_chunks == 1 else column.combine_chunks()
 
 
 def _small(values: np.ndarray) -> np.ndarray:
