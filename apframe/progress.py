@@ -11,6 +11,7 @@ from typing import Any, TypeVar
 Part = TypeVar("Part")
 AFTER = 2.0  # seconds, before which nothing appears
 _BETWEEN = 0.2  # seconds between two pictures of the bar in a notebook
+_spinner: Any = None  # what a bar takes the place of
 
 
 def with_bar(parts: Iterable[Part], doing: str, n: int | None = None) -> Iterator[Part]:
@@ -65,14 +66,36 @@ def _columns() -> list[Any]:
 
 
 @contextmanager
+def giving_way(spinner: Any) -> Iterator[None]:
+    """Stop a spinner of rich while a bar is in the terminal, because both would write into one line.
+
+    >>> with giving_way(None):
+    ...     list(with_bar("ab", "reading"))
+    ['a', 'b']
+    """
+    global _spinner
+    before, _spinner = _spinner, spinner
+    try:
+        yield
+    finally:
+        _spinner = before
+
+
+@contextmanager
 def _terminal_bar(doing: str, n: int, done: int) -> Iterator[Callable[[int], None]]:
     from rich.console import Console  # takes a while to import, and is for people only
     from rich.progress import Progress
 
     stderr = getattr(sys.stderr, "stream", sys.stderr)  # that of the command writes control characters out
-    with Progress(*_columns(), console=Console(file=stderr), transient=True) as bar:
-        task = bar.add_task(doing, total=n, completed=done)
-        yield lambda done: bar.update(task, completed=done)
+    if _spinner is not None:
+        _spinner.stop()
+    try:
+        with Progress(*_columns(), console=Console(file=stderr), transient=True) as bar:
+            task = bar.add_task(doing, total=n, completed=done)
+            yield lambda done: bar.update(task, completed=done)
+    finally:
+        if _spinner is not None:
+            _spinner.start()
 
 
 @contextmanager

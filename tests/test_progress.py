@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from apframe.progress import with_bar
+from apframe.progress import giving_way, with_bar
 
 STREET = Path(__file__).parents[1] / "data" / "street"
 
@@ -131,3 +131,14 @@ def test_a_database_shows_what_is_being_written(
         assert all(f"writing {table}" in shown.getvalue() for table in ("matches", "curves", "per_image", "thresholds"))
     else:
         assert shown.getvalue() == ""
+
+
+def test_a_spinner_stops_while_there_is_a_bar(monkeypatch: pytest.MonkeyPatch) -> None:
+    seconds(monkeypatch, 0.9)
+    screen, done = Screen(), list[str]()
+    monkeypatch.setattr(sys, "stderr", screen)
+    spinner = SimpleNamespace(stop=lambda: done.append("stop"), start=lambda: done.append("start"))
+    with giving_way(spinner):
+        for part in with_bar(range(5), "matching"):
+            done.append(str(part))
+    assert done == ["0", "1", "2", "stop", "3", "4", "start"]

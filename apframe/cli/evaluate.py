@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 import polars as pl
@@ -38,6 +38,17 @@ from apframe.cli.options import (
     words,
 )
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
+from apframe.cli.sharded import (
+    Engine,
+    Memory,
+    More,
+    Shards,
+    SkipBadShards,
+    Work,
+    as_shards,
+    hint_at_shards,
+    refuse_options_of_shards,
+)
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.rule_sets.published import as_protocol
@@ -52,6 +63,7 @@ def evaluate_files(
         Argument(metavar="[GT]", help="ground truth: COCO JSON, or a file or folder of another format"),
     ] = None,
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
+    more: More = None,
     gt_format: GtFormat = None,
     dt_format: DtFormat = None,
     split: Split = None,
@@ -96,6 +108,11 @@ def evaluate_files(
     as_markdown: Markdown = False,
     as_latex: Latex = False,
     drop_unknown_images: DropUnknownImages = False,
+    shards: Shards = False,
+    memory: Memory = None,
+    work: Work = None,
+    skip_bad_shards: SkipBadShards = False,
+    engine: Engine = "local",
     invalid: Annotated[
         str,
         Option(
@@ -118,10 +135,14 @@ def evaluate_files(
         max_detections=numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
         agnostic=agnostic or None,
     )
+    if not shards:
+        refuse_options_of_shards(context)
     if truth is None and rules:
         print(chosen)
         return
-    if truth is None or results is None:
+    if truth is not None and not shards:
+        hint_at_shards(truth, results)
+    if truth is None or (results is None and not shards):
         context.fail(f"Missing argument '{'GT' if truth is None else 'DT'}'.")
     labelled = given_labels(out, DETECTION, name, tag)
     if matches and out is None:
@@ -130,27 +151,21 @@ def evaluate_files(
     if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
         there = ", ".join(f"{each:.10g}" for each in chosen.iou_thresholds)
         raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; see --iou-thresholds")
+    options: dict[str, Any] = {
+        "protocol": chosen, "categories": words(categories) or None,
+        "unknown_images": "drop" if drop_unknown_images else "error", "invalid": invalid, "format": gt_format,
+        "results_format": dt_format, "split": split, "image_sizes": image_sizes, "box_format": box_format,
+        "relative": relative, "join_by_name": words(join_by_name), "names": names, "image_attributes": image_attributes,
+        "category_map": category_map, "unmapped": unmapped,
+    }  # fmt: skip
     with progress() as say:
         say("reading")
-        evaluation = apf.evaluate(
-            truth,
-            results,
-            chosen,
-            categories=words(categories) or None,
-            unknown_images="drop" if drop_unknown_images else "error",
-            invalid=invalid,
-            format=gt_format,
-            results_format=dt_format,
-            split=split,
-            image_sizes=image_sizes,
-            box_format=box_format,
-            relative=relative,
-            join_by_name=words(join_by_name),
-            names=names,
-            image_attributes=image_attributes,
-            category_map=category_map,
-            unmapped=unmapped,
-        )
+        if shards:
+            own: dict[str, Any] = {"engine": engine, "memory": memory, "work": work, "skip_bad_shards": skip_bad_shards}
+            first, second = as_shards(truth, results, more)
+            evaluation: apf.Evaluation = apf.evaluate_shards(first, second, **options, **own)
+        else:
+            evaluation = apf.evaluate(truth, results, **options)
         if where is not None:
             evaluation = evaluation.where(where)
         say("matching and ranking")

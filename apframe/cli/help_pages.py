@@ -46,6 +46,7 @@ _EXAMPLES = {verb: example for verbs in TASKS.values() for verb, (_, example) in
 _PURPOSES = {
     "Reading": "gt_format dt_format source_format results_of split image_sizes box_format relative join_by_name names "
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
+    "Shards": "shards memory work skip_bad_shards engine",
     "Gate": "fail_if_worse max_drop",
     "Output": "out into n name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
 }

@@ -20,7 +20,7 @@ from apframe.schema import BOX_FORMATS, UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
-_READ_LISTS = {"paths"}  # likewise, of several paths
+_READ_LISTS = {"paths", "more"}  # likewise, of several paths
 # options that several commands have
 GtFormat = Annotated[
     str | None,
@@ -122,14 +122,14 @@ class Command(HelpPage):
 def _take_urls_and_stdin(params: dict[str, Any], urls: list[str]) -> None:
     """Replace `-` by the standard input, and refuse URLs where no data are read."""
     read = [params[name] for name in _READ & params.keys()]
-    read += [path for name in _READ_LISTS & params.keys() for path in params[name]]
+    read += [path for name in _READ_LISTS & params.keys() for path in params[name] or ()]
     for url in urls:
         if Path(url) not in read:
             raise _refused(url)
     stdin = Path("/dev/stdin")
     params |= {name: stdin for name in _READ & params.keys() if params[name] == Path("-")}
     for name in _READ_LISTS & params.keys():
-        params[name] = [stdin if path == Path("-") else path for path in params[name]]
+        params[name] = params[name] and [stdin if path == Path("-") else path for path in params[name]]
 
 
 def _refused(url: str) -> ParameterError:

@@ -12,6 +12,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import QueryError
+from apframe.progress import giving_way
 from apframe.show.markup import to_latex, to_markdown
 from apframe.show.terminal import Terminal, one_line, table_lines
 
@@ -75,5 +76,5 @@ def progress() -> Iterator[Any]:
 
     stderr = sys.stderr.stream if isinstance(sys.stderr, Terminal) else sys.stderr
     spinner = "dots" if "utf" in (stderr.encoding or "").lower() else "line"
-    with Console(file=stderr).status("starting", spinner=spinner) as status:
+    with Console(file=stderr).status("starting", spinner=spinner) as status, giving_way(status):
         yield lambda text: status.update(Text(one_line(text)))

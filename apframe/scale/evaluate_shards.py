@@ -12,13 +12,14 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.detection.options import Choice, Options, choose
-from apframe.exceptions import ShardError, ShardsLeftOutWarning, counted, listed, one_of, warn
+from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, counted, listed, one_of, warn
 from apframe.keywords import refuse_unknown
 from apframe.rule_sets.coco import COCO
 from apframe.scale.budget import as_bytes
-from apframe.scale.shards import Shard, find_shards
-from apframe.schema import Dataset
+from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
+from apframe.schema import TABLES, Dataset
 from apframe.schema.conditions import choose_categories
+from apframe.schema.sources import to_polars
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
@@ -72,7 +73,8 @@ def evaluate_shards(
     skip_bad_shards
         leave out shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
     options
-        those of `evaluate`: iou_type, iou_thresholds, categories, invalid, ...
+        those of `evaluate`: iou_type, iou_thresholds, categories, invalid, ... Those that say how files are read, such as
+        `format` and `box_format`, need files of detections.
 
     Returns
     -------
@@ -83,9 +85,9 @@ def evaluate_shards(
     Raises
     ------
     ParameterError
-        nothing has such a name; wrong options; there are not as many files of detections as of ground truth.
+        wrong options; there are not as many files of detections as of ground truth.
     FormatError
-        shards differ in columns, types or categories; an image is in several shards.
+        nothing has such a name; shards differ in columns, types or categories; an image is in several shards.
     ShardError
         a shard is damaged, or has rows that cannot be evaluated; its name comes first.
     OutputError
@@ -111,6 +113,10 @@ def evaluate_shards(
     refuse_unknown(options, [*_OWN, *Options.__optional_keys__])
     one_of("engine", engine, ENGINES)
     choice, budget = choose(protocol, **options), as_bytes(memory)
+    if detections is None:
+        refuse_options_of_files(choice.reading)
+    if choice.image_attributes is not None:  # errors come before the work
+        choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.scale.objects import Objects
@@ -163,7 +169,10 @@ def _evaluation(
         n_bytes=sum(each["n_bytes"] for each in said),
     )
     image_ids = store.outline.images["image_id"]
-    inputs = ShardedInputs(partial(_known, choice, shards), read, image_ids, category_ids, choice.protocol.by_category)
+    known = partial(_known, choice, shards)
+    if choice.image_attributes is not None:
+        known = partial(_given, known())
+    inputs = ShardedInputs(known, read, image_ids, category_ids, choice.protocol.by_category)
     return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
 
 
@@ -172,3 +181,18 @@ def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:
     each = [shard.read_known(choice) for shard in shards]
     images = pl.concat([known.images for known in each], how="diagonal_relaxed")
     return choice.with_attributes(each[0].part(images, each[0].core("annotations").clear()))
+
+
+def _given(known: Dataset) -> Dataset:
+    return known
+
+
+def _attributes(source: Any) -> pl.DataFrame:
+    """The table of further columns of the images, none of which may be one that the shards are matched with."""
+    table = to_polars(source, "image attributes")
+    lists = [column.name for column in TABLES["images"] if column.is_id and not column.standard]
+    given = [name for name in lists if name in table.columns]
+    if given:
+        problem = f"has {', '.join(given)}, which must be in the images of the shards"
+        raise ParameterError(problem, "write the shards with it: apframe shard --image-attributes", option="image_attributes")
+    return table

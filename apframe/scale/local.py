@@ -7,7 +7,7 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apframe.exceptions import FormatError, OutputError, ShardError, reason
+from apframe.exceptions import FormatError, OutputError, ShardError, reason, spelled
 from apframe.progress import with_bar
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
@@ -102,7 +102,9 @@ def make_folder(work: Path) -> None:
     try:
         work.mkdir(parents=True, exist_ok=True)
     except OSError as error:
-        raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=work) from error
+        raise OutputError(
+            f"cannot be written ({reason(error)})", f"name another folder with {spelled('work', '')}", path=work
+        ) from error
 
 
 def match_one(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path | None] | ShardError:

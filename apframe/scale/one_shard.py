@@ -15,7 +15,7 @@ from apframe.collecting import collecting
 from apframe.detection.options import Choice
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import Inputs
-from apframe.exceptions import ApframeError, ShardError
+from apframe.exceptions import ApframeError, ParameterError, ShardError
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow
@@ -69,6 +69,8 @@ class Job:
     def _read(self, shard: Shard) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
         try:
             return shard.inputs(self.choice)
+        except ParameterError:
+            raise  # an option that is wrong for every shard
         except ApframeError as error:
             named = ShardError(f"shard {shard.name}: {error}")
             named.shard = shard.name

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import glob
 import hashlib
 import json
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
@@ -14,12 +16,17 @@ from apframe.detection.evaluate import read_inputs
 from apframe.detection.options import Choice
 from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import FormatError, ParameterError, counted
-from apframe.scale.addresses import exists, expand, mark_of, read_bytes, read_table
+from apframe.file_formats.reading import Reading
+from apframe.paths import kind_at
+from apframe.scale.addresses import exists, expand, is_remote, mark_of, read_bytes, read_table
 from apframe.scale.layout import LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, noun
 from apframe.schema.conditions import Masks
 
 _ENDINGS = (".parquet", ".arrow")
+_FILES = (*_ENDINGS, ".json")  # what may be beside the folders
+# the options that say how files are read
+_OF_FILES = ("format", "results_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names")
 
 
 @dataclass(frozen=True)
@@ -105,37 +112,90 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
     Raises
     ------
     ParameterError
-        nothing has such a name; there are more of one than of the other
+        an empty list; there are more of one than of the other
     FormatError
-        shards.json or a folder that it names is missing or damaged
+        nothing has such a name, or only files have where folders are expected; shards.json or a folder that it names is
+        missing or damaged
     """
     if detections is None:
-        found = [each for each in _addresses("truth", truth) if not each.endswith((*_ENDINGS, ".json"))]
+        found = _folders(truth)
         if len(found) == 1 and exists(f"{found[0]}/{LISTING}"):
             return [Shard(name, f"{found[0]}/{name}", None, counts) for name, counts in _layout(found[0]).items()]
+        if len(found) == 1 and not is_shard(found[0]):
+            remedy = "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
+            raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
         layouts = {folder: _layout(folder) for folder in dict.fromkeys(map(_parent, found))}
-        return [Shard(_name(each), each, None, layouts[_parent(each)].get(_name(each))) for each in found]
+        repeated = {name for name, n in Counter(map(_name, found)).items() if n > 1}
+        return [
+            Shard(each if _name(each) in repeated else _name(each), each, None, layouts[_parent(each)].get(_name(each)))
+            for each in found
+        ]
     truths, found = _addresses("truth", truth), _addresses("detections", detections)
+    if exists(f"{truths[0]}/{LISTING}"):
+        problem = f"{truths[0]} is a folder of shards, which have their detections already"
+        raise ParameterError(problem, "leave out the other detections, or write other shards")
     if len(truths) != len(found):
         raise ParameterError(
-            f"{len(truths):,} files of ground truth, but {len(found):,} of detections: they belong together one by one, in the "
-            "order of their names",
+            f"{counted(len(truths), 'file')} of ground truth, but {len(found):,} of detections: they belong together one by "
+            "one, in the order of their names",
             "join them with `apframe shard`",
         )
     return [Shard(_name(b), a, b) for a, b in zip(truths, found, strict=True)]
 
 
+def is_shard(address: str) -> bool:
+    """Whether there is a table of images at an address, as in the folder of each shard.
+
+    >>> is_shard(".")
+    False
+    """
+    return any(exists(f"{address}/images{ending}") for ending in _ENDINGS)
+
+
+def refuse_options_of_files(reading: Reading) -> None:
+    """An error if an option is given that says how files are read: the tables of shards are read without.
+
+    Raises
+    ------
+    ParameterError
+        it names the option
+
+    >>> refuse_options_of_files(Reading(split="val"))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: split is about files; shards are tables, which are read without it; leave it out
+    """
+    for option in _OF_FILES:
+        given = getattr(reading, option)
+        if not any(given is none for none in (None, False)) and not (isinstance(given, Sequence) and not given):
+            raise ParameterError("is about files; shards are tables, which are read without it", "leave it out", option=option)
+
+
+def _folders(truth: Any) -> list[str]:
+    """The folders that patterns name; files of which a pattern names some too are left out."""
+    found = _addresses("truth", truth)
+    folders = [each for each in found if (not each.endswith(_FILES) if is_remote(each) else kind_at(each) == "folder")]
+    if not folders:
+        raise FormatError(
+            "is not a folder with shards",
+            "write shards with `apframe shard`, or name files of ground truth and files of detections",
+            path=found[0],
+        )
+    return folders
+
+
 def _addresses(option: str, given: Any) -> list[str]:
     """The addresses that match patterns, each once, sorted by name."""
     patterns = [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
+    if not patterns:
+        raise ParameterError("is an empty list", "name at least one shard", option=option)
     found: dict[str, None] = {}
     for pattern in patterns:
         matching = expand(str(pattern))
         if not matching:
-            raise ParameterError(f"nothing is called {str(pattern)!r}", "give a pattern such as shards/*", option=option)
+            is_one = glob.has_magic(str(pattern))
+            problem = "no file or folder matches this pattern" if is_one else "there is no such file or folder"
+            raise FormatError(problem, path=pattern)
         found |= dict.fromkeys(matching)
-    if not found:
-        raise ParameterError("is an empty list", "name at least one shard", option=option)
     return sorted(found, key=lambda address: (_name(address), address))
 
 
@@ -163,7 +223,9 @@ def _file(folders: Sequence[str], name: str) -> str:
         if found:
             raise FormatError(f"{name}.parquet and {name}.arrow both exist", "keep one of them", path=folder)
     remedy = "a shard is a folder with images.parquet, annotations.parquet and detections.parquet, as `apframe shard` writes it"
-    if name == "categories":
+    if exists(f"{folders[0]}/{LISTING}"):
+        remedy = "it has shards in it: name them, or this folder alone"
+    elif name == "categories":
         remedy = "put the categories of all shards there"
     raise FormatError(f"there is no {name}.parquet", remedy, path=folders[-1])
 

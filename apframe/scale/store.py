@@ -14,7 +14,7 @@ from uuid import uuid4
 
 import numpy as np
 
-from apframe.exceptions import FormatError, OutputError, reason
+from apframe.exceptions import FormatError, OutputError, reason, spelled
 from apframe.matching.verdicts import Verdicts
 from apframe.scale.together import Head, Together
 from apframe.scale.verdict_tables import counts_of, head_of, images_of, join_arrow
@@ -174,7 +174,9 @@ def write_table(table: pa.Table, path: Path) -> None:
             left.unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise OutputError(f"cannot be written ({reason(error)})", "name another folder with work=", path=path) from error
+        raise OutputError(
+            f"cannot be written ({reason(error)})", f"name another folder with {spelled('work', '')}", path=path
+        ) from error
 
 
 def read_table(path: Path) -> pa.Table:

@@ -1,0 +1,101 @@
+"""Data in shards in place of ground truth and results: the options of `apframe eval --shards`."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from shlex import quote
+from typing import Annotated, Any
+
+import click
+
+from apframe.cli.declared import Argument, Option
+from apframe.exceptions import ParameterError
+from apframe.paths import is_folder, is_pattern
+from apframe.scale.addresses import exists, expand
+from apframe.scale.evaluate_shards import ENGINES
+from apframe.scale.layout import LISTING
+from apframe.scale.shards import is_shard
+
+More = Annotated[
+    list[Path] | None, Argument(metavar="[FOLDER]...", help="with --shards: more shards, as the shell lists them for shards/*")
+]
+Shards = Annotated[
+    bool,
+    Option(
+        "--shards",
+        help="GT is a folder of shards or a pattern such as 'shards/*'; with DT, both are patterns of files, in pairs by name",
+    ),
+]
+Memory = Annotated[
+    str | None, Option(metavar="4GB", help="how much memory the evaluation may take (default: half of the machine's)")
+]
+Work = Annotated[
+    Path | None, Option(metavar="DIR", help="keep the verdicts of each shard here; an interrupted run goes on where it stopped")
+]
+SkipBadShards = Annotated[bool, Option("--skip-bad-shards", help="leave out damaged shards, with a warning")]
+Engine = Annotated[
+    str, Option(metavar="|".join(ENGINES), help="where shards are matched: in this process, or on a Ray cluster")
+]
+_OWN = ("memory", "work", "skip_bad_shards", "engine")
+
+
+def refuse_options_of_shards(context: click.Context) -> None:
+    """An error if an option was given that needs --shards, or if there are more paths than two.
+
+    Raises
+    ------
+    ParameterError
+        an option of shards
+    UsageError
+        a third path
+    """
+    given = [name for name in _OWN if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    if given:
+        raise ParameterError(f"--{given[0].replace('_', '-')} needs --shards", "it is about data in shards")
+    if more := context.params.get("more"):
+        context.fail(f"Got unexpected extra argument ({more[0]}); shards need --shards")
+
+
+def hint_at_shards(truth: Path, results: Path | None) -> None:
+    """An error if the ground truth is a folder of shards or a shard, or results lack and it is a pattern: --shards is missing.
+
+    Raises
+    ------
+    ParameterError
+        it says so
+    """
+    if is_folder(truth) and (exists(f"{truth}/{LISTING}") or is_shard(str(truth))):
+        raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
+    if results is None and is_pattern(truth):
+        problem = f"{truth} is a pattern, but GT is one file or folder"
+        raise ParameterError(problem, f"evaluate data in shards with apframe eval --shards {quote(str(truth))}")
+
+
+def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) -> tuple[Any, Any]:
+    """The first two arguments of `evaluate_shards`.
+
+    Two paths are ground truth and detections, unless the second one is a shard too. Three and more are shards: the shell makes
+    them of a pattern without quotes, with the files beside the shards among them.
+
+    Raises
+    ------
+    ParameterError
+        three or more paths, of which none is a folder
+
+    >>> as_shards(Path("gt/*.json"), Path("dt/*.json"), None)
+    (PosixPath('gt/*.json'), PosixPath('dt/*.json'))
+    """
+    if results is None:
+        return truth, None
+    paths = [truth, results, *(more or ())]
+    if more:
+        if not any(map(is_folder, paths)):
+            raise ParameterError(
+                f"{len(paths):,} files were named, and none of them is a folder with a shard",
+                "write patterns in quotes: apframe eval --shards 'gt/*.json' 'dt/*.json'",
+            )
+        return paths, None
+    if any(is_shard(address) or exists(f"{address}/{LISTING}") for address in expand(str(results))[:1]):
+        return paths, None
+    return truth, results
