@@ -20,6 +20,7 @@ from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
 from apframe.schema import TABLES, Dataset
 from apframe.schema.conditions import choose_categories
 from apframe.schema.sources import to_polars
+from apframe.similarity.user import UserSimilarity
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
@@ -117,6 +118,8 @@ def evaluate_shards(
         refuse_options_of_files(choice.reading)
     if choice.image_attributes is not None:  # errors come before the work
         choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
+    if work is not None and isinstance(choice.protocol.similarity, UserSimilarity):
+        raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.scale.objects import Objects

@@ -16,12 +16,13 @@ from apframe.detection.evaluation import Evaluation
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.slices.measure import finish, shape_of, sum_lists
 from apframe.detection.slices.slices import Groups, mask_of
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import LargeResultWarning, ParameterError, counted, spelled, warn
 from apframe.lazily import cached_property
 from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import rank
+from apframe.scale.budget import in_words
 from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.objects import OBJECTS
@@ -38,14 +39,33 @@ if TYPE_CHECKING:
     from apframe.schema.conditions import Masks
 
 
+_EACH = 100  # bytes for each detection, with what is made of all of them
+
+
 class ShardedPipeline(Pipeline):
     """The steps from verdicts to metrics, some lists at a time; what needs the objects reads them again."""
 
     inputs: ShardedInputs
 
     def __init__(self, store: Store, inputs: ShardedInputs, protocol: Protocol) -> None:
-        super().__init__(inputs, protocol, store.read)
+        super().__init__(inputs, protocol, self._read)
         self.store = store
+
+    def _read(self) -> Verdicts:
+        """All verdicts at once, whose rows are numbers of the objects as `Objects.load` has them."""
+        n_bytes, memory = _EACH * self.inputs.n_detections, self.inputs.objects.memory
+        if n_bytes > memory:
+            what = f"the verdicts of all categories at once take about {in_words(n_bytes)}"
+            warn(f"{what}; {spelled('memory')} is {in_words(memory)}", LargeResultWarning)
+        verdicts = self.store.read()
+        tables = {}
+        for name in OBJECTS:
+            table = getattr(verdicts, name)
+            if table.height and table["row"].max() >= table.height:  # of a part, or numbers in the whole input
+                row = np.unique(table["row"].to_numpy(), return_inverse=True)[1]
+                table = table.with_columns(pl.Series("row", row, dtype=pl.UInt32))
+            tables[name] = table
+        return replace(verdicts, **tables)
 
     @property
     def outline(self) -> Verdicts:
@@ -172,9 +192,12 @@ class ShardedEvaluation(Evaluation):
         known, first = self._pipeline.inputs.known, self._pipeline.inputs.first.tables()
         tables = {name: LazyTable(getattr(known, name).lazy) for name in ("images", "categories")}
         for name in OBJECTS:
-            empty = first[name].clear().drop(INPUT_ROW, strict=False).lazy()
-            tables[name] = LazyTable(partial(_planned, self, name), partial(_same, empty))
+            empty = first[name].clear().drop(INPUT_ROW, strict=False)
+            tables[name] = LazyTable(partial(self._spooled, name), empty.lazy)
         return tables
+
+    def _spooled(self, name: str) -> pl.LazyFrame:
+        return self._spool.plan(name)
 
     def _to_store(self) -> tuple[dict[str, pl.DataFrame | pl.LazyFrame], dict[str, pl.DataFrame | pl.LazyFrame]]:
         inputs = {name: table.plan() for name, table in self._input_tables().items()}
@@ -188,14 +211,6 @@ class ShardedEvaluation(Evaluation):
         part = ShardedEvaluation(*self._pipeline.part_of(masks), self.protocol, notes=self.notes, name=self._label)
         part._may_warn = False
         return part
-
-
-def _planned(self: ShardedEvaluation, name: str) -> pl.LazyFrame:
-    return self._spool.plan(name)
-
-
-def _same(plan: pl.LazyFrame) -> pl.LazyFrame:
-    return plan
 
 
 def _heights(store: Store, codes: Sequence[np.ndarray]) -> list[dict[str, int]]:

@@ -76,8 +76,17 @@ class Objects:
         warn(f"{why}: the objects of {counted(len(self.shards), 'shard')} are read again", SecondPassWarning)
 
     def gather(self, table: str, take: Callable[[pl.DataFrame], pl.DataFrame], why: str) -> pl.DataFrame:
-        """What is taken of a table of each shard, one below the other."""
-        return pl.concat([take(inputs.tables()[table]) for inputs in self.each(why)], how="vertical_relaxed")
+        """What is taken of a table of each shard, in the order in which `load` has the rows."""
+        found = pl.concat([take(inputs.tables()[table]) for inputs in self.each(why)], how="vertical_relaxed")
+        return found if self._order is None or table != "detections" else found[self._order]
+
+    @cached_property
+    def _order(self) -> np.ndarray | None:
+        """The detections in the order of the input, by their numbers shard by shard; None if that is their order."""
+        if not self.job.is_numbered(self.job.inputs(self.shards[0]).detections):
+            return None
+        numbers = pl.concat([self.job.inputs(shard).detections[INPUT_ROW] for shard in self.shards])
+        return np.argsort(numbers.to_numpy(), kind="stable")
 
     def load(self, images: pl.DataFrame) -> Inputs:
         """All of them in memory, as one evaluation has them.
@@ -119,15 +128,19 @@ class Objects:
 
     def _split(self, masks: Masks) -> list[dict[str, dict[str, pl.Series]]]:
         """The masks of each shard's rows."""
-        ends = {}
-        if any(owner in OBJECTS for of in masks.values() for owner in of):
+        ends: dict[str, np.ndarray] = {}
+        owners = {owner for of in masks.values() for owner in of}
+        if owners & {*OBJECTS}:
             ends = {name: np.cumsum([0, *(each[name] for each in self.heights)]) for name in OBJECTS}
+        order = self._order if "detections" in owners else None
 
         def of_shard(owner: str, mask: pl.Series, k: int) -> pl.Series:
             if owner in OBJECTS:
                 begin, end = ends[owner][k : k + 2].tolist()
-                return mask[begin:end]
+                return mask[begin:end] if place is None or owner != "detections" else mask.gather(place[begin:end])
             return mask.gather(pl.Series(self.codes[k])) if owner == "images" else mask
+
+        place = None if order is None else np.argsort(order)
 
         return [
             {table: {owner: of_shard(owner, mask, k) for owner, mask in of.items()} for table, of in masks.items()}

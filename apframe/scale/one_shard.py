@@ -40,7 +40,7 @@ class Job:
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
     def match(self, shard: Shard) -> pa.Table:
-        """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it; see `said_of`.
+        """The verdicts of the shard, as `to_arrow` makes them, with what else is to be known of it.
 
         Raises
         ------

@@ -20,7 +20,14 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
+from apframe.exceptions import (
+    FormatError,
+    LargeResultWarning,
+    ParameterError,
+    SecondPassWarning,
+    ShardError,
+    ShardsLeftOutWarning,
+)
 from apframe.scale.store import read_table, write_table
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
@@ -147,6 +154,7 @@ def sharded(folder: Path, **options: Any) -> list[apf.Evaluation]:
     ]
 
 
+@pytest.mark.filterwarnings("ignore:the verdicts of all categories at once:apframe.exceptions.LargeResultWarning")
 @pytest.mark.parametrize("memory", [None, 1])
 def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf.Evaluation], memory: int | None) -> None:
     one, other = sharded(tmp_path, memory=memory)
@@ -185,11 +193,38 @@ def test_a_stored_set_is_that_of_the_whole(tmp_path: Path, pair: list[apf.Evalua
     assert_frame_equal(stored.by("occlusion"), pair[0].by("occlusion"))
 
 
+@half_as_often
+@given(cases_with_attributes(), st.sampled_from(["coco", "voc2007", "proposals"]), st.data())
+def test_tables_of_objects_are_those_of_the_whole(case: Case, protocol: str, data: st.DataObject) -> None:
+    """Of the whole and of a part; rows come in the order of the shards, or of the input where that resolves ties."""
+    n = len(case.truth["images"])
+    shard_of = data.draw(st.lists(st.integers(0, 3), min_size=n, max_size=n))
+    wholes = [apf.evaluate(case.truth, case.results, protocol)]
+    with tempfile.TemporaryDirectory() as folder, warnings.catch_warnings():
+        warnings.simplefilter("ignore", SecondPassWarning)
+        parts: list[apf.Evaluation] = [
+            apf.evaluate_shards(cut(case.truth, case.results, shard_of, Path(folder) / "shards"), protocol=protocol)
+        ]
+        kept = [image["id"] for image in case.truth["images"]][: max(1, n - 1)]
+        for each in (wholes, parts):
+            each.append(each[0].where(kept))
+        for part, whole in zip(parts, wholes, strict=True):
+            keys = ["iou_threshold", "area_range", "image_id", "detection_id", "annotation_id"]
+            mine, theirs = (each.matches().drop("match_id").sort(keys) for each in (part, whole))
+            assert_frame_equal(mine, theirs)
+            mine, theirs = (each.errors(whole.protocol.iou_thresholds[0]) for each in (part, whole))
+            by = ["detection_id", "annotation_id"]
+            assert_frame_equal(mine.sort(by), theirs.sort(by), check_column_order=False)
+
+
 def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again"):
         assert_frame_equal(apf.evaluate_shards(shards).matches(), whole.matches(), check_column_order=False)
-    with pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"):
+    with (
+        pytest.warns(LargeResultWarning, match=r"the verdicts of all categories at once take about .* MB; memory is 0.001 MB"),
+        pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"),
+    ):
         apf.evaluate_shards(shards, memory=1000).errors()
 
 
