@@ -60,8 +60,8 @@ TESTED_IN = {
     "runs/test_run_sets.py": "runs/folders runs/stored_run runs/tables",
     "scale/test_evaluate_shards.py": "scale/budget scale/evaluation scale/inputs scale/local scale/objects scale/one_shard "
     "scale/spool scale/store scale/temporary scale/together scale/verdict_tables",
-    "scale/test_write_shards.py": "file_formats/in_parts file_formats/coco/parsed_pieces file_formats/coco/pieces "
-    "scale/sharded_rows scale/sources scale/take_detections",
+    "scale/test_write_shards.py": "file_formats/columns_of_parts file_formats/in_parts file_formats/coco/parsed_pieces "
+    "file_formats/coco/pieces scale/sharded_rows scale/sources scale/take_detections",
     "shapes/test_bad_shapes.py": "shapes/boxes shapes/corners shapes/intervals shapes/keypoints shapes/masks shapes/shape",
     "similarity/test_boundary_iou.py": "shapes/boundaries",
     "similarity/test_box_iou.py": "similarity/inclusive_box_iou similarity/intersection_over_detection",

@@ -3,31 +3,39 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from io import BytesIO
 from pathlib import Path
-from typing import Any, ClassVar
+from typing import Any, BinaryIO, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, did_you_mean, first_line, reason, spelled
-from apframe.file_formats.files import read_unpacked, reading
+from apframe.file_formats.columns_of_parts import Columns
+from apframe.file_formats.files import is_packed, read_unpacked, reading
 from apframe.file_formats.format import ANY, INDEX, OPEN, Format
 from apframe.file_formats.nested_rows import (
     TAKEN,
     find_objects,
+    find_results,
     frame_of_rows,
+    has_ids,
     has_objects,
     metadata_of,
     results_of_rows,
     rows_of_images,
     tables_of_rows,
+    with_numbers,
 )
 from apframe.file_formats.tables import columns_of, read_ipc
 from apframe.paths import files_in, is_folder
 from apframe.schema import TABLES, Dataset
 
 _PARQUET, _ARROW, _LINES = ".parquet", ".arrow", ".jsonl"
+_BATCH = 1 << 12  # images that are read at once, where results are read in parts
+PIECE = 1 << 24
+"""Bytes of lines that are read at once then."""
 _SPLITS = ("validation", "val", "valid", "dev", "test", "train")  # the first that is there is read
 
 
@@ -77,6 +85,25 @@ class HuggingFace(Format):
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
         return results_of_rows(*_read(path, None))
+
+    def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
+        """Read detections part by part: see `Format.results_in_parts`.
+
+        Files are read at once if objects have ids, which count where all differ, or if parts have different columns or types.
+        """
+        number, columns, first = 0, Columns(), None
+        for rows, features in _read_in_parts(path):
+            layout = (find_results(rows.schema), rows.columns if is_folder(path) else [])
+            first = first or (layout, features)
+            part = None
+            if layout == first[0] and layout[0] is not None and not has_ids(rows.schema, layout[0]):
+                part = results_of_rows(with_numbers(rows, number), first[1])
+            if part is None or not columns.agree(part):
+                yield None
+                yield self.read_results(path, dataset)
+                return
+            number += rows.height
+            yield part
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -129,16 +156,7 @@ def _schema(path: Path) -> Mapping[str, Any]:
 
 def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
     """The rows of all files of a split, and what their features are."""
-    files = [path]
-    if is_folder(path):
-        splits = _splits(path)
-        chosen = next(iter(splits), "") if split is None else split
-        if chosen not in splits:
-            there = [name for name in splits if name]
-            remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
-            raise ParameterError(f"no split {chosen!r}", remedy, path=path)
-        files = splits[chosen]
-    parts = [_read_file(file) for file in files]
+    parts = [_read_file(file) for file in _files(path, split)]
     try:
         rows = pl.concat([frame for frame, _ in parts], how="vertical_relaxed")
     except pl.exceptions.PolarsError as error:
@@ -149,8 +167,77 @@ def _read(path: Path, split: str | None) -> tuple[pl.DataFrame, dict[str, Any]]:
     return rows, parts[0][1]
 
 
-def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+def _files(path: Path, split: str | None) -> list[Path]:
+    """The files of a split."""
+    if not is_folder(path):
+        return [path]
+    splits = _splits(path)
+    chosen = next(iter(splits), "") if split is None else split
+    if chosen not in splits:
+        there = [name for name in splits if name]
+        remedy = did_you_mean(chosen, there) if there else f"leave {spelled('split', '')} out: its files have no splits"
+        raise ParameterError(f"no split {chosen!r}", remedy, path=path)
+    return splits[chosen]
+
+
+def _read_in_parts(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    """Some rows after the other of all files, and what their features are. Only JSON lines and Parquet are read in parts."""
+    for file in _files(path, None):
+        with _naming(file):
+            yield from _parts_of_file(file)
+
+
+def _parts_of_file(path: Path) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    with reading(path) as file:
+        if path.suffix == _PARQUET:
+            import pyarrow as pa
+
+            parquet, columns = _without_pixels(file)
+            for batch in parquet.iter_batches(_BATCH, columns=columns):
+                yield frame_of_rows("images", pa.Table.from_batches([batch]))
+            if parquet.metadata.num_rows:
+                return
+        elif path.suffix == _LINES and not is_packed(path):
+            rest = b""
+            while block := file.read(PIECE):
+                end = block.rfind(b"\n") + 1
+                if end:
+                    yield from _parts_of_text(rest + block[:end])
+                rest = block[end:] if end else rest + block
+            yield from _parts_of_text(rest)
+            if file.tell():
+                return
+    yield _read_file(path)
+
+
+def _parts_of_text(lines: bytes) -> Iterator[tuple[pl.DataFrame, dict[str, Any]]]:
+    if lines.strip():
+        yield pl.read_ndjson(BytesIO(lines), infer_schema_length=None), {}
+
+
+def _without_pixels(file: BinaryIO) -> tuple[Any, list[str]]:
+    """A Parquet file, and the names of its columns that are no pixels of images; their paths are."""
+    import pyarrow.parquet as pq  # the only reader that leaves the pixels of images in the file, but reads their paths
+
+    parquet = pq.ParquetFile(file)
+    leaves = [parquet.schema.column(place) for place in range(len(parquet.schema))]
+    is_bytes = [leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type == "NONE" for leaf in leaves]
+    return parquet, [leaf.path for leaf, left_out in zip(leaves, is_bytes, strict=True) if not left_out]
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of readers in the block name the file."""
     try:
+        yield
+    except FormatError:
+        raise
+    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:  # and pyarrow's
+        raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
+
+
+def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
+    with _naming(path):
         if path.suffix == _LINES:
             content = read_unpacked(path)
             if not content.strip():
@@ -159,18 +246,8 @@ def _read_file(path: Path) -> tuple[pl.DataFrame, dict[str, Any]]:
         with reading(path) as file:
             if path.suffix == _ARROW:
                 return frame_of_rows("images", read_ipc(file))
-            import pyarrow.parquet as pq  # the only reader that leaves the pixels of images in the file, but reads their paths
-
-            parquet = pq.ParquetFile(file)
-            leaves = [parquet.schema.column(place) for place in range(len(parquet.schema))]
-            is_bytes = [leaf.physical_type == "BYTE_ARRAY" and leaf.logical_type.type == "NONE" for leaf in leaves]
-            return frame_of_rows(
-                "images", parquet.read([leaf.path for leaf, left_out in zip(leaves, is_bytes, strict=True) if not left_out])
-            )
-    except FormatError:
-        raise
-    except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError) as error:  # and pyarrow's
-        raise FormatError(f"cannot be read as {path.suffix[1:] or 'Parquet'} ({reason(error)})", path=path) from error
+            parquet, columns = _without_pixels(file)
+            return frame_of_rows("images", parquet.read(columns))
 
 
 def _write(path: Path, images: pl.DataFrame, table: str, objects: pl.DataFrame, dataset: Dataset | None) -> None:

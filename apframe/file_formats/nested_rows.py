@@ -132,6 +132,39 @@ def features_of(said: bytes | str | None) -> dict[str, Any]:
     return features if isinstance(features, dict) else {}
 
 
+def find_results(schema: Mapping[str, Any]) -> str | None:
+    """The column with the objects of results, as `find_objects` says it: those with scores, or others if there are none.
+
+    >>> find_results({"image_id": pl.Int64, "objects": pl.Struct({"bbox": pl.List(pl.List(pl.Float64))})})
+    'objects'
+    """
+    return next((column for scored in (True, False) if (column := find_objects(schema, scored=scored)) is not None), None)
+
+
+def has_ids(schema: Mapping[str, Any], column: str) -> bool:
+    """Whether the objects in a column that `find_objects` has found have a field that may be their ids.
+
+    >>> has_ids({"objects": pl.List(pl.Struct({"id": pl.Int64, "bbox": pl.List(pl.Float64)}))}, "objects")
+    True
+    """
+    if not column:  # lists beside each other, whose ids are those of images
+        return False
+    dtype = schema[column]
+    inner = _inner(dtype) if _is_list(dtype) else dtype
+    return any(field.name in _IDS for field in inner.fields)
+
+
+def with_numbers(rows: pl.DataFrame, start: int) -> pl.DataFrame:
+    """Rows of images, those without an id called by their numbers, from `start`.
+
+    >>> with_numbers(pl.DataFrame({"width": [640]}), 7).columns
+    ['width', 'image_id']
+    """
+    if "image_id" in rows.columns or "id" in rows.columns:
+        return rows
+    return rows.with_columns(image_id=pl.int_range(start, start + pl.len()))
+
+
 def tables_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> dict[str, pl.DataFrame]:
     """The tables of a data set, of rows that `find_objects` knows; see `HuggingFace`.
 
@@ -169,8 +202,8 @@ def results_of_rows(frame: pl.DataFrame, features: Mapping[str, Any]) -> pl.Data
 
 def _parted(table: str, frame: pl.DataFrame, *, scored: bool) -> tuple[pl.DataFrame, pl.DataFrame, tuple[str, str]]:
     """The images, their objects, and where the class stood: the column of the objects, and its name in there."""
-    column = find_objects(frame.schema, scored=scored)
-    column = find_objects(frame.schema, scored=not scored) if column is None else column
+    column = find_results(frame.schema) if scored else find_objects(frame.schema, scored=False)
+    column = find_objects(frame.schema, scored=True) if column is None else column
     assert column is not None  # as the caller has seen
     is_list = bool(column) and isinstance(frame.schema[column], pl.List)
     if column:

@@ -49,9 +49,12 @@ def write_shards(
     `images.parquet`, `annotations.parquet` and `detections.parquet`; beside them are `categories.parquet` and `shards.json`,
     which is written last. Annotations and detections get a column `input_row`, their number in the whole input, from 0.
 
-    In memory are the ground truth and a few parts of the detections. COCO's results (a JSON list, or JSON lines), Parquet and
-    Arrow files are read in parts, so these may be much larger than the memory; detections in other formats are read at once.
-    While it writes, this takes as much disk space again as the shards.
+    In memory are the ground truth, a few parts of the detections, and in the end the detections of as many shards as there are
+    threads. These are read in parts, so that they may be much larger than the memory: COCO's results (a JSON list, or JSON
+    lines), Parquet, Arrow, and Hugging Face's rows as Parquet or JSON lines. They are read at once if values of an attribute
+    are of different kinds, such as text and numbers. Detections in other formats are always read at once.
+
+    While it writes, this takes about twice as much disk space as the shards.
 
     Parameters
     ----------

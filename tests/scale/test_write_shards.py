@@ -29,7 +29,7 @@ from apframe.exceptions import (
     UnknownIdError,
     UnknownImageWarning,
 )
-from apframe.file_formats import in_parts, tables
+from apframe.file_formats import hugging_face, in_parts, tables
 from apframe.file_formats.catalogue import FORMATS
 from apframe.file_formats.coco import format as coco_format
 from apframe.scale.layout import read_layout
@@ -331,6 +331,38 @@ def test_category_maps_and_names(tmp_path: Path) -> None:
     assert whole(tmp_path / "shards", "annotations")["category_id"].to_list() == [1, 1]
     assert whole(tmp_path / "shards", "detections").select("image_id", "category_id", "x").rows() == [(3, 1, 0.5)]
     assert whole(tmp_path / "shards", "images")["weather"].to_list() == ["fog", "sun", "fog"]
+
+
+NESTED: dict[str, list[dict[str, Any]]] = {
+    "ids of images": [{"image_id": n, "objects": {"bbox": [[0, 0, 9, n]], "label": [1], "score": [0.5]}} for n in (3, 1, 2)],
+    "numbers of rows": [{"objects": [{"bbox": [0, 0, 9, n], "label": 1, "score": n}]} for n in (1, 0.5, 1)],
+    "some empty": [{"image_id": n, "boxes": [[0, 0, 9, 9]] * n, "labels": [1] * n, "scores": [n] * n} for n in (1, 0, 2, 3)],
+    "ids of objects": [
+        {"image_id": n, "objects": [{"id": m, "bbox": [0, 0, 9, 9], "label": 1, "score": n / 4}]} for n, m in ((1, 5), (2, 6))
+    ],
+    "ids that repeat": [{"image_id": n, "objects": [{"id": 5, "bbox": [0, 0, 9, 9], "label": 1, "score": n}]} for n in (1, 2)],
+    "later columns": [
+        {"image_id": n, "objects": [{"bbox": [0, 0, 9, 9], "label": 1, "score": n} | more]}
+        for n, more in ((1, {}), (2, {"colour": "red"}), (3, {"colour": 5}))
+    ],
+}
+
+
+@pytest.mark.parametrize("ending", ["jsonl", "parquet"])
+@pytest.mark.parametrize("name", NESTED)
+def test_rows_of_images_in_parts(name: str, ending: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Hugging Face's rows, with their objects in lists: one image after the other, or at once where that is needed."""
+    path = write_lines(NESTED[name], tmp_path / "found.jsonl")
+    if ending == "parquet":
+        frame = pl.read_ndjson(path, infer_schema_length=None)
+        path = tmp_path / "found.parquet"
+        frame.write_parquet(path)
+    truth = {"images": [{"id": n} for n in range(4)], "categories": [{"id": 1, "name": "cat"}], "annotations": []}
+    expected = apf.read_results(path, "hugging_face")
+    monkeypatch.setattr(hugging_face, "PIECE", 10)
+    monkeypatch.setattr(hugging_face, "_BATCH", 1)
+    apf.write_shards(truth, path, tmp_path / "shards", 2, results_format="hugging_face")
+    assert_holds(tmp_path / "shards", apf.read_dataset(truth), expected)
 
 
 MEMORY = """

@@ -11,6 +11,7 @@ import polars as pl
 from apframe.exceptions import FormatError
 from apframe.file_formats.coco.pieces import Piece
 from apframe.file_formats.coco.rows import frame_of_rows
+from apframe.file_formats.columns_of_parts import Columns
 from apframe.file_formats.documents import parse_json
 
 
@@ -22,7 +23,7 @@ def parsed_results(
     None, and nothing after it, where a piece is no JSON, or where a column is of different kinds in different pieces, such as
     text and numbers, so that all rows have to be seen at once.
     """
-    kinds = _Kinds()
+    kinds = Columns()
     first: dict[str, Any] | None = None
     for rows in _rows(path, file, pieces):
         frame, as_json = (None, set[str]()) if rows is None else frame_of_rows("detections", rows)
@@ -35,7 +36,7 @@ def parsed_results(
 
 def parsed_attributes(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> tuple[pl.DataFrame, set[str]] | None:
     """Annotations as `frame_of_rows` gives them with `attributes_only`; None where that needs all rows at once."""
-    kinds, frames, all_json = _Kinds(), list[pl.DataFrame](), set[str]()
+    kinds, frames, all_json = Columns(), list[pl.DataFrame](), set[str]()
     for rows in _rows(path, file, pieces):
         frame, as_json = (None, set[str]()) if rows is None else frame_of_rows("annotations", rows, attributes_only=True)
         if frame is None or not kinds.agree(frame, as_json):
@@ -45,21 +46,6 @@ def parsed_attributes(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]
     # a part without attributes has no columns, and therefore no rows
     heights = pl.concat([frame.with_columns(pl.lit(0).alias("\0")) for frame in frames], how="diagonal_relaxed")
     return heights.drop("\0"), all_json
-
-
-class _Kinds:
-    """What the columns of pieces hold, as far as they have been seen."""
-
-    def __init__(self) -> None:
-        self._of: dict[str, Any] = {}
-
-    def agree(self, frame: pl.DataFrame, as_json: set[str]) -> bool:
-        """Whether the columns of a piece are of the same kinds as those before it: then the rows of both have one type."""
-        for name, dtype in frame.schema.items():
-            kind: Any = "JSON" if name in as_json else "number" if dtype in (pl.Int64, pl.Float64) else dtype
-            if dtype != pl.Null and self._of.setdefault(name, kind) != kind:
-                return False
-        return True
 
 
 def _rows(path: Path, file: BinaryIO, pieces: Iterable[Piece | None]) -> Iterator[list[Any] | None]:
