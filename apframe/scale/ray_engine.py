@@ -9,7 +9,7 @@ from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, replace
 from functools import partial
 from importlib.metadata import version
-from itertools import pairwise
+from itertools import islice, pairwise
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -22,7 +22,7 @@ from apframe.scale.addresses import is_remote
 from apframe.scale.local import KEPT, make_folder, match_one
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
-from apframe.scale.store import Store, both, most_rows
+from apframe.scale.store import LocalStore, Store, both, given, most_rows
 from apframe.scale.store import head as head_of_table
 from apframe.scale.together import Head, Together, put_together
 from apframe.threads import set_threads, threads
@@ -32,7 +32,8 @@ if TYPE_CHECKING:
 
 Made = TypeVar("Made")
 _ATTEMPTS = 3  # how often a task is begun whose worker dies
-_PIECES = 64  # the most that the verdicts of a shard are cut into
+_MOST = 64  # the most pieces that the verdicts of a shard are cut into
+_LEAST_BYTES = 1 << 21  # of a piece: each costs Ray about a millisecond
 
 
 def match_shards(
@@ -75,21 +76,46 @@ def match_shards(
     if work is not None:
         work = work.absolute()
         make_folder(work)
-    n_pieces = min(_PIECES, 8 * _n_cpus())
-    match = _task(num_returns=n_pieces + 1)
+    match = _task(num_returns=_MOST + 1)
     heads, pieces, good, bad = [], [], [], list[ShardError]()
-    begun = _a_few_ahead(lambda shard: _begin(match, partial(_match, job, _absolute(shard), work, n_pieces)), shards)
-    for shard, (head, *rows) in zip(shards, with_bar(begun, "matching", len(shards)), strict=True):
+    begun = _a_few_ahead(lambda shard: _begin(match, partial(_match, job, _absolute(shard), work, _LEAST_BYTES)), shards)
+    for shard, (known, *buffers) in zip(shards, with_bar(begun, "matching", len(shards)), strict=True):
         try:
-            heads.append(_result(head, f"shard {shard.name}", shard.name))
+            head, bounds = _result(known, f"shard {shard.name}", shard.name)
         except ShardError as error:
             if not skip_bad:
                 raise
             bad.append(error)
         else:
             good.append(shard)
-            pieces.append(rows)
+            heads.append(head)
+            pieces.append(Pieces(bounds, buffers[: len(bounds) - 1]))
     return OnRay(heads, pieces, most_rows(memory // KEPT, len(good))), good, bad
+
+
+@dataclass(frozen=True)
+class Pieces:
+    """The verdicts of a shard in Ray's object store: references to buffers that have tables of consecutive lists.
+
+    Attributes
+    ----------
+    bounds
+        the number of the first list of each buffer, and that of the first list after all of them
+    buffers
+        the references
+    """
+
+    bounds: np.ndarray
+    buffers: Sequence[Any]
+
+    def of(self, begin: int, end: int) -> tuple[int, Sequence[Any]]:
+        """The number of the first list of the buffers that have some lists, and these buffers.
+
+        >>> Pieces(np.array([0, 2, 5]), ["a", "b"]).of(3, 4), Pieces(np.array([0, 2, 5]), ["a", "b"]).of(1, 5)
+        ((2, ['b']), (0, ['a', 'b']))
+        """
+        first = int(np.searchsorted(self.bounds, begin, side="right")) - 1
+        return int(self.bounds[first]), self.buffers[first : int(np.searchsorted(self.bounds, end))]
 
 
 @dataclass(frozen=True)
@@ -101,13 +127,13 @@ class OnRay:
     heads
         what is known of each shard beside its verdicts
     pieces
-        references to its verdicts, in buffers of consecutive lists
+        the verdicts of each shard
     most_rows
         how many detections may be put together at once
     """
 
     heads: list[Head]
-    pieces: list[list[Any]]
+    pieces: list[Pieces]
     most_rows: int
 
     def store(self, whole: Verdicts) -> RayStore:
@@ -124,13 +150,13 @@ class RayStore(Store):
     Attributes
     ----------
     pieces
-        for each shard, references to buffers with tables of consecutive lists
+        the verdicts of each shard
     session
         which Ray they are in
     """
 
     together: Together
-    pieces: Sequence[Sequence[Any]]
+    pieces: Sequence[Pieces]
     most_rows: int
     session: str
     images: np.ndarray | None = None
@@ -149,23 +175,33 @@ class RayStore(Store):
             raise ParameterError(
                 "Ray was shut down, and the verdicts with it", "evaluate again, and keep Ray running meanwhile"
             )
-        light = ray.put(_dumped(replace(self, pieces=())))
-        bounds = _cuts(self.together.whole.lists.height, len(self.pieces[0]))
+        light = ray.put(_dumped(LocalStore(self.together, (), self.most_rows, self.images, self.lists)))
         task, given = _task(), []
         for begin, end in self.blocks():
-            at = slice(*np.searchsorted(bounds, [begin, end]))
-            buffers = [buffer for of_shard in self.pieces for buffer in of_shard[at]]
-            given.append(_begin(task, partial(_apply, function, begin, end, len(self.pieces)), light, *buffers))
+            taken = [of_shard.of(begin, end) for of_shard in self.pieces]
+            known = [(first, len(buffers)) for first, buffers in taken]
+            buffers = [buffer for _, of_shard in taken for buffer in of_shard]
+            given.append(_begin(task, partial(_apply, function, begin, end, known), light, *buffers))
         return [_result(each, "ranking", None) for each in given]
 
-    def blocks(self) -> list[tuple[int, int]]:
-        """See `Store.blocks`; they begin where a piece does."""
-        bounds = np.unique(_cuts(self.together.whole.lists.height, len(self.pieces[0])))
-        before = np.append(0, np.cumsum(self.together.counts.sum(axis=0)))[bounds]
-        number = before[:-1] // self.most_rows
-        begins = bounds[:-1][np.append(True, number[1:] != number[:-1])[: len(number)]].tolist()
-        blocks = pairwise([*begins, int(bounds[-1])])
-        return [(a, b) for a, b in blocks if self.lists is None or self.lists[a:b].any()]
+    def __reduce__(self) -> Any:
+        """For pickle and copies: the verdicts themselves, which need no Ray."""
+        import pyarrow as pa
+
+        tables = []
+        for of_shard in self.pieces:
+            buffers = self._ray().get(list(of_shard.buffers))
+            tables.append(partial(given, pa.concat_tables([pa.ipc.open_stream(buffer).read_all() for buffer in buffers])))
+        return LocalStore, (self.together, tables, self.most_rows, self.images, self.lists)
+
+    def _ray(self) -> Any:
+        """Ray, if the verdicts are still in it."""
+        ray = _ray()
+        if not ray.is_initialized() or _session() != self.session:
+            raise ParameterError(
+                "Ray was shut down, and the verdicts with it", "evaluate again, and keep Ray running meanwhile"
+            )
+        return ray
 
     def at_once(self) -> Store:
         """See `Store.at_once`."""
@@ -176,8 +212,8 @@ class RayStore(Store):
         return replace(self, images=both(self.images, images), lists=both(self.lists, lists))
 
 
-def _match(job: Job, shard: Shard, work: Path | None, n_pieces: int) -> tuple[Any, ...]:
-    """What is known of a shard, and its verdicts in pieces; this runs on a worker."""
+def _match(job: Job, shard: Shard, work: Path | None, least_bytes: int) -> tuple[Any, ...]:
+    """What is known of a shard, and its verdicts as buffers, filled up with None; this runs on a worker."""
     own = version("apframe")
     if job.version != own:
         versions = f"a Ray worker has apframe {own}, but this process has {job.version}"
@@ -185,22 +221,43 @@ def _match(job: Job, shard: Shard, work: Path | None, n_pieces: int) -> tuple[An
     result = match_one(job, work, shard)
     if isinstance(result, ShardError):
         raise result
-    plain = result[0].replace_schema_metadata(None)
-    bounds = _cuts(plain.num_rows, n_pieces)
-    return head_of_table(result[0]), *(_as_buffer(plain.slice(a, b - a)) for a, b in pairwise(bounds.tolist()))
+    head, plain = head_of_table(result[0]), result[0].replace_schema_metadata(None)
+    bounds = _cuts(head.counts, min(_MOST, 1 + plain.nbytes // least_bytes))
+    buffers = [_as_buffer(plain.slice(a, b - a)) for a, b in pairwise(bounds.tolist())]
+    return (head, bounds), *buffers, *[None] * (_MOST - len(buffers))
+
+
+def _cuts(counts: np.ndarray, n: int) -> np.ndarray:
+    """Where to cut lists into at most `n` pieces of about as many detections: the first lists, and the one after all.
+
+    >>> _cuts(np.array([5, 1, 1, 3]), 2).tolist(), _cuts(np.array([0]), 3).tolist(), _cuts(np.array([]), 1).tolist()
+    ([0, 1, 4], [0, 1], [0, 0])
+    """
+    ends = np.cumsum(counts)
+    wanted = np.arange(1, n) * (ends[-1] if len(ends) else 0) / n
+    inner = np.unique(np.searchsorted(ends, wanted) + 1)
+    return np.concatenate([[0], inner[inner < len(counts)], [len(counts)]])
 
 
 def _apply(
-    function: Callable[[np.ndarray, Verdicts], Made], begin: int, end: int, n_shards: int, light: bytes, *buffers: pa.Buffer
+    function: Callable[[np.ndarray, Verdicts], Made],
+    begin: int,
+    end: int,
+    known: Sequence[tuple[int, int]],
+    light: bytes,
+    *buffers: pa.Buffer,
 ) -> Made:
-    """What a function makes of the verdicts of some lists; this runs on a worker."""
+    """What a function makes of the verdicts of some lists; this runs on a worker.
+
+    `known` has, for each shard, the number of the first list of its buffers, and how many buffers it has.
+    """
     import pickle
 
     import pyarrow as pa
 
-    store: RayStore = pickle.loads(light)
-    tables, n = [pa.ipc.open_stream(buffer).read_all() for buffer in buffers], len(buffers) // n_shards
-    parts = [pa.concat_tables(tables[k * n : (k + 1) * n]) for k in range(n_shards)]
+    store: LocalStore = pickle.loads(light)
+    tables = iter([pa.ipc.open_stream(buffer).read_all() for buffer in buffers])
+    parts = [pa.concat_tables(islice(tables, n)).slice(begin - first, end - begin) for first, n in known]
     return function(*store.part(begin, end, parts))
 
 
@@ -212,11 +269,6 @@ def _as_buffer(table: pa.Table) -> pa.Buffer:
     with pa.ipc.new_stream(sink, table.schema) as writer:
         writer.write_table(table)
     return sink.getvalue()
-
-
-def _cuts(n_lists: int, n_pieces: int) -> np.ndarray:
-    """Where the pieces of the verdicts of a shard begin, and where the last one ends: the same for each shard."""
-    return np.arange(n_pieces + 1) * n_lists // n_pieces
 
 
 def _absolute(shard: Shard) -> Shard:

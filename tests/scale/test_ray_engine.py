@@ -4,11 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
+import pickle
 import signal
 import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import replace
+from itertools import chain, combinations, pairwise
 from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
@@ -23,6 +25,7 @@ from polars.testing import assert_frame_equal
 import apframe as apf
 from apframe.exceptions import ParameterError, SecondPassWarning, ShardError, ShardsLeftOutWarning
 from apframe.scale import ray_engine
+from apframe.scale.store import LocalStore
 from apframe.threads import threads
 from tests.parity.families import FAMILIES, Scene, scenes
 from tests.parity.strategies import half_as_often
@@ -228,6 +231,16 @@ def test_what_differs_on_the_nodes_is_said(tmp_path: Path, monkeypatch: pytest.M
 
 
 @pytest.mark.usefixtures("ray")
+def test_pickle_has_the_verdicts_themselves(tmp_path: Path) -> None:
+    ev = apf.evaluate_shards(few(tmp_path), engine="ray")
+    stored = pickle.dumps(ev)
+    ev._pipeline.store = replace(ev._pipeline.store, session="another")  # as if Ray was shut down
+    again = pickle.loads(stored)
+    assert isinstance(again._store, LocalStore)
+    assert_frame_equal(again.metrics, apf.evaluate_shards(tmp_path / "shards").metrics)
+
+
+@pytest.mark.usefixtures("ray")
 def test_another_ray_does_not_have_the_verdicts(tmp_path: Path) -> None:
     ev = apf.evaluate_shards(few(tmp_path), engine="ray")
     ev._pipeline.store = replace(ev._pipeline.store, session="another")
@@ -269,15 +282,26 @@ def test_without_ray_the_extra_is_named(tmp_path: Path, monkeypatch: pytest.Monk
         apf.evaluate_shards(few(tmp_path), engine="ray")
 
 
-@pytest.mark.parametrize("n_lists", [0, 1, 3, 100])
-@pytest.mark.parametrize("most_rows", [1, 5, 1000])
-def test_blocks_have_every_list_once(n_lists: int, most_rows: int) -> None:
-    counts = np.arange(n_lists)[None, :] % 7
-    whole = SimpleNamespace(lists=pl.DataFrame({"category_id": np.arange(n_lists)}))
-    store = ray_engine.RayStore(SimpleNamespace(counts=counts, whole=whole), [[None] * 16], most_rows, "")  # type: ignore[arg-type]
-    blocks = store.blocks()
-    assert [k for begin, end in blocks for k in range(begin, end)] == list(range(n_lists))
-    bounds = ray_engine._cuts(n_lists, 16)
-    assert all(begin in bounds and end in bounds for begin, end in blocks)
-    if most_rows == 1000:
-        assert len(blocks) == min(n_lists, 1)
+@pytest.mark.parametrize("n", [1, 2, 7, 64])
+@pytest.mark.parametrize("counts", [[], [0], [9], [0, 0, 0], [1] * 100, [50, 0, 0, 1, 1, 0, 50], [0, 0, 1000]])
+def test_pieces_have_every_list_once(counts: list[int], n: int) -> None:
+    bounds = ray_engine._cuts(np.array(counts, dtype=np.int64), n)
+    assert bounds[0] == 0 and bounds[-1] == len(counts) and 2 <= len(bounds) <= n + 1
+    buffers = [list(range(*pair)) for pair in pairwise(bounds)]
+    assert list(chain(*buffers)) == list(range(len(counts)))
+    for begin, end in combinations(range(len(counts) + 1), 2):
+        first, taken = ray_engine.Pieces(bounds, buffers).of(begin, end)
+        lists = list(chain(*taken))
+        assert lists[0] == first and lists[begin - first : end - first] == list(range(begin, end))
+        assert all(set(each) & set(range(begin, end)) for each in taken)
+
+
+@pytest.mark.usefixtures("ray")
+def test_many_pieces_and_blocks(shards: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    local = apf.evaluate_shards(shards)
+    monkeypatch.setattr(ray_engine, "_LEAST_BYTES", 1)
+    ev = apf.evaluate_shards(shards, engine="ray", memory=1)
+    assert all(len(of_shard.buffers) > 5 for of_shard in ev._pipeline.store.pieces)
+    assert len(ev._pipeline.store.blocks()) > 5
+    assert ev.metrics.equals(local.metrics)
+    assert_frame_equal(ev.by("weather"), local.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
