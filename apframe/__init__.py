@@ -114,6 +114,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
+    from apframe.scale.evaluation import ShardedEvaluation as ShardedEvaluation
     from apframe.scale.write_shards import write_shards as write_shards
     from apframe.schema import Dataset as Dataset
     from apframe.schema import merge as merge
@@ -197,6 +198,7 @@ _HOMES = {
     "apframe.retrieval.trec": "read_qrels read_run",
     "apframe.runs.run_sets": "RunSets scan_runs",
     "apframe.scale.evaluate_shards": "evaluate_shards",
+    "apframe.scale.evaluation": "ShardedEvaluation",
     "apframe.scale.write_shards": "write_shards",
     "apframe.schema": "Dataset merge",
     "apframe.show.charts": "plot_precision_recall plot_roc plot_vl_pr",
