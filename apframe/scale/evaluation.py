@@ -180,12 +180,12 @@ class ShardedEvaluation(Evaluation):
 
     @property
     def pairs(self) -> pl.DataFrame:
-        """See `Evaluation.pairs`; shard by shard."""
+        """Pairs that reach the lowest threshold, computed shard by shard; see `Evaluation.pairs`."""
         return self._spool.plan("pairs").collect()
 
     @property
     def assignments(self) -> pl.DataFrame:
-        """See `Evaluation.assignments`; shard by shard."""
+        """Who is matched with whom, computed shard by shard; see `Evaluation.assignments`."""
         return self._spool.plan("assignments").collect()
 
     def _input_tables(self) -> dict[str, LazyTable]:
