@@ -81,7 +81,7 @@ class _Tables(Format):
             try:
                 for batch in self._batches(file):
                     yield from_arrow_stream(batch)
-            except (OSError, ValueError, pl.exceptions.PolarsError) as error:  # and pyarrow's
+            except (OSError, ValueError, pl.exceptions.PolarsError, pl.exceptions.PanicException) as error:  # and pyarrow's
                 raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=found) from error
 
     def write(self, dataset: Dataset, path: Path) -> None:
@@ -159,6 +159,7 @@ class Parquet(_Tables):
 
         parquet = pq.ParquetFile(file)
         for batch in parquet.iter_batches(_BATCH):
+            batch.validate(full=True)  # damaged text makes Polars panic
             yield pa.Table.from_batches([batch])
         if not parquet.metadata.num_rows:
             yield parquet.schema_arrow.empty_table()

@@ -8,6 +8,7 @@ import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import polars as pl
@@ -23,6 +24,7 @@ from apframe.exceptions import (
     DuplicateIdError,
     FormatError,
     IdTypeError,
+    InputError,
     OutputError,
     ParameterError,
     RowError,
@@ -179,6 +181,29 @@ def test_parts_are_the_whole(tmp_path_factory: pytest.TempPathFactory, drawn: st
         patch.setattr(in_parts, "PART", 3)
         apf.write_shards(case.truth, found if source == "frame" else tmp_path / source, tmp_path / "shards", n)
     assert_holds(tmp_path / "shards", apf.read_dataset(case.truth), expected)
+
+
+@pytest.mark.parametrize("source", [name for name in SOURCES if name != "frame"])
+def test_damaged_files_are_named(source: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Files that are cut off, or have other bytes somewhere, are an error of their own if they cannot be read."""
+    rows = [row | {"name": "a name"} for row in FOUND * 10]
+    SOURCES[source](tmp_path / source, apf.read_coco_results(rows), rows)
+    content, random = (tmp_path / source).read_bytes(), Random(source)
+    monkeypatch.setattr(coco_format, "PIECE", 500)
+    monkeypatch.setattr(tables, "_BATCH", 10)
+    n_errors = 0
+    for number in range(8):
+        damaged = bytearray(content if number % 2 else content[: random.randrange(len(content))])
+        for _ in range(number % 3 if damaged else 0):
+            damaged[random.randrange(len(damaged))] = random.randrange(256)
+        (tmp_path / source).write_bytes(damaged)
+        try:
+            apf.write_shards(TRUTH, tmp_path / source, tmp_path / f"shards{number}", 2)
+        except InputError as error:
+            n_errors += 1
+            assert len(str(error).splitlines()) == 1
+            assert not (tmp_path / f"shards{number}").exists()
+    assert n_errors
 
 
 def test_existing_folder_is_left_alone(tmp_path: Path) -> None:
