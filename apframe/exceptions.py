@@ -111,9 +111,10 @@ class DuplicateIdError(RowError):
 
 
 class UnknownIdError(RowError):
-    """Rows refer to images or categories that do not exist; `of_all_rows` is True if every row does."""
+    """Rows refer to ids that the `owner` ("images", "categories") lacks: `unknown`; `of_all_rows` is True if every row does."""
 
-    of_all_rows = False
+    of_all_rows, owner = False, ""
+    unknown: Any = ()
 
 
 class ScoreError(InputError):
@@ -125,9 +126,10 @@ class IdTypeError(InputError):
 
 
 class ShardError(InputError):
-    """A shard cannot be evaluated; `shard` is its name, and the error that says why is the `__cause__`."""
+    """A shard cannot be evaluated: `shard` is its name, `unknown_images` ids that its rows have and its images lack."""
 
     shard = ""
+    unknown_images: Any = ()
 
 
 class NotComparableError(InputError):

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 import os
 from collections import deque
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Generator, Iterable, Iterator, Sequence
 from concurrent.futures import Executor, Future
 from contextlib import contextmanager
-from contextvars import ContextVar
+from contextvars import ContextVar, copy_context
 from itertools import pairwise
 from typing import TYPE_CHECKING, Any, TypeVar
 
@@ -109,9 +109,29 @@ def pool() -> Executor:
     """
     if threads() == 1:
         return _SameThread()
-    from concurrent.futures import ThreadPoolExecutor
+    return _Threads(threads())
 
-    return ThreadPoolExecutor(threads(), "apframe")
+
+class _Threads(Executor):
+    """A pool of threads, in which work has the context of whoever submits it, such as where its warnings are collected.
+
+    >>> with _Threads(2) as others:
+    ...     others.submit(divmod, 7, 2).result()
+    (3, 1)
+    """
+
+    def __init__(self, n: int) -> None:
+        from concurrent.futures import ThreadPoolExecutor
+
+        self._pool = ThreadPoolExecutor(n, "apframe")
+
+    def submit(self, function: Callable[..., Made], /, *arguments: Any, **options: Any) -> Future[Made]:
+        """Have the work done by a thread."""
+        return self._pool.submit(copy_context().run, function, *arguments, **options)
+
+    def shutdown(self, wait: bool = True, *, cancel_futures: bool = False) -> None:
+        """See `Executor`."""
+        self._pool.shutdown(wait, cancel_futures=cancel_futures)
 
 
 class _SameThread(Executor):
@@ -170,17 +190,23 @@ def map_parts(function: Callable[[Given], Made], parts: Sequence[Given]) -> list
         return list(others.map(function, parts))
 
 
-def map_lazily(others: Executor, function: Callable[[Given], Made], items: Iterable[Given]) -> Iterator[Made]:
+def map_lazily(others: Executor, function: Callable[[Given], Made], items: Iterable[Given]) -> Generator[Made, None, None]:
     """What a function makes of each item, in their order; only a few items are taken ahead, however many there are.
+
+    If it is closed before its end, what has not begun is not done.
 
     >>> with pool() as others:
     ...     list(map_lazily(others, abs, iter([-1, 2])))
     [1, 2]
     """
     running: deque[Future[Made]] = deque()
-    for item in items:
-        running.append(others.submit(function, item))
-        if len(running) > 2 * threads():
+    try:
+        for item in items:
+            running.append(others.submit(function, item))
+            if len(running) > 2 * threads():
+                yield running.popleft().result()
+        while running:
             yield running.popleft().result()
-    while running:
-        yield running.popleft().result()
+    finally:
+        for each in running:
+            each.cancel()

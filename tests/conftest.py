@@ -9,6 +9,8 @@ import os
 
 from hypothesis import HealthCheck, Phase, settings
 
+from tests.disks import small_disk as small_disk
+
 settings.register_profile(
     "apframe",
     max_examples=int(os.environ.get("APFRAME_EXAMPLES", "20")),

@@ -21,6 +21,7 @@ from apframe.threads import pool
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
+    from apframe.file_formats.refused import Refused
 
 
 @names_keywords
@@ -164,6 +165,16 @@ def evaluate(
 
 def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
     """Read what is evaluated, and what was done to the data before, in words; see `evaluate`."""
+    inputs, refused = read_valid(truth, detections, choice)
+    if not refused:
+        return inputs, inputs.notes
+    from apframe.detection.prepare.invalid import left_out
+
+    return inputs, (*inputs.notes, *left_out(refused))
+
+
+def read_valid(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """Read what is evaluated, and the rows that cannot be evaluated, where these are to be left out; see `evaluate`."""
     if choice.invalid != "error":
         return _valid_inputs(truth, detections, choice)
     reading = choice.reading
@@ -176,18 +187,17 @@ def read_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Se
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     with naming_format(detections, reading.results_format):
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=choice.drop_unknown_images)
-    return inputs, inputs.notes
+    return inputs, []
 
 
-def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, Sequence[str]]:
-    """The inputs without the rows that cannot be evaluated, which are among the notes."""
-    from apframe.detection.prepare.invalid import left_out, valid_detections, valid_truth
+def _valid_inputs(truth: Any, detections: Any, choice: Choice) -> tuple[Inputs, list[Refused]]:
+    """The inputs without the rows that cannot be evaluated, and these."""
+    from apframe.detection.prepare.invalid import valid_detections, valid_truth
 
     dataset, refused = valid_truth(truth, choice)
     chosen = choose_categories(dataset.core("categories"), choice.categories)
     found, further = valid_detections(detections, dataset, chosen, choice)
-    without = left_out(refused + further)
     with naming_format(detections, choice.reading.results_format):
         drops = choice.drop_unknown_images
         inputs = make_inputs(dataset, found, chosen, choice.protocol, drop_unknown_images=drops, are_checked=True)
-    return inputs, (*inputs.notes, *without)
+    return inputs, refused + further

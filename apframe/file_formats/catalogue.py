@@ -318,7 +318,9 @@ def naming_format(source: Any, format: str | None) -> Iterator[None]:
         if error.of_all_rows and isinstance(source, (str, Path)) and kind_at(source) in ("file", "folder"):  # a pipe is empty
             as_what = choose_format(source, format, "results").name
             remedy = f"{error.remedy}; {source} was read as {as_what}"
-            raise UnknownIdError(error.table, error.problem, error.key, error.rows, remedy) from None
+            named = UnknownIdError(error.table, error.problem, error.key, error.rows, remedy)
+            named.of_all_rows, named.owner, named.unknown = error.of_all_rows, error.owner, error.unknown
+            raise named from None
         raise
 
 

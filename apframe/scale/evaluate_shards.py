@@ -16,7 +16,7 @@ from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning,
 from apframe.keywords import refuse_unknown
 from apframe.rule_sets.coco import COCO
 from apframe.scale.budget import as_bytes
-from apframe.scale.shards import Shard, find_shards, refuse_options_of_files
+from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
 from apframe.schema import TABLES, Dataset
 from apframe.schema.conditions import choose_categories
 from apframe.schema.sources import to_polars
@@ -132,9 +132,13 @@ def evaluate_shards(
         from apframe.scale.local import match_shards
     job = Job(alone, version("apframe"))
     match = partial(match_shards, job=job, memory=budget, work=None if work is None else Path(work))
-    matched, good, bad = match(shards, skip_bad=skip_bad_shards)
-    if not good:
-        raise bad[0]
+    try:
+        matched, good, bad = match(shards, skip_bad=skip_bad_shards)
+        if not good:
+            raise bad[0]
+    except ShardError as error:
+        raise explained(error, shards, alone) from error.__cause__
+    bad = [explained(error, shards, alone) for error in bad[:1]] + bad[1:]
     return _evaluation(
         choice, matched, good, bad, partial(Objects, job=job, match=partial(match, skip_bad=False), memory=budget)
     )
@@ -177,6 +181,16 @@ def _evaluation(
         known = partial(_given, known())
     inputs = ShardedInputs(known, read, image_ids, category_ids, choice.protocol.by_category)
     return ShardedEvaluation(store, inputs, choice.protocol, notes=notes, name=choice.name)
+
+
+def explained(error: ShardError, shards: Sequence[Shard], choice: Choice) -> ShardError:
+    """The error itself; if it is about rows of images that another shard has, one that says so."""
+    from apframe.scale.together import cut_differently
+
+    if not len(error.unknown_images):
+        return error
+    found = which_has(error.unknown_images, shards, choice)
+    return error if found is None else cut_differently(error.table, error.shard, *found)
 
 
 def _known(choice: Choice, shards: Sequence[Shard]) -> Dataset:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from contextlib import closing
 from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
@@ -52,18 +53,33 @@ class Matched:
 
     def _spill(self) -> None:
         """Move the verdicts in memory to files."""
-        if self._temporary is None:
-            self._temporary = Temporary()
-        for number, table in enumerate(self.tables):
-            if isinstance(table, partial) and table.func is given:
-                path = self._temporary.path / f"{number}.arrow"
-                write_table(table(), path)
-                self.tables[number] = partial(_kept, self._temporary, path)
+        try:
+            if self._temporary is None:
+                self._temporary = Temporary()
+            for number, table in enumerate(self.tables):
+                if isinstance(table, partial) and table.func is given:
+                    path = self._temporary.path / f"{number}.arrow"
+                    write_table(table(), path)
+                    self.tables[number] = partial(_kept, self._temporary, path)
+        except OutputError as error:
+            remedy = f"name a folder with more space with {spelled('work', '')}, or set TMPDIR to one"
+            place = error.path if self._temporary is None else self._temporary.path.parent
+            raise OutputError(f"verdicts {error.problem}", remedy, path=place) from error
         self._n_bytes = 0
+
+    def close(self) -> None:
+        """Remove the temporary files, which the verdicts in them are lost with."""
+        if self._temporary is not None:
+            self._temporary.close()
 
     def store(self, whole: Verdicts) -> LocalStore:
         """The verdicts of all of them; `whole` has none of their rows."""
-        return LocalStore(put_together(self.heads, whole), self.tables, most_rows(self._memory // KEPT, len(self.tables)))
+        try:
+            together = put_together(self.heads, whole)
+        except BaseException:
+            self.close()
+            raise
+        return LocalStore(together, self.tables, most_rows(self._memory // KEPT, len(self.tables)))
 
 
 def match_shards(
@@ -78,16 +94,19 @@ def match_shards(
     if work is not None:
         make_folder(work)
     matched, good, bad = Matched(memory, work), [], list[ShardError]()
-    with pool() as others:
-        results = map_lazily(others, partial(match_one, job, work), shards)
-        for shard, result in zip(shards, with_bar(results, "matching", len(shards)), strict=True):
-            if isinstance(result, ShardError):
-                if not skip_bad:
-                    raise result
-                bad.append(result)
-                continue
-            matched.add(*result)
-            good.append(shard)
+    try:
+        with pool() as others, closing(map_lazily(others, partial(match_one, job, work), shards)) as results:
+            for shard, result in zip(shards, with_bar(results, "matching", len(shards)), strict=True):
+                if isinstance(result, ShardError):
+                    if not skip_bad:
+                        raise result
+                    bad.append(result)
+                    continue
+                matched.add(*result)
+                good.append(shard)
+    except BaseException:  # Ctrl-C too
+        matched.close()
+        raise
     return matched, good, bad
 
 

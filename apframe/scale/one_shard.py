@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import hashlib
 import json
-from collections.abc import Sequence
+import pickle
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
@@ -15,7 +18,9 @@ from apframe.collecting import collecting
 from apframe.detection.options import Choice
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import Inputs
-from apframe.exceptions import ApframeError, ParameterError, ShardError
+from apframe.detection.prepare.invalid import left_out, n_left_out
+from apframe.exceptions import InputError, ShardError, UnknownIdError
+from apframe.paths import kind_at
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
 from apframe.scale.verdict_tables import to_arrow
@@ -35,8 +40,11 @@ class Job:
     def key(self, shard: Shard) -> str:
         """A name for the result of `match`: that of other data, other options or another version is another one."""
         choice = self.choice
-        options = [choice.protocol.as_dict(), choice.categories, choice.invalid, choice.drop_unknown_images, choice.reading]
-        said = json.dumps([shard.mark(), self.version, *options], default=repr)
+        reading = {name: _content(value) for name, value in vars(choice.reading).items()}
+        options = [choice.protocol.as_dict(), choice.categories, choice.invalid, choice.drop_unknown_images, reading]
+        with naming(shard):
+            mark = shard.mark()
+        said = json.dumps([mark, self.version, *options], default=_content)
         return hashlib.sha256(said.encode()).hexdigest()[:32]
 
     def match(self, shard: Shard) -> pa.Table:
@@ -47,34 +55,28 @@ class Job:
         ShardError
             the shard is damaged, or has rows that cannot be evaluated
         """
-        with collecting() as caught:
-            inputs, notes, schemas = self._read(shard)
+        with collecting() as caught, naming(shard):
+            inputs, refused, schemas = shard.inputs(self.choice)
+            left_out(refused)
         said = {
             "shard": shard.name,
             "schemas": schemas,
-            "notes": list(notes),
+            "notes": inputs.notes,
+            "left_out": n_left_out(refused),
+            "unknown_images": [] if inputs.unknown_images is None else inputs.unknown_images.to_list(),
             "warnings": caught,
         }
-        return self._verdicts(inputs, said)
+        with naming(shard):
+            return self._verdicts(inputs, said)
 
     def inputs(self, shard: Shard) -> Inputs:
         """What is evaluated of the shard, read once more: what there is to warn of was said the first time."""
-        with collecting():
-            return self._read(shard)[0]
+        with collecting(), naming(shard):
+            return shard.inputs(self.choice)[0]
 
     def is_numbered(self, detections: pl.DataFrame) -> bool:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         return self.choice.protocol.ties == "input" and INPUT_ROW in detections.columns
-
-    def _read(self, shard: Shard) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
-        try:
-            return shard.inputs(self.choice)
-        except ParameterError:
-            raise  # an option that is wrong for every shard
-        except ApframeError as error:
-            named = ShardError(f"shard {shard.name}: {error}")
-            named.shard = shard.name
-            raise named from error
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
@@ -84,12 +86,14 @@ class Job:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
             verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
         tables = {"annotations": inputs.annotations, "detections": inputs.detections}
+        categories = inputs.dataset.categories.sort("category_id")
         known = {
             "is_numbered": is_numbered,
             "heights": {name: frame.height for name, frame in tables.items()} | {"hits": verdicts.hits.height},
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
-            "categories": inputs.dataset.core("categories").sort("category_id").select("category_id", "name").rows(),
+            "categories": categories.select("category_id", "name").rows(),
+            "attributes_of_categories": hashlib.sha256(categories.write_json().encode()).hexdigest(),
         }
         return to_arrow(verdicts, said | known)
 
@@ -101,3 +105,32 @@ def _hash_of(annotations: pl.DataFrame) -> int | None:
     if any(dtype.is_nested() for dtype in plain.dtypes):
         return None
     return int(plain.hash_rows(seed=0).to_numpy().sum(dtype=np.uint64))
+
+
+@contextmanager
+def naming(shard: Shard) -> Iterator[None]:
+    """Turn an error about data in the block into a ShardError, which names the shard."""
+    try:
+        yield
+    except ShardError:
+        raise
+    except InputError as error:
+        named = ShardError(f"shard {shard.name}: {error}")
+        named.shard, named.table = shard.name, error.table
+        if isinstance(error, UnknownIdError) and error.owner == "images":
+            named.unknown_images = error.unknown
+        raise named from error
+
+
+def _content(value: Any) -> Any:
+    """An option as JSON holds it, which is another one where a file or table that the option names has other content."""
+    if isinstance(value, (str, Path)):
+        status = Path(value).stat() if kind_at(value) is not None else None
+        return [str(value), None if status is None else [status.st_size, status.st_mtime_ns]]
+    if value is None or isinstance(value, (bool, int, float)):
+        return value
+    if isinstance(value, (list, tuple)):
+        return list(value)
+    if isinstance(value, Mapping):
+        return [[key, item] for key, item in value.items()]
+    return hashlib.sha256(pickle.dumps(value)).hexdigest()

@@ -5,28 +5,29 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections import Counter
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import polars as pl
 
-from apframe.detection.evaluate import read_inputs
+from apframe.detection.evaluate import read_valid
 from apframe.detection.options import Choice
 from apframe.detection.prepare.inputs import Inputs
-from apframe.exceptions import FormatError, ParameterError, counted
+from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
 from apframe.file_formats.reading import Reading
+from apframe.file_formats.refused import Refused
 from apframe.paths import kind_at
-from apframe.scale.addresses import exists, expand, is_remote, mark_of, read_bytes, read_table
-from apframe.scale.layout import LISTING, SHARD_TABLES, parse_layout
-from apframe.schema import GROUND_TRUTH, Dataset, noun
+from apframe.scale.addresses import exists, expand, is_remote, mark_of, normal, read_bytes, read_table
+from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
+from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
 from apframe.schema.conditions import Masks
 
 _ENDINGS = (".parquet", ".arrow")
 _FILES = (*_ENDINGS, ".json")  # what may be beside the folders
 # the options that say how files are read
 _OF_FILES = ("format", "results_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names")
+_AGAIN = "write the shards again"
 
 
 @dataclass(frozen=True)
@@ -59,15 +60,15 @@ class Shard:
         ]
         return json.dumps([[[file, mark_of(file)] for file in files], parts])
 
-    def inputs(self, choice: Choice) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
+    def inputs(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
         """What `read` gives, of the part that is taken."""
-        inputs, notes, schemas = self.read(choice)
+        inputs, refused, schemas = self.read(choice)
         for masks in self.masks:
             inputs = inputs.subset(masks)
-        return inputs, notes, schemas
+        return inputs, refused, schemas
 
-    def read(self, choice: Choice) -> tuple[Inputs, Sequence[str], dict[str, Any]]:
-        """What is evaluated, what was done to the data before, and the columns and types of each table as it was found.
+    def read(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
+        """What is evaluated, which rows were left out, and the columns and types of each table as it was found.
 
         Raises
         ------
@@ -77,17 +78,17 @@ class Shard:
             rows cannot be evaluated
         """
         if self.detections is not None:
-            inputs, notes = read_inputs(self.truth, self.detections, choice)
-            types = {"image_id": inputs.image_ids.dtype, "category_id": inputs.category_ids.dtype}
-            return inputs, notes, {"ids": _as_text(types)}
-        frames = _tables(self.truth)
+            inputs, refused = read_valid(self.truth, self.detections, choice)
+            ids = {"image_id": inputs.image_ids, "category_id": inputs.category_ids}
+            return inputs, refused, {"ids": {name: str(each.dtype) for name, each in ids.items() if len(each)}}
+        frames = {name: _in_order(name, frame) for name, frame in _tables(self.truth).items()}
         for table, n in zip(SHARD_TABLES, self.counts or (), strict=False):
             if frames[table].height != n:
                 problem = f"{LISTING} says that it has {counted(n, noun(table))}, but there are {frames[table].height:,}"
-                raise FormatError(problem, "write the shards again", path=self.truth)
+                raise FormatError(problem, _AGAIN, path=self.truth)
         truth = Dataset(*(frames[name] for name in GROUND_TRUTH), box_format="xywh")
-        inputs, notes = read_inputs(truth, frames["detections"], choice)
-        return inputs, notes, {name: _as_text(frame.schema) for name, frame in frames.items()}
+        inputs, refused = read_valid(truth, frames["detections"], choice)
+        return inputs, refused, {name: _as_text(frame.schema) for name, frame in frames.items()}
 
     def read_known(self, choice: Choice) -> Dataset:
         """The images and categories with their attributes, and as a rule no annotations."""
@@ -120,16 +121,11 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
     if detections is None:
         found = _folders(truth)
         if len(found) == 1 and exists(f"{found[0]}/{LISTING}"):
-            return [Shard(name, f"{found[0]}/{name}", None, counts) for name, counts in _layout(found[0]).items()]
-        if len(found) == 1 and not is_shard(found[0]):
+            found = [f"{found[0]}/{name}" for name in _there(found[0])]
+        elif len(found) == 1 and not is_shard(found[0]):
             remedy = "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
             raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
-        layouts = {folder: _layout(folder) for folder in dict.fromkeys(map(_parent, found))}
-        repeated = {name for name, n in Counter(map(_name, found)).items() if n > 1}
-        return [
-            Shard(each if _name(each) in repeated else _name(each), each, None, layouts[_parent(each)].get(_name(each)))
-            for each in found
-        ]
+        return _in_folders(found, [str(each) for each in _patterns(truth)])
     truths, found = _addresses("truth", truth), _addresses("detections", detections)
     if exists(f"{truths[0]}/{LISTING}"):
         problem = f"{truths[0]} is a folder of shards, which have their detections already"
@@ -140,7 +136,48 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
             "one, in the order of their names",
             "join them with `apframe shard`",
         )
-    return [Shard(_name(b), a, b) for a, b in zip(truths, found, strict=True)]
+    return [Shard(name, a, b) for name, a, b in zip(_names(found), truths, found, strict=True)]
+
+
+def _in_folders(found: Sequence[str], patterns: Sequence[str]) -> list[Shard]:
+    """The shards in folders; an error where all of a folder are asked for, and shards.json lists more."""
+    layouts = {parent: _layout(parent) for parent in dict.fromkeys(map(_parent, found))}
+    for parent, layout in layouts.items():
+        if layout and normal(f"{parent}/*") in map(normal, patterns):
+            there = {_name(each) for each in found if _parent(each) == parent}
+            if lacking := [name for name in layout if name not in there]:
+                raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", _AGAIN, path=parent)
+    return [
+        Shard(name, each, None, layouts[_parent(each)].get(_name(each)))
+        for name, each in zip(_names(found), found, strict=True)
+    ]
+
+
+def _there(folder: str) -> list[str]:
+    """The names of the shards that shards.json lists, if all of them are there."""
+    names, there = list(_layout(folder)), {_name(each) for each in expand(f"{glob.escape(folder)}/*")}
+    if lacking := [name for name in names if name not in there]:
+        raise FormatError(f"{LISTING} lists shards that are missing ({listed(lacking)})", _AGAIN, path=folder)
+    return names
+
+
+def _names(found: Sequence[str]) -> list[str]:
+    """The last part of each address; the whole address where several end alike."""
+    names = [_name(each) for each in found]
+    return names if len(set(names)) == len(names) else list(found)
+
+
+def which_has(images: pl.Series, shards: Sequence[Shard], choice: Choice) -> tuple[pl.Series, str] | None:
+    """Those of some images that the first shard that has any of them has, and the name of that shard; None if none has."""
+    for shard in shards:
+        try:
+            ids = shard.read_known(choice).core("images")["image_id"]
+        except ApframeError:  # a damaged shard is an error of its own
+            continue
+        there = ids.filter(is_known(ids, images)) if ids.dtype == images.dtype else ids.clear()
+        if len(there):
+            return there, shard.name
+    return None
 
 
 def is_shard(address: str) -> bool:
@@ -185,11 +222,10 @@ def _folders(truth: Any) -> list[str]:
 
 def _addresses(option: str, given: Any) -> list[str]:
     """The addresses that match patterns, each once, sorted by name."""
-    patterns = [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
-    if not patterns:
+    if not _patterns(given):
         raise ParameterError("is an empty list", "name at least one shard", option=option)
     found: dict[str, None] = {}
-    for pattern in patterns:
+    for pattern in _patterns(given):
         matching = expand(str(pattern))
         if not matching:
             is_one = glob.has_magic(str(pattern))
@@ -197,6 +233,10 @@ def _addresses(option: str, given: Any) -> list[str]:
             raise FormatError(problem, path=pattern)
         found |= dict.fromkeys(matching)
     return sorted(found, key=lambda address: (_name(address), address))
+
+
+def _patterns(given: Any) -> list[Any]:
+    return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
 
 
 def _layout(folder: str) -> dict[str, tuple[int, ...]]:
@@ -232,6 +272,20 @@ def _file(folders: Sequence[str], name: str) -> str:
 
 def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) -> dict[str, pl.DataFrame]:
     return {name: read_table(address) for name, address in _files(folder, tables).items()}
+
+
+def _in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The rows in the order of their numbers in the whole input, if they have such."""
+    if INPUT_ROW not in frame.columns:
+        return frame
+    number, remedy = frame[INPUT_ROW], "number the rows of all shards through, from 0, or leave the column out"
+    if not number.dtype.is_integer() or number.null_count():
+        raise ColumnError("is not a whole number in every row", remedy, table=table, column=INPUT_ROW)
+    frame = frame if number.is_sorted() else frame.sort(INPUT_ROW)
+    twice = frame[INPUT_ROW].filter((frame[INPUT_ROW] == frame[INPUT_ROW].shift()).fill_null(value=False))
+    if len(twice):
+        raise ColumnError(f"has the number {twice[0]} in several rows", remedy, table=table, column=INPUT_ROW)
+    return frame
 
 
 def _parent(address: str) -> str:

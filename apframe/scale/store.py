@@ -152,7 +152,7 @@ def head(table: pa.Table) -> Head:
 
 
 def write_table(table: pa.Table, path: Path) -> None:
-    """Write verdicts as an Arrow file, which appears whole or not at all.
+    """Write verdicts as an Arrow file, which appears whole or not at all, whoever else writes it.
 
     Others may write the same file meanwhile: a task of Ray may run twice, and processes may share a folder. What a killed
     process left of this file is removed.
@@ -174,9 +174,8 @@ def write_table(table: pa.Table, path: Path) -> None:
             left.unlink(missing_ok=True)
     except OSError as error:
         part.unlink(missing_ok=True)
-        raise OutputError(
-            f"cannot be written ({reason(error)})", f"name another folder with {spelled('work', '')}", path=path
-        ) from error
+        remedy = f"name another folder with {spelled('work', '')}"
+        raise OutputError(f"cannot be written ({reason(error)})", remedy, path=path.parent) from error
 
 
 def read_table(path: Path) -> pa.Table:

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
-import shutil
 import tempfile
 import weakref
+from contextlib import ExitStack
 from pathlib import Path
 
 from apframe.exceptions import OutputError, reason
+from apframe.file_formats.files import new_folder
 
 
 class Temporary:
     """A temporary folder, removed when nothing refers to it any more, at the end of the process at the latest.
+
+    A process that is killed leaves its folder behind, and the next one that needs such a folder removes it.
+
+    Attributes
+    ----------
+    path
+        the folder
+    close
+        removes it now
 
     Raises
     ------
@@ -28,9 +38,15 @@ class Temporary:
     """
 
     def __init__(self) -> None:
+        opened = ExitStack()
         try:
-            self.path = Path(tempfile.mkdtemp(prefix="apframe-"))
+            place = Path(tempfile.gettempdir())
         except OSError as error:
             problem = f"no temporary folder can be made ({reason(error)})"
             raise OutputError(problem, "set TMPDIR to a folder that can be written to") from error
-        weakref.finalize(self, shutil.rmtree, self.path, ignore_errors=True)
+        try:
+            self.path = opened.enter_context(new_folder(place / "apframe-scale"))
+        except OSError as error:
+            problem = f"cannot be written ({reason(error)})"
+            raise OutputError(problem, "set TMPDIR to a folder that can be written to", path=place) from error
+        self.close = weakref.finalize(self, opened.close)

@@ -10,9 +10,11 @@ import numpy as np
 import polars as pl
 
 from apframe import exceptions
-from apframe.exceptions import ApframeWarning, FormatError, listed, warn
+from apframe.detection.prepare.invalid import note_on
+from apframe.exceptions import ApframeWarning, FormatError, ShardError, counted, listed, warn
 from apframe.matching.verdicts import Verdicts, example
 from apframe.rule_sets.protocol import Protocol
+from apframe.scale.layout import INPUT_ROW
 
 
 @dataclass(frozen=True)
@@ -65,11 +67,14 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
     Raises
     ------
     FormatError
-        an image is in two shards; shards differ in columns, types or categories
+        an image is in two shards; shards differ in columns, types or categories, or only some have numbers
+    ShardError
+        detections were dropped because their images are unknown, but another shard has these
     """
     refuse_differences([head.said for head in heads])
     names = [str(head.said["shard"]) for head in heads]
-    ids = pl.DataFrame({"image_id": pl.concat([head.images for head in heads])}).with_row_index("at").sort("image_id")
+    of_all = pl.concat([head.images for head in heads if len(head.images)] or [heads[0].images])
+    ids = pl.DataFrame({"image_id": of_all}).with_row_index("at").sort("image_id")
     twice = ids["image_id"].is_duplicated()
     ends = np.cumsum([len(head.images) for head in heads])
     if twice.any():
@@ -77,10 +82,11 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         at = ids["at"].filter(ids["image_id"] == image).to_numpy()
         where = listed([names[each] for each in np.searchsorted(ends, at, side="right")])
         n = ids["image_id"].filter(twice).n_unique()
-        others = f" (and {n - 1:,} more images)" if n > 1 else ""
+        others = f" (and {counted(n - 1, 'more image')})" if n > 1 else ""
         raise FormatError(
             f"image {image!r}{others} is in several shards: {where}", "put each image with all its rows into one shard"
         )
+    _refuse_images_elsewhere(heads, ids["at"], ids["image_id"], ends)
     code = np.empty(ids.height, dtype=np.uint32)
     code[ids["at"].to_numpy()] = np.arange(ids.height, dtype=np.uint32)
     heights = np.array([[head.said["heights"][name] for name in ("detections", "annotations")] for head in heads])
@@ -92,6 +98,34 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
         first_rows=[(0 if own else int(found), int(known)) for own, (found, known) in zip(numbered, before, strict=True)],
         counts=np.stack([head.counts for head in heads]),
     )
+
+
+def _refuse_images_elsewhere(heads: Sequence[Head], at: pl.Series, ids: pl.Series, ends: np.ndarray) -> None:
+    """An error where a shard has dropped detections of images that another shard has."""
+    for head in heads:
+        unknown = pl.Series(head.said["unknown_images"], dtype=ids.dtype)
+        elsewhere = ids.is_in(unknown.implode())
+        if len(unknown) and elsewhere.any():
+            owner = heads[int(np.searchsorted(ends, at.filter(elsewhere)[0], side="right"))]
+            raise cut_differently("detections", str(head.said["shard"]), ids.filter(elsewhere), str(owner.said["shard"]))
+
+
+def cut_differently(table: str, shard: str, images: pl.Series, owner: str) -> ShardError:
+    """The error about rows of a shard on images that other shards have; `owner` is the one that has the first.
+
+    >>> cut_differently("detections", "00003", pl.Series([7, 8]), "00001").problem
+    'shard 00003: detections of 2 images that other shards have: 7, 8 (7 is in shard 00001)'
+    """
+    what = (
+        f"image {images[0]!r}, which shard {owner} has"
+        if len(images) == 1
+        else (f"{len(images):,} images that other shards have: {listed(images.to_list())} ({images[0]!r} is in shard {owner})")
+    )
+    error = ShardError(
+        f"shard {shard}: {table} of {what}", "the tables were cut into shards differently: join them with `apframe shard`"
+    )
+    error.shard, error.table = shard, table
+    return error
 
 
 def without_rows(protocol: Protocol, category_ids: pl.Series) -> Verdicts:
@@ -120,16 +154,26 @@ def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:
     FormatError
         it names both shards, and both schemas where these differ
 
-    >>> one = {"shard": "0", "schemas": {"images": {"image_id": "Int64"}}, "categories": [], "is_numbered": False}
+    >>> one = {"shard": "0", "schemas": {"images": {"image_id": "Int64"}}, "categories": [], "is_numbered": False,
+    ...        "heights": {"detections": 0}}
     >>> refuse_differences([one, one | {"shard": "1", "schemas": {"images": {"image_id": "String"}}}])
     Traceback (most recent call last):
     apframe.exceptions.FormatError: shards 0 and 1 differ in the columns of images: image_id Int64 and image_id String...
     """
-    first = said[0]
-    for other in said[1:]:
+    first = max(said, key=lambda one: len(one["schemas"].get("ids", ())))  # the first that has both
+    numbered = next((one for one in said if one["is_numbered"]), None)
+    for other in said:
+        if numbered is not None and not other["is_numbered"] and other["heights"]["detections"]:
+            raise FormatError(
+                f"the detections of shard {numbered['shard']} have {INPUT_ROW}, and those of shard {other['shard']} do not",
+                "number the rows of all shards through, from 0, or of none",
+            )
+    for other in said:
         both = f"shards {first['shard']} and {other['shard']}"
         for table, mine in first["schemas"].items():
             theirs = other["schemas"].get(table, {})
+            if table == "ids":  # of files, which may have no images
+                mine = {name: dtype for name, dtype in mine.items() if name in theirs}
             if mine != theirs:
                 shown = [_alone(*pair) for pair in ((mine, theirs), (theirs, mine))]
                 problem = f"{both} differ in the columns of {table}: {shown[0]} and {shown[1]}"
@@ -141,6 +185,9 @@ def refuse_differences(said: Sequence[Mapping[str, Any]]) -> None:
                 f"{both} differ in their categories: only one of them has {alone}",
                 "give all of them the same categories, or join them with `apframe shard`",
             )
+        if first.get("attributes_of_categories") != other.get("attributes_of_categories"):
+            problem = f"{both} differ in the attributes of their categories, such as a supercategory or what they are parts of"
+            raise FormatError(problem, "put one table of categories beside the shards")
 
 
 def _alone(mine: Mapping[str, str], theirs: Mapping[str, str]) -> str:
@@ -164,28 +211,44 @@ def truth_mark(said: Sequence[Mapping[str, Any]]) -> str | None:
 def warn_together(said: Sequence[Mapping[str, Any]]) -> None:
     """Give the warnings of all shards, each kind once: with the message of the first shard that has it.
 
-    That there are no annotations is a warning only where no shard has any.
+    That there are no annotations, or detections of unknown images alone, is a warning only where no shard has others.
     """
-    n_annotations = sum(one["heights"]["annotations"] for one in said)
+    of_all = {
+        exceptions.NoAnnotationsWarning.__name__: "annotations",
+        exceptions.UnknownImageWarning.__name__: "detections",
+    }
     kinds: dict[str, list[tuple[str, str]]] = {}
     for one in said:
         for kind, message in one["warnings"]:
             kinds.setdefault(kind, []).append((str(one["shard"]), message))
     for kind, found in kinds.items():
-        if kind == exceptions.NoAnnotationsWarning.__name__:
-            if not n_annotations:
-                warn(found[0][1], exceptions.NoAnnotationsWarning)
+        category = getattr(exceptions, kind, ApframeWarning)
+        if kind in of_all and any(one["heights"][of_all[kind]] for one in said):
+            continue
+        if category is exceptions.NoAnnotationsWarning:
+            warn(found[0][1], category)
             continue
         shards = list(dict.fromkeys(shard for shard, _ in found))
         more = f" and {len(shards) - 1:,} more" if len(shards) > 1 else ""
-        category = getattr(exceptions, kind, ApframeWarning)
         warn(f"shard {shards[0]}{more}: {found[0][1]}", category)
 
 
 def notes_together(said: Sequence[Mapping[str, Any]]) -> list[str]:
-    """The notes of all shards, each once; one that not all shards have names those that do."""
+    """The notes of all shards, each once; one that not all shards have names those that do. Rows that were left out are added.
+
+    >>> counts = {"a": 1, "b": 2}
+    >>> reason = "detections", "score is missing"
+    >>> shards = [{"shard": name, "notes": [], "left_out": [(n, *reason)]} for name, n in counts.items()]
+    >>> notes_together(shards)
+    ['left out: 3 detections (score is missing)']
+    """
     shards: dict[str, list[str]] = {}
     for one in said:
         for note in one["notes"]:
             shards.setdefault(note, []).append(str(one["shard"]))
-    return [note if len(of) == len(said) else f"{note} (shard {listed(of)})" for note, of in shards.items()]
+    notes = [note if len(of) == len(said) else f"{note} (shard {listed(of)})" for note, of in shards.items()]
+    counts: dict[tuple[str, str], int] = {}
+    for one in said:
+        for n, table, problem in one["left_out"]:
+            counts[table, problem] = counts.get((table, problem), 0) + n
+    return [*notes, note_on([(n, *of) for of, n in counts.items()])] if counts else notes

@@ -63,10 +63,11 @@ def is_known(ids: pl.Series, known: pl.Series) -> pl.Series:
 
 def unknown_ids(table: str, frame: pl.DataFrame, column: str, owner: str, known: pl.Series, remedy: str) -> UnknownIdError:
     """The error that names the rows whose ids are not known, and these ids."""
-    unknown = listed(frame[column].filter(~known).unique(maintain_order=True).to_list())
+    unknown = frame[column].filter(~known).unique(maintain_order=True)
     rows = rows_of(table, frame, ~known)
-    error = UnknownIdError(table, f"{column} is not among the {owner}", *rows, f"unknown: {unknown}; {remedy}")
-    error.of_all_rows = not known.any()
+    problem, ids = f"{column} is not among the {owner}", listed(unknown.to_list())
+    error = UnknownIdError(table, problem, *rows, f"unknown: {ids}; {remedy}")
+    error.of_all_rows, error.owner, error.unknown = not known.any(), owner, unknown
     return error
 
 

@@ -16,6 +16,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import OutputError
 from apframe.file_formats.catalogue import FORMATS
+from tests.disks import fill
 from tests.file_formats.writes import NEVER_REPLACED, READS, WRITES, evaluation
 
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="mounts, limits and users are those of POSIX")]
@@ -23,24 +24,6 @@ pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="m
 ROOT = Path(__file__).parents[2]
 STREET = ROOT / "data" / "street"
 NOBODY = 65534
-
-
-@pytest.fixture
-def small_disk(tmp_path: Path) -> Iterator[Path]:
-    """A disk of 1 MB."""
-    place = tmp_path / "disk"
-    place.mkdir()
-    mount = ["mount", "-t", "tmpfs", "-o", "size=1m", "tmpfs", str(place)]
-    if shutil.which("mount") is None or subprocess.run(mount, capture_output=True, check=False).returncode:
-        pytest.skip("no disk can be mounted here; the limit of a file's size is tested instead")
-    try:
-        yield place
-    finally:
-        subprocess.run(["umount", "--lazy", str(place)], check=True)
-
-
-def fill(disk: Path, *, leave: int) -> None:
-    (disk / "fill").write_bytes(b"x" * (shutil.disk_usage(disk).free - leave))
 
 
 @pytest.mark.parametrize("kind", WRITES)
@@ -84,6 +67,7 @@ LIMITED = """
 import resource, sys
 from pathlib import Path
 from apframe.exceptions import OutputError
+from tests.disks import fill
 from tests.file_formats.writes import WRITES
 resource.setrlimit(resource.RLIMIT_FSIZE, (4096, 4096))
 try:

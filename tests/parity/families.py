@@ -2,12 +2,17 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
 from dataclasses import dataclass
 from typing import Any
+from unittest.mock import patch
 
+from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe import threads
 from apframe.matching.policies import POLICIES
 
 Row = dict[str, Any]
@@ -32,6 +37,29 @@ class Scene:
 
     def evaluate(self, **options: Any) -> apf.Evaluation:
         return apf.evaluate(self.truth, self.results, self.protocol, **(self.options | options))
+
+
+def example_of(family: str) -> Scene:
+    """A scene with a detection of every annotation."""
+    found: list[Scene] = []
+
+    @given(scenes(family))
+    def collect(scene: Scene) -> None:
+        found.append(scene)
+
+    collect()
+    return max(found, key=lambda scene: len(scene.results))
+
+
+@contextmanager
+def computed_in(n_threads: int, part_rows: int) -> Iterator[None]:
+    """Parts of about so many rows, on so many threads."""
+    apf.set_threads(n_threads)
+    try:
+        with patch.object(threads, "PART_ROWS", part_rows):
+            yield
+    finally:
+        apf.set_threads(None)
 
 
 @st.composite

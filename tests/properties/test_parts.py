@@ -2,12 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from concurrent.futures import ThreadPoolExecutor
-from contextlib import contextmanager
 from threading import Barrier
 from typing import Any
-from unittest.mock import patch
 
 import numpy as np
 import polars as pl
@@ -17,24 +14,12 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe import threads
-from tests.parity.families import FAMILIES, Scene, scenes
+from tests.parity.families import FAMILIES, Scene, computed_in, example_of, scenes
 from tests.parity.strategies import Case, cases
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
 )
-
-
-@contextmanager
-def computed_in(n_threads: int, part_rows: int) -> Iterator[None]:
-    """Parts of about so many rows, on so many threads."""
-    apf.set_threads(n_threads)
-    try:
-        with patch.object(threads, "PART_ROWS", part_rows):
-            yield
-    finally:
-        apf.set_threads(None)
 
 
 @pytest.mark.parametrize("family", FAMILIES)
@@ -99,15 +84,3 @@ def test_eight_threads_with_data_of_their_own() -> None:
     with ThreadPoolExecutor(len(of_each)) as pool:
         for metrics, expected in zip(pool.map(evaluate, of_each), alone, strict=True):
             assert_frame_equal(metrics, expected, check_exact=True)
-
-
-def example_of(family: str) -> Scene:
-    """A scene with a detection of every annotation."""
-    found: list[Scene] = []
-
-    @given(scenes(family))
-    def collect(scene: Scene) -> None:
-        found.append(scene)
-
-    collect()
-    return max(found, key=lambda scene: len(scene.results))

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from typing import Any
 
 import polars as pl
@@ -54,6 +54,8 @@ class Inputs:
         sorted
     prepared
         what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
+    unknown_images
+        ids of images that the ground truth does not have, whose detections were dropped; None if there are none
     """
 
     dataset: Dataset
@@ -63,6 +65,7 @@ class Inputs:
     category_ids: pl.Series
     by_category: bool
     prepared: Mapping[str, Any] = field(default_factory=dict)
+    unknown_images: pl.Series | None = None
 
     @property
     def notes(self) -> list[str]:
@@ -148,8 +151,8 @@ def make_inputs(
     _warn_of_degrees(tables, protocol)
     _warn_of_fractions(tables, protocol)
     _warn_of_keypoints(found, protocol)
-    found = _of_known_images(found, dataset, drop=drop_unknown_images)
-    return _by_rules(dataset, found, category_ids, protocol, RULES)
+    found, unknown = _of_known_images(found, dataset, drop=drop_unknown_images)
+    return replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
 
 
 def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
@@ -161,7 +164,7 @@ def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.S
     >>> stored_inputs(dataset, canonical_detections({}, dataset), pl.Series([1]), COCO).annotations.height
     1
     """
-    found = _of_known_images(detections, dataset, drop=False)
+    found, _ = _of_known_images(detections, dataset, drop=False)
     return _by_rules(dataset, found, category_ids, protocol, WHEN_READ)
 
 
@@ -263,13 +266,15 @@ def _warn_of_keypoints(found: pl.DataFrame, protocol: Protocol) -> None:
         )
 
 
-def _of_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.DataFrame:
-    """The detections on images of the data set; a warning if there are none."""
+def _of_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> tuple[pl.DataFrame, pl.Series | None]:
+    """The detections on images of the data set, and the ids of the other images; a warning if there are none of the former."""
     on_known = on_known_images(found, dataset, drop=drop)
     if len(on_known) and not on_known.any():
         images = dataset.core("images")["image_id"]
         warn(f"{describe_dropped('image_id', found, ~on_known, images)}; {FIND_OUT}", UnknownImageWarning)
-    return found if on_known.all() else found.filter(on_known)
+    if on_known.all():
+        return found, None
+    return found.filter(on_known), found["image_id"].filter(~on_known).unique(maintain_order=True)
 
 
 def on_known_images(found: pl.DataFrame, dataset: Dataset, *, drop: bool) -> pl.Series:

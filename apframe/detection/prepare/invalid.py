@@ -119,11 +119,29 @@ def left_out(refused: Sequence[Refused]) -> list[str]:
     """
     if not refused:
         return []
-    kinds = [f"{counted(each.n_left_out or each.n_rows, noun(each.error.table))} ({_problem(each)}" for each in refused]
+    counts = n_left_out(refused)
     named = (f"{', '.join(each.rows)}{', ...' if each.n_rows > len(each.rows) else ''}" for each in refused)
-    which = ", ".join(f"{kind}: {rows})" for kind, rows in zip(kinds, named, strict=True))
+    which = ", ".join(f"{_kind(*of)}: {rows})" for of, rows in zip(counts, named, strict=True))
     warn(f"rows that cannot be evaluated were left out: {which}", InvalidRowsWarning)
-    return [f"left out: {', '.join(f'{kind})' for kind in kinds)}"]
+    return [note_on(counts)]
+
+
+def n_left_out(refused: Sequence[Refused]) -> list[tuple[int, str, str]]:
+    """How many rows were left out, of which table, and why."""
+    return [(each.n_left_out or each.n_rows, each.error.table, _problem(each)) for each in refused]
+
+
+def note_on(counts: Sequence[tuple[int, str, str]]) -> str:
+    """The note on rows that were left out, as `n_left_out` counts them.
+
+    >>> note_on([(2, "detections", "score is missing")])
+    'left out: 2 detections (score is missing)'
+    """
+    return f"left out: {', '.join(f'{_kind(*of)})' for of in counts)}"
+
+
+def _kind(n: int, table: str, problem: str) -> str:
+    return f"{counted(n, noun(table))} ({problem}"
 
 
 def _problem(refused: Refused) -> str:
