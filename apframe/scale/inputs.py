@@ -57,6 +57,11 @@ class ShardedInputs(Inputs):
         """Everything in memory; see `Objects.load`."""
         return self.objects.load(self.known.images.sort("image_id"))
 
+    @property
+    def in_memory(self) -> Inputs:
+        """See `Inputs`."""
+        return self.loaded
+
     @cached_property
     def dataset(self) -> Dataset:
         """The ground truth, whose annotations are read when they are looked at."""

@@ -282,3 +282,11 @@ def test_parts_are_those_of_the_whole(
         assert_frame_equal(part.metrics, expected.metrics, check_exact=False, rel_tol=0, abs_tol=1e-12)
         assert_frame_equal(part.by("weather"), expected.by("weather"), check_exact=False, rel_tol=0, abs_tol=1e-12)
         assert_frame_equal(part.by("colour"), expected.by("colour"), check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+@pytest.mark.parametrize("table", ["confusion", "confusion_pairs", "errors", "label_errors", "calibration"])
+def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None:
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
+    parts = apf.evaluate_shards(shards)
+    assert_frame_equal(getattr(parts, table)(), getattr(whole, table)(), check_exact=False, rel_tol=0, abs_tol=1e-12)

@@ -66,6 +66,7 @@ def _mistaken(verdicts: Verdicts, inputs: Inputs, protocol: Protocol, free: np.n
     wanted = wanted[np.argsort(annotations["row"].to_numpy()[wanted])[::-1]]
     rows = detections["row"].to_numpy()[free], annotations["row"].to_numpy()[wanted]
     prepared = {name: each.take(rows[0 if name == "found" else 1]) for name, each in inputs.prepared.items()}
+    inputs = inputs.in_memory
     part = replace(inputs, detections=inputs.detections[rows[0]], annotations=inputs.annotations[rows[1]], prepared=prepared)
     thresholds = np.array(verdicts.thresholds)
     pairs = pair_across(part, protocol, float(min(thresholds[0], NEARLY_ONE))).filter(~pl.col("is_same"))

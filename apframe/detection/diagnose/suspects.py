@@ -124,7 +124,7 @@ def _duplicates(evidence: Evidence, inputs: Inputs, protocol: Protocol) -> pl.Da
     others = np.flatnonzero(is_own)
     as_found = annotations[missed].rename({"annotation_id": "detection_id"}).with_columns(score=pl.lit(1.0))
     pairs = pair(
-        replace(inputs, detections=as_found, annotations=annotations[others], prepared={}),
+        replace(inputs.in_memory, detections=as_found, annotations=annotations[others], prepared={}),
         protocol,
         least=_ALIKE,
         across_categories=True,
@@ -145,4 +145,4 @@ def _are_crowds(verdicts: Verdicts, inputs: Inputs, protocol: Protocol) -> np.nd
 def of_detections(inputs: Inputs, rows: np.ndarray) -> Inputs:
     """The input with some of its detections, given by row number."""
     prepared = {name: each.take(rows) if name == "found" else each for name, each in inputs.prepared.items()}
-    return replace(inputs, detections=inputs.detections[rows], prepared=prepared)
+    return replace(inputs.in_memory, detections=inputs.detections[rows], prepared=prepared)

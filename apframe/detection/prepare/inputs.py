@@ -75,6 +75,11 @@ class Inputs:
         return [note] if note else []
 
     @property
+    def in_memory(self) -> Inputs:
+        """The input with all objects in memory, which this one is."""
+        return self
+
+    @property
     def n_detections(self) -> int:
         """How many detections are evaluated."""
         return self.detections.height
