@@ -159,7 +159,7 @@ def evaluate_files(
         "category_map": category_map, "unmapped": unmapped,
     }  # fmt: skip
     with progress() as say:
-        say("reading")
+        say("matching shards" if shards else "reading")
         if shards:
             own: dict[str, Any] = {"engine": engine, "memory": memory, "work": work, "skip_bad_shards": skip_bad_shards}
             first, second = as_shards(truth, results, more)
