@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, TypeVar
 
 import numpy as np
 
-from apframe.exceptions import ApframeError, ParameterError, ShardError, first_line, import_optional
+from apframe.exceptions import ApframeError, ParameterError, ShardError, first_line, import_optional, spelled
 from apframe.matching.verdicts import Verdicts
 from apframe.progress import with_bar
 from apframe.scale.addresses import is_remote
@@ -278,7 +278,7 @@ def _absolute(shard: Shard) -> Shard:
 
 
 def _ray() -> Any:
-    return import_optional("ray", 'engine="ray" needs Ray', '"apframe[ray]"')
+    return import_optional("ray", f"{spelled('engine', 'ray')} needs Ray", '"apframe[ray]"')
 
 
 def _running() -> Any:
@@ -328,7 +328,7 @@ def _with_one_thread(function: Callable[..., Made], *arguments: Any) -> Made:
 
 def _dumped(value: Any) -> bytes:
     """A value as bytes, with functions of notebooks and lambdas as a whole."""
-    pickled: bytes = import_optional("ray.cloudpickle", 'engine="ray" needs Ray', '"apframe[ray]"').dumps(value)
+    pickled: bytes = import_optional("ray.cloudpickle", f"{spelled('engine', 'ray')} needs Ray", '"apframe[ray]"').dumps(value)
     return pickled
 
 
