@@ -19,22 +19,22 @@ test: .venv/installed-test
 	$(BIN)/ruff check .
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
-	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto --dist loadgroup -m "not slow"
+	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks or thousands of cases, and the comparisons with references
 # and the properties on many more generated data sets; about 7.5 minutes
 test-slow: .venv/installed-test docs
-	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto --dist loadgroup -m slow tests
-	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto --dist loadgroup tests/parity tests/properties tests/matching
+	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
+	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
 
 # all tests on data that are new in each run: 1,000 generated data sets for each property, 5,000 mutated files of each format;
 # hours
 test-full: .venv/installed-test
-	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python -m pytest -q -n auto --dist loadgroup
+	APFRAME_NEW_EXAMPLES=1 APFRAME_EXAMPLES=1000 APFRAME_CASES=5000 $(BIN)/python -m pytest -q -n auto
 
 # the same tests in an environment of exactly the lowest versions that pyproject.toml admits (torch left out: several GB)
 test-lowest: .venv-lowest/installed
-	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python -m pytest -q -n auto --dist loadgroup
+	APFRAME_EXAMPLES=$(EXAMPLES) .venv-lowest/bin/python -m pytest -q -n auto
 
 # the peers, in an environment of their own
 bench: .venv-bench/installed

@@ -1,4 +1,4 @@
-"""Shards on Ray give the numbers of this process, whatever happens to workers. One Ray with two workers for all tests."""
+"""Shards on Ray give the numbers of this process, whatever happens to workers. One Ray with two workers for the module."""
 
 from __future__ import annotations
 
@@ -32,7 +32,6 @@ from tests.parity.strategies import half_as_often
 from tests.scale.cutting import cut
 
 pytestmark = [
-    pytest.mark.xdist_group("ray"),  # which runs in one process
     pytest.mark.filterwarnings("ignore:unclosed:ResourceWarning"),  # the files and processes of Ray itself
     pytest.mark.filterwarnings("ignore:subprocess .* is still running:ResourceWarning"),
     pytest.mark.filterwarnings("ignore:Exception ignored in:pytest.PytestUnraisableExceptionWarning"),
