@@ -7,6 +7,7 @@ import hashlib
 import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -58,7 +59,7 @@ class Shard:
         parts = [
             [table, owner, _hash(mask)] for masks in self.masks for table, of in masks.items() for owner, mask in of.items()
         ]
-        return json.dumps([[[file, mark_of(file)] for file in files], parts])
+        return json.dumps([[[_absolute(file), mark_of(file)] for file in files], parts])
 
     def inputs(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
         """What `read` gives, of the part that is taken."""
@@ -302,3 +303,7 @@ def _as_text(schema: Mapping[str, Any]) -> dict[str, str]:
 
 def _hash(mask: pl.Series) -> str:
     return hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()
+
+
+def _absolute(address: str) -> str:
+    return address if is_remote(address) else str(Path(address).absolute())
