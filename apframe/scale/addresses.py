@@ -13,7 +13,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, first_line, import_optional, reason
 from apframe.file_formats.urls import url_of
-from apframe.paths import is_pattern, kind_at, literal, matching, opened
+from apframe.paths import files_in, is_pattern, kind_at, literal, matching, opened
 
 # what fsspec needs for each scheme; Polars reads these without a further package
 _PACKAGES = {"s3": "s3fs", "s3a": "s3fs", "gs": "gcsfs", "gcs": "gcsfs", "az": "adlfs", "abfs": "adlfs"}
@@ -106,7 +106,7 @@ def exists(address: str) -> bool:
 
 
 def mark_of(address: str) -> str:
-    """A text that changes when a file is written anew: of its size and time, or the tag of its content in an object store.
+    """A text that changes when a file, or one in a folder, is written anew: of sizes and times, or of tags in an object store.
 
     Raises
     ------
@@ -120,7 +120,14 @@ def mark_of(address: str) -> str:
             known = system.info(address.partition("://")[2])
         return " ".join(str(known[name]) for name in ("size", "ETag", "etag", "updated") if name in known)
     with reading(address):
-        status = Path(address).stat()
+        if kind_at(address) == "folder":  # whose own time says nothing of the files in it
+            return " ".join(f"{file} {_stamp(file)}" for file in files_in(Path(address), "", deep=True))
+        return _stamp(Path(address))
+
+
+def _stamp(file: Path) -> str:
+    """The size and time of a local file."""
+    status = file.stat()
     return f"{status.st_size} {status.st_mtime_ns}"
 
 

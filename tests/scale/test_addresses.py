@@ -140,3 +140,13 @@ def test_errors_of_an_object_store(s3: Any, monkeypatch: pytest.MonkeyPatch) -> 
             match=r"^s3://shards/\*: cannot be read \(Access Denied\); is the address right, and do you have access\?$",
         ):
             call()
+
+
+def test_the_mark_of_a_folder_is_that_of_its_files(tmp_path: Path) -> None:
+    file = tmp_path / "labels" / "train" / "a.txt"
+    file.parent.mkdir(parents=True)
+    file.write_text("0 .5 .5 .1 .1")
+    before = mark_of(str(tmp_path / "labels"))
+    assert mark_of(str(tmp_path / "labels")) == before
+    file.write_text("0 .5 .5 .1 .1 .9")
+    assert mark_of(str(tmp_path / "labels")) != before
