@@ -9,8 +9,9 @@ from typing import Any
 import pytest
 
 import apframe as apf
-from apframe.exceptions import ParameterError
-from apframe.threads import pool, threads
+from apframe.collecting import collecting
+from apframe.exceptions import ParameterError, UnitWarning, warn
+from apframe.threads import alone, map_lazily, pool, threads
 
 
 @pytest.fixture(autouse=True)
@@ -67,3 +68,31 @@ def test_ctrl_c_stops_work_that_is_done_in_place() -> None:
     with pool() as others, pytest.raises(KeyboardInterrupt):
         others.map(work, [1, 2, 3])
     assert begun == [1]
+
+
+def test_work_has_the_context_of_whoever_gives_it() -> None:
+    apf.set_threads(2)
+    with collecting() as found, pool() as others:
+        others.submit(warn, "angles look like degrees", UnitWarning).result()
+        with alone():
+            assert others.submit(threads).result() == 1
+        assert others.submit(threads).result() == 2
+    assert found == [("UnitWarning", "angles look like degrees")]
+
+
+def test_what_has_not_begun_is_not_done_after_an_error() -> None:
+    apf.set_threads(2)
+    begun: list[int] = []
+    goes_on = threading.Event()
+
+    def work(number: int) -> int:
+        begun.append(number)
+        goes_on.wait(10)
+        return 1 // number
+
+    with pool() as others:
+        made = map_lazily(others, work, range(100))
+        threading.Timer(0.05, goes_on.set).start()
+        with pytest.raises(ZeroDivisionError):
+            next(made)
+    assert len(begun) < 6

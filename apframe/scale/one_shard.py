@@ -81,14 +81,16 @@ class Job:
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
         verdicts = Pipeline(inputs, self.choice.protocol).verdicts
-        is_numbered = self.is_numbered(inputs.detections)
+        is_numbered, last_number = self.is_numbered(inputs.detections), -1
         if is_numbered:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
             verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
+            last_number = int(number.to_numpy().max(initial=0))
         tables = {"annotations": inputs.annotations, "detections": inputs.detections}
         categories = inputs.dataset.categories.sort("category_id")
         known = {
             "is_numbered": is_numbered,
+            "last_number": last_number,
             "heights": {name: frame.height for name, frame in tables.items()} | {"hits": verdicts.hits.height},
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),

@@ -40,9 +40,9 @@ class Spool:
             try:
                 frame.write_parquet(path)
             except (OSError, pl.exceptions.PolarsError) as error:
-                raise OutputError(
-                    f"cannot be written ({reason(error)})", "set TMPDIR to a folder with more space", path=path
-                ) from error
+                self._folder.close()
+                problem = f"tables of objects cannot be written ({reason(error)})"
+                raise OutputError(problem, "set TMPDIR to a folder with more space", path=self._folder.path.parent) from error
             self._files[name].append(path)
 
     def plan(self, name: str) -> pl.LazyFrame:

@@ -92,6 +92,10 @@ def put_together(heads: Sequence[Head], whole: Verdicts) -> Together:
     heights = np.array([[head.said["heights"][name] for name in ("detections", "annotations")] for head in heads])
     before = np.cumsum(heights, axis=0) - heights
     numbered = [bool(head.said["is_numbered"]) for head in heads]
+    n_rows, last = int(heights[:, 0].sum()), max(head.said["last_number"] for head in heads)
+    if any(numbered) and n_rows > last + 1:
+        problem = f"{INPUT_ROW} repeats in other shards: there are {counted(n_rows, 'detection')}, but no number above {last:,}"
+        raise FormatError(problem, "number the rows of all shards through, from 0, or leave the column out")
     return Together(
         whole=replace(whole, images=ids.select("image_id")),
         codes=np.split(code, ends[:-1]),

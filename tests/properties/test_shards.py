@@ -39,6 +39,7 @@ def test_shards_change_nothing(
 
 @pytest.mark.slow
 @pytest.mark.parametrize("family", FAMILIES)
+@fewer
 @given(cut=cuts, computed=computed, memory=memories, strings=st.booleans(), data=st.data())
 def test_shards_change_nothing_in_any_family(
     family: str, cut: Cut, computed: tuple[int, int], memory: int | None, strings: bool, data: st.DataObject

@@ -164,6 +164,12 @@ def test_numbers_that_are_none(how: Change, message: str, shards: Path) -> None:
     assert error_of(ShardError, f"{shards}/*").startswith(f"shard 00001: {message}")
 
 
+def test_numbers_of_each_shard_alone(shards: Path) -> None:
+    change(shards / SECOND, lambda table: table.with_columns(input_row=pl.Series([0, 1], dtype=pl.UInt32)), listed=True)
+    message = "input_row repeats in other shards: there are 4 detections, but no number above 1; number the rows of all shards"
+    assert error_of(FormatError, shards, protocol="voc2012").startswith(message)
+
+
 def test_numbers_in_one_file_only(tmp_path: Path) -> None:
     for number, ids in enumerate([(1, 2), (3, 4)]):
         part = TRUTH.images.filter(pl.col("image_id").is_in(ids))

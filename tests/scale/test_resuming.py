@@ -16,7 +16,7 @@ from pathlib import Path
 import pytest
 
 import apframe as apf
-from apframe.exceptions import OutputError
+from apframe.exceptions import OutputError, SecondPassWarning
 from apframe.scale.store import head, read_table
 from tests.disks import fill
 from tests.scale.cutting_anyhow import Cut
@@ -150,6 +150,17 @@ def test_no_space_for_spilled_verdicts(shards: Path, small_disk: Path, monkeypat
         problem = "verdicts cannot be written (no space left on device)"
         assert str(caught.value) == f"{small_disk}: {problem}; name a folder with more space with work=, or set TMPDIR to one"
         assert [path.name for path in small_disk.iterdir()] == ["fill"]
+
+
+def test_no_space_for_tables_of_objects(shards: Path, small_disk: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    evaluation = apf.evaluate_shards(shards)
+    monkeypatch.setattr("tempfile.tempdir", str(small_disk))
+    fill(small_disk, leave=50_000)
+    with pytest.warns(SecondPassWarning), pytest.raises(OutputError) as caught:
+        evaluation.sql("SELECT count(*) FROM detections")
+    problem = "tables of objects cannot be written (no space left on device)"
+    assert str(caught.value) == f"{small_disk}: {problem}; set TMPDIR to a folder with more space"
+    assert [path.name for path in small_disk.iterdir()] == ["fill"]
 
 
 def test_no_space_in_the_folder_of_work(shards: Path, small_disk: Path) -> None:
