@@ -58,6 +58,7 @@ def evaluate_shards(
         lists and Polars reads, such as "s3://bucket/shards/*".
     detections
         files of detections, as many as of ground truth: those of the same place in the order of their names belong together.
+        Where ids of objects repeat in other files, tables have numbers from 1 instead.
     protocol
         the rules, as for `evaluate`.
     engine

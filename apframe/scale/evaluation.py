@@ -16,7 +16,7 @@ from apframe.detection.evaluation import Evaluation
 from apframe.detection.pipeline import Pipeline
 from apframe.detection.slices.measure import finish, shape_of, sum_lists
 from apframe.detection.slices.slices import Groups, mask_of
-from apframe.exceptions import LargeResultWarning, ParameterError, counted, spelled, warn
+from apframe.exceptions import FormatError, LargeResultWarning, ParameterError, counted, spelled, warn
 from apframe.lazily import cached_property
 from apframe.ranking.arrays import compute_arrays
 from apframe.ranking.definitions import Levels
@@ -61,8 +61,11 @@ class ShardedPipeline(Pipeline):
         tables = {}
         for name in OBJECTS:
             table = getattr(verdicts, name)
-            if table.height and table["row"].max() >= table.height:  # of a part, or numbers in the whole input
-                row = np.unique(table["row"].to_numpy(), return_inverse=True)[1]
+            numbers, row = np.unique(table["row"].to_numpy(), return_inverse=True)
+            if len(numbers) < table.height:
+                remedy = "number the rows of all shards through, from 0, or leave the column out"
+                raise FormatError(f"{name} of different shards have the same {INPUT_ROW}", remedy)
+            if len(numbers) and numbers[-1] >= len(numbers):  # of a part, or numbers in the whole input
                 table = table.with_columns(pl.Series("row", row, dtype=pl.UInt32))
             tables[name] = table
         return replace(verdicts, **tables)

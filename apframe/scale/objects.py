@@ -13,6 +13,7 @@ from apframe.detection.prepare.inputs import Inputs
 from apframe.exceptions import ParameterError, SecondPassWarning, counted, warn
 from apframe.lazily import cached_property
 from apframe.progress import with_bar
+from apframe.rows import KEY_OF
 from apframe.scale.budget import in_words
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.one_shard import Job
@@ -24,6 +25,7 @@ if TYPE_CHECKING:
     from apframe.scale.ray_engine import OnRay
 
 OBJECTS = ("annotations", "detections")
+COPY_OF = "expanded_from"  # the column of annotations that names the one of which each is a copy
 Heights = Sequence[Mapping[str, int]]
 
 
@@ -110,8 +112,11 @@ class Objects:
                 *((each.tables()["annotations"], each.annotations, each.detections) for each in parts), strict=True
             )
         )
+        known, annotations = (frame.with_columns(unique_ids(annotations, "annotations")) for frame in (known, annotations))
+        detections = detections.with_columns(unique_ids(detections, "detections"))
         if self.job.is_numbered(detections):
             detections = detections.sort(INPUT_ROW)
+        known, annotations, detections = (frame.drop(INPUT_ROW, strict=False) for frame in (known, annotations, detections))
         first = parts[0]
         dataset = first.dataset.part(images, known)
         return Inputs(dataset, annotations, detections, images["image_id"], first.category_ids, first.by_category)
@@ -146,6 +151,24 @@ class Objects:
             {table: {owner: of_shard(owner, mask, k) for owner, mask in of.items()} for table, of in masks.items()}
             for k in range(len(self.shards))
         ]
+
+
+def unique_ids(objects: pl.DataFrame, table: str) -> pl.Series:
+    """The ids of the objects of all shards, or numbers from 1 where they repeat: each file of results may count for itself.
+
+    Copies of annotations, which each shard gives the next ids that are free in it, get those that are free in all.
+
+    >>> unique_ids(pl.DataFrame({"detection_id": [1, 2, 1]}), "detections").to_list()
+    [1, 2, 3]
+    >>> unique_ids(pl.DataFrame({"annotation_id": [1, 3, 3, 4], "expanded_from": [None, 1, None, 3]}), "annotations").to_list()
+    [1, 4, 3, 5]
+    """
+    key, ids = KEY_OF[table], objects[KEY_OF[table]]
+    if COPY_OF in objects.columns and ids.dtype.is_integer():
+        is_copy = pl.col(COPY_OF).is_not_null()
+        free = pl.col(key).filter(~is_copy).max() + is_copy.cum_sum()
+        ids = objects.select(pl.when(is_copy).then(free).otherwise(key).cast(pl.Int64)).to_series()
+    return pl.int_range(1, len(ids) + 1, eager=True).alias(key) if ids.is_duplicated().any() else ids.alias(key)
 
 
 class LateTable:

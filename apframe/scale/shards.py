@@ -80,6 +80,7 @@ class Shard:
         """
         if self.detections is not None:
             inputs, refused = read_valid(self.truth, self.detections, choice)
+            _refuse_numbers("detections", inputs.detections)
             ids = {"image_id": inputs.image_ids, "category_id": inputs.category_ids}
             return inputs, refused, {"ids": {name: str(each.dtype) for name, each in ids.items() if len(each)}}
         frames = {name: _in_order(name, frame) for name, frame in _tables(self.truth).items()}
@@ -277,16 +278,21 @@ def _tables(folder: str, tables: Sequence[str] = (*GROUND_TRUTH, "detections")) 
 
 def _in_order(table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The rows in the order of their numbers in the whole input, if they have such."""
+    _refuse_numbers(table, frame)
+    return frame if INPUT_ROW not in frame.columns or frame[INPUT_ROW].is_sorted() else frame.sort(INPUT_ROW)
+
+
+def _refuse_numbers(table: str, frame: pl.DataFrame) -> None:
+    """An error where rows have numbers in the whole input that are no such numbers."""
     if INPUT_ROW not in frame.columns:
-        return frame
+        return
     number, remedy = frame[INPUT_ROW], "number the rows of all shards through, from 0, or leave the column out"
     if not number.dtype.is_integer() or number.null_count():
         raise ColumnError("is not a whole number in every row", remedy, table=table, column=INPUT_ROW)
-    frame = frame if number.is_sorted() else frame.sort(INPUT_ROW)
-    twice = frame[INPUT_ROW].filter((frame[INPUT_ROW] == frame[INPUT_ROW].shift()).fill_null(value=False))
+    number = number.sort()
+    twice = number.filter((number == number.shift()).fill_null(value=False))
     if len(twice):
         raise ColumnError(f"has the number {twice[0]} in several rows", remedy, table=table, column=INPUT_ROW)
-    return frame
 
 
 def _parent(address: str) -> str:

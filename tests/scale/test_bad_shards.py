@@ -170,6 +170,21 @@ def test_numbers_of_each_shard_alone(shards: Path) -> None:
     assert error_of(FormatError, shards, protocol="voc2012").startswith(message)
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+def test_numbers_that_two_shards_have(shards: Path) -> None:
+    for path in shards.glob("*/detections.parquet"):
+        change(path, lambda table: table.with_columns(input_row=pl.int_range(pl.len()) * 9))
+    with pytest.raises(FormatError, match=r"^detections of different shards have the same input_row; number the rows of all"):
+        apf.evaluate_shards(f"{shards}/*", protocol="voc2012").matches()
+
+
+def test_numbers_of_files_that_are_none(tmp_path: Path) -> None:
+    apf.write_coco(TRUTH, tmp_path / "gt.json")
+    FOUND.with_columns(input_row=pl.lit("a")).write_parquet(tmp_path / "dt.parquet")
+    with pytest.raises(ShardError, match=r"^shard dt.parquet: detections.input_row is not a whole number in every row; "):
+        apf.evaluate_shards(tmp_path / "gt.json", tmp_path / "dt.parquet")
+
+
 def test_numbers_in_one_file_only(tmp_path: Path) -> None:
     for number, ids in enumerate([(1, 2), (3, 4)]):
         part = TRUTH.images.filter(pl.col("image_id").is_in(ids))

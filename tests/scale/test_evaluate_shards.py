@@ -96,20 +96,27 @@ def test_other_columns_are_named_with_both_schemas(shards: Path) -> None:
         apf.evaluate_shards(shards)
 
 
+def files(folder: Path, truth: dict[str, Any], found: list[dict[str, Any]], n: int = 3) -> tuple[Path, Path]:
+    """Patterns of files of ground truth and of results; image k is in the k-th of them, again from the first."""
+    folder.mkdir()
+    for number in range(n):
+        images = truth["images"][number::n]
+        ids = {image["id"] for image in images}
+        annotations = [row for row in truth["annotations"] if row["image_id"] in ids]
+        (folder / f"gt{number}.json").write_text(json.dumps(truth | {"images": images, "annotations": annotations}))
+        (folder / f"dt{number}.json").write_text(json.dumps([row for row in found if row["image_id"] in ids]))
+    return folder / "gt*.json", folder / "dt*.json"
+
+
 def test_pairs_of_files(tmp_path: Path) -> None:
     truth, found = json.loads((STREET / "instances.json").read_text()), json.loads((STREET / "model_a.json").read_text())
-    for number in range(3):
-        ids = {image["id"] for image in truth["images"] if image["id"] % 3 == number}
-        part = truth | {"images": [image for image in truth["images"] if image["id"] in ids]}
-        part["annotations"] = [row for row in truth["annotations"] if row["image_id"] in ids]
-        (tmp_path / f"gt{number}.json").write_text(json.dumps(part))
-        (tmp_path / f"dt{number}.json").write_text(json.dumps([row for row in found if row["image_id"] in ids]))
-    parts = apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+    patterns = files(tmp_path / "files", truth, found)
+    parts = apf.evaluate_shards(*patterns)
     whole = apf.evaluate(truth, found)
     assert_frame_equal(parts.metrics, whole.metrics)
-    (tmp_path / "dt2.json").unlink()
+    (tmp_path / "files" / "dt2.json").unlink()
     with pytest.raises(ParameterError, match="3 files of ground truth, but 2 of detections"):
-        apf.evaluate_shards(tmp_path / "gt*.json", tmp_path / "dt*.json")
+        apf.evaluate_shards(*patterns)
 
 
 def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
@@ -290,3 +297,45 @@ def test_what_objects_say_is_that_of_the_whole(table: str, shards: Path) -> None
     whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json")
     parts = apf.evaluate_shards(shards)
     assert_frame_equal(getattr(parts, table)(), getattr(whole, table)(), check_exact=False, rel_tol=0, abs_tol=1e-12)
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+def test_ids_that_each_file_counts_for_itself_are_numbered_through(tmp_path: Path) -> None:
+    box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {
+        "images": [{"id": n} for n in range(5)],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": 7 - n, "image_id": n} | box for n in range(3)],
+    }
+    found = [{"image_id": n, "score": n / 10, "mark": n} | box for n in (3, 0, 1, 2, 4, 0)]
+    parts, whole = apf.evaluate_shards(*files(tmp_path / "files", truth, found)), apf.evaluate(truth, found)
+    assert parts.detections["detection_id"].to_list() == [1, 2, 3, 4, 5, 6]
+    assert parts.dataset.annotations["annotation_id"].sort().to_list() == [5, 6, 7]
+    query = "SELECT annotation_id, mark, similarity FROM pairs JOIN detections USING (detection_id) ORDER BY ALL"
+    assert_frame_equal(parts.sql(query), whole.sql(query))
+    parts.write_parquet(tmp_path / "run")
+    stored = apf.read_evaluation(tmp_path / "run")
+    assert_frame_equal(stored.detections, parts.detections)
+    assert_frame_equal(stored.matches(), parts.matches())
+
+
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+def test_copies_of_annotations_have_ids_of_their_own(tmp_path: Path) -> None:
+    categories = [{"id": 1, "name": "animal", "parent_ids": []}, {"id": 2, "name": "cat", "parent_ids": [1]}]
+    boxes = [{"id": 2 * n + 1, "image_id": n, "category_id": 2, "bbox": [0, 0, 9, 9 + n]} for n in range(4)]
+    truth = {"images": [{"id": n} for n in range(4)], "categories": categories, "annotations": boxes}
+    found = [row | {"score": 0.5} for row in boxes]
+    parts = apf.evaluate_shards(cut(truth, found, [0, 1, 1, 0], tmp_path / "shards"), protocol="open_images_challenge")
+    whole = apf.evaluate(truth, found, "open_images_challenge")
+    of = ["expanded_from", "image_id", "category_id"]
+    for each in (parts.dataset.annotations, parts.sql("SELECT * FROM annotations")):
+        assert each["annotation_id"].sort().to_list() == [1, 3, 5, 7, 8, 9, 10, 11]
+        assert_frame_equal(each.select(of).sort(of), whole.dataset.annotations.select(of).sort(of))
+    query = "SELECT expanded_from, a.category_id, similarity FROM pairs JOIN annotations a USING (annotation_id) ORDER BY ALL"
+    assert_frame_equal(parts.sql(query), whole.sql(query))
+
+
+def test_numbers_in_the_whole_input_stay_out_of_the_tables(shards: Path) -> None:
+    parts = apf.evaluate_shards(shards, protocol="voc2007")
+    with pytest.warns(SecondPassWarning):
+        assert "input_row" not in {*parts.detections.columns, *parts.dataset.annotations.columns}
