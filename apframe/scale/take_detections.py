@@ -13,12 +13,14 @@ import polars as pl
 from apframe.detection.prepare.inputs import on_known_images
 from apframe.detection.prepare.rules import FIND_OUT
 from apframe.exceptions import DuplicateIdError, RowError, UnknownImageWarning, counted, listed, warn
+from apframe.lazily import cached_property
 from apframe.rows import MOST
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.sharded_rows import ShardedRows
 from apframe.schema import Dataset, canonical_detections, to_polars
 
 _ID = "detection_id"
+_MOST_IDS = 1 << 26  # of which the shards are looked up in a table
 
 
 @dataclass(frozen=True)
@@ -41,7 +43,21 @@ class Cut:
 
     def of(self, rows: pl.DataFrame) -> pl.Series:
         """The number of the shard of each row; null for unknown images."""
-        return rows.select("image_id").join(self.shards, on="image_id", how="left", maintain_order="left")["shard"]
+        ids = rows["image_id"]
+        if self._looked_up is None or not ids.dtype.is_integer():
+            return rows.select("image_id").join(self.shards, on="image_id", how="left", maintain_order="left")["shard"]
+        first, table = self._looked_up
+        place = ids - first
+        return table.gather(place.set(~place.is_between(0, len(table) - 1), None))
+
+    @cached_property
+    def _looked_up(self) -> tuple[int, pl.Series] | None:
+        """The lowest id, and the shard of each from there on: several times as fast as a join. None for texts and wide gaps."""
+        ids = self.shards["image_id"]
+        if not ids.dtype.is_integer() or ids.is_empty() or ids[-1] - ids[0] >= _MOST_IDS:
+            return None
+        table = pl.repeat(None, ids[-1] - ids[0] + 1, dtype=pl.UInt32, eager=True).alias("shard")
+        return ids[0], table.scatter(ids - ids[0], self.shards["shard"])
 
 
 @dataclass(frozen=True)
