@@ -170,7 +170,7 @@ def _evaluation(
         notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(bad) + len(shards):,}: {which}")
         warn(f"{notes[-1]}; the first one: {bad[0]}", ShardsLeftOutWarning)
     read = objects(
-        shards=shards,
+        shards=[replace(shard, matched=str(each["files"])) for shard, each in zip(shards, said, strict=True)],
         codes=store.together.codes,
         count=partial(heights_of, said),
         truth_mark=truth_mark(said),

@@ -8,11 +8,11 @@ from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from apframe.exceptions import FormatError, OutputError, ShardError, reason, spelled
+from apframe.exceptions import OutputError, ShardError, reason, spelled
 from apframe.progress import with_bar
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
-from apframe.scale.store import LocalStore, given, head, most_rows, read_table, write_table
+from apframe.scale.store import LocalStore, given, head, intact, most_rows, read_table, write_table
 from apframe.scale.temporary import Temporary
 from apframe.scale.together import Head, put_together
 from apframe.threads import alone, map_lazily, pool
@@ -133,7 +133,7 @@ def match_one(job: Job, work: Path | None, shard: Shard) -> tuple[pa.Table, Path
             if work is None:
                 return job.match(shard), None
             path = work / f"{job.key(shard)}.arrow"
-            table = _known(path)
+            table = intact(path)
             if table is None:
                 write_table(job.match(shard), path)
                 table = read_table(path)
@@ -146,13 +146,3 @@ def _kept(folder: Temporary, path: Path) -> pa.Table:
     """The verdicts in a file of a temporary folder, which is there as long as something refers to it."""
     del folder
     return read_table(path)
-
-
-def _known(path: Path) -> pa.Table | None:
-    """What an earlier run has written; None if there is nothing that can be read."""
-    if not path.is_file():
-        return None
-    try:
-        return read_table(path)
-    except FormatError:
-        return None

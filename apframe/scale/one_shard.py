@@ -56,10 +56,12 @@ class Job:
             the shard is damaged, or has rows that cannot be evaluated
         """
         with collecting() as caught, naming(shard):
+            files = shard.mark_of_files()
             inputs, refused, schemas = shard.inputs(self.choice)
             left_out(refused)
         said = {
             "shard": shard.name,
+            "files": files,
             "schemas": schemas,
             "notes": inputs.notes,
             "left_out": n_left_out(refused),

@@ -45,6 +45,8 @@ class Shard:
         how many images, annotations and detections shards.json says there are; None if it says nothing
     masks
         the parts of it that are taken one after the other, as `Inputs.subset` takes them
+    matched
+        what `mark_of_files` was when it was matched; None before
     """
 
     name: str
@@ -52,14 +54,19 @@ class Shard:
     detections: str | None = None
     counts: tuple[int, ...] | None = None
     masks: tuple[Masks, ...] = ()
+    matched: str | None = None
 
     def mark(self) -> str:
-        """A text that changes when a file is written anew: of the names, sizes and times of its files."""
-        files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
+        """A text that changes when a file is written anew or another part is taken."""
         parts = [
             [table, owner, _hash(mask)] for masks in self.masks for table, of in masks.items() for owner, mask in of.items()
         ]
-        return json.dumps([[[_absolute(file), mark_of(file)] for file in files], parts])
+        return json.dumps([self.mark_of_files(), parts])
+
+    def mark_of_files(self) -> str:
+        """A text that changes when a file is written anew: of the names, sizes and times of its files."""
+        files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
+        return json.dumps([[_absolute(file), mark_of(file)] for file in files])
 
     def inputs(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
         """What `read` gives, of the part that is taken."""
@@ -74,10 +81,12 @@ class Shard:
         Raises
         ------
         FormatError
-            files are missing or cannot be read, or have other numbers of rows than shards.json says
+            files are missing, cannot be read, have changed, or have other numbers of rows than shards.json says
         InputError
             rows cannot be evaluated
         """
+        if self.matched is not None and self.matched != self.mark_of_files():
+            raise FormatError("the files have changed since they were matched", "evaluate again", path=self.truth)
         if self.detections is not None:
             inputs, refused = read_valid(self.truth, self.detections, choice)
             _refuse_numbers("detections", inputs.detections)

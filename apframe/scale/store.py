@@ -17,7 +17,7 @@ import numpy as np
 from apframe.exceptions import FormatError, OutputError, reason, spelled
 from apframe.matching.verdicts import Verdicts
 from apframe.scale.together import Head, Together
-from apframe.scale.verdict_tables import counts_of, head_of, images_of, join_arrow
+from apframe.scale.verdict_tables import counts_of, head_of, images_of, is_intact, join_arrow, with_sum
 from apframe.threads import alone, map_lazily, pool, threads
 
 if TYPE_CHECKING:
@@ -165,9 +165,10 @@ def write_table(table: pa.Table, path: Path) -> None:
     import pyarrow as pa
 
     part = path.with_name(f".{path.name}.{uuid4().hex}.part")
+    table = with_sum(table.combine_chunks())
     try:
         with pa.OSFile(str(part), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-            writer.write_table(table.combine_chunks())
+            writer.write_table(table)
         with suppress(FileNotFoundError):  # another process was faster, and has removed this part
             part.replace(path)
         for left in path.parent.glob(f".{path.name}.*.part"):
@@ -190,5 +191,17 @@ def read_table(path: Path) -> pa.Table:
 
     try:
         return pa.ipc.open_file(pa.memory_map(str(path))).read_all()
-    except (OSError, pa.ArrowInvalid) as error:
+    except (OSError, ValueError, pa.ArrowException) as error:  # the latter two of damaged files
         raise FormatError(f"cannot be read ({reason(error)})", "remove it; it is computed again", path=path) from error
+
+
+def intact(path: Path) -> pa.Table | None:
+    """Verdicts that an earlier run has written; None if there are none, or they are not what was written.
+
+    A machine that loses its power may leave a file of the right size with zeros in it.
+    """
+    try:
+        table = read_table(path) if path.is_file() else None
+    except FormatError:
+        return None
+    return table if table is not None and is_intact(table) else None

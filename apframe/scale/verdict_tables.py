@@ -6,6 +6,7 @@ import json
 from collections.abc import Mapping, Sequence
 from io import BytesIO
 from typing import Any
+from zlib import crc32
 
 import numpy as np
 import polars as pl
@@ -14,7 +15,7 @@ import pyarrow as pa
 from apframe.matching.merging import merge
 from apframe.matching.verdicts import Verdicts, list_bounds
 
-_HEAD, _IMAGES = b"apframe", b"images"
+_HEAD, _IMAGES, _SUM = b"apframe", b"images", b"sum"
 _ENDS = ("detection", "annotation")  # what a hit connects
 _WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.uint32) | dict.fromkeys(
     ("first", "last"), np.uint16
@@ -78,6 +79,38 @@ def images_of(table: pa.Table) -> pl.Series:
 def counts_of(table: pa.Table) -> np.ndarray:
     """How many detections each list has."""
     return np.diff(_bounds(table["detection.image"]))
+
+
+def with_sum(table: pa.Table) -> pa.Table:
+    """The table with a checksum, by which `is_intact` knows it."""
+    return table.replace_schema_metadata({**table.schema.metadata, _SUM: _sum_of(table)})
+
+
+def is_intact(table: pa.Table) -> bool:
+    """Whether a table from a file holds what `with_sum` was given.
+
+    >>> from apframe.matching.verdicts import example
+    >>> table = with_sum(to_arrow(example(), {}))
+    >>> is_intact(table), is_intact(table[:0]), is_intact(pa.table({}))
+    (True, False, False)
+    """
+    said = (table.schema.metadata or {}).get(_SUM)
+    try:
+        table.validate()
+        return said is not None and said == _sum_of(table)
+    except (ValueError, IndexError, TypeError, pa.ArrowException):  # numbers or their places are missing
+        return False
+
+
+def _sum_of(table: pa.Table) -> bytes:
+    """A checksum of all numbers, and of what is said with them."""
+    said = sorted((name, text) for name, text in table.schema.metadata.items() if name != _SUM)
+    total = crc32(repr((table.schema.names, said)).encode())
+    for column in table.columns:
+        bounds = _bounds(column)
+        for numbers in (bounds - bounds[:1], _numbers(column)):
+            total = crc32(numbers.data, total)
+    return f"{total:08x}".encode()
 
 
 def join_arrow(

@@ -13,9 +13,11 @@ import polars as pl
 
 from apframe.exceptions import (
     FormatError,
+    OutputError,
     ParameterError,
     QueryError,
     RenamedColumnWarning,
+    ShardError,
     first_line,
     warn,
 )
@@ -27,6 +29,7 @@ if TYPE_CHECKING:
     import duckdb
 
 Tables = Mapping[str, pl.LazyFrame]
+_OWN = {error.__name__: error for error in (FormatError, OutputError, ParameterError, ShardError)}  # of tables
 _FIRST_DAY, _LAST_DAY = -719_162, 2_932_896  # 0001-01-01 and 9999-12-31, counted from 1970-01-01
 _PER_DAY = {None: 1, "ms": 86_400 * 10**3, "us": 86_400 * 10**6}  # of the numbers that stand for them; "ns" reach no further
 
@@ -236,9 +239,9 @@ def _answer(
     except (duckdb.Error, pl.exceptions.PolarsError) as error:  # the latter, where an answer breaks off in the middle
         _refuse_interrupted(error)
         message = " ".join(str(error).removeprefix("got external error: ").split("\n\nLINE ")[0].split())
-        unread = re.search(r"\bFormatError: (.*)", message)
-        if unread is not None:  # from reading a stored table, on its way through DuckDB
-            raise FormatError(unread[1]) from None
+        own = re.search(rf"\b({'|'.join(_OWN)}): (.*)", message)
+        if own is not None:  # from reading or computing a table, on its way through DuckDB
+            raise _OWN[own[1]](own[2]) from None
         message += _hint(message, sql)
         try:
             names = ", ".join(columns_of_tables(connection))

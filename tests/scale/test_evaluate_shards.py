@@ -9,11 +9,11 @@ import tempfile
 import warnings
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import numpy as np
 import polars as pl
-import pyarrow as pa
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
@@ -28,7 +28,9 @@ from apframe.exceptions import (
     ShardError,
     ShardsLeftOutWarning,
 )
+from apframe.matching.verdicts import example
 from apframe.scale.store import read_table, write_table
+from apframe.scale.verdict_tables import to_arrow
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
 
@@ -139,8 +141,34 @@ def test_work_is_used_again_unless_something_changes(shards: Path, tmp_path: Pat
     assert len(matched) == 7
 
 
+def test_damaged_verdicts_are_computed_again(shards: Path, tmp_path: Path) -> None:
+    work, random = tmp_path / "work", Random(0)
+    expected = apf.evaluate_shards(shards, work=work).metrics
+    files = sorted(work.iterdir())
+    whole = {path: path.read_bytes() for path in files}
+    for number in range(5):
+        for path, content in whole.items():
+            at = random.randrange(len(content))
+            zeros = bytes(min(len(content) - at, 1 + 100 * number))
+            path.write_bytes(content[:at] + zeros + content[at + len(zeros) :])
+        assert apf.evaluate_shards(shards, work=work).metrics.equals(expected)
+
+
+def test_files_that_change_after_they_were_matched_are_an_error(shards: Path) -> None:
+    parts = apf.evaluate_shards(shards)
+    table = pl.read_parquet(shards / "00001" / "detections.parquet")
+    table.with_columns(score=pl.col("score") / 2).write_parquet(shards / "00001" / "detections.parquet")
+    assert parts.by("weather").height  # from the verdicts
+    for call in (parts.errors, lambda: parts.by("occlusion"), lambda: parts.sql("SELECT * FROM pairs")):
+        with (
+            pytest.warns(SecondPassWarning),
+            pytest.raises(ShardError, match=r"^shard 00001: .*00001: the files have changed since they were matched; "),
+        ):
+            call()
+
+
 def test_the_same_verdicts_may_be_written_at_once(tmp_path: Path) -> None:
-    table, path = pa.table({"n": list(range(100_000))}), tmp_path / "verdicts.arrow"
+    table, path = to_arrow(example(), {"shard": "x" * 100_000}), tmp_path / "verdicts.arrow"
     (tmp_path / ".verdicts.arrow.0.part").write_bytes(b"of a killed process")
     with ThreadPoolExecutor(8) as others:
         for _ in others.map(lambda _: write_table(table, path), range(100)):
@@ -233,6 +261,9 @@ def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
         pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"),
     ):
         apf.evaluate_shards(shards, memory=1000).errors()
+    with pytest.raises(ParameterError, match="this needs the objects of all shards in memory"), warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        apf.evaluate_shards(shards, memory=1000).sql("SELECT * FROM errors")
 
 
 @half_as_often
