@@ -3,8 +3,8 @@ PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
 EXAMPLES ?= 5
-MORE_EXAMPLES ?= 25
-CASES ?= 100
+MORE_EXAMPLES ?= 15
+CASES ?= 60
 
 .PHONY: demo test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
 
@@ -22,7 +22,7 @@ test: .venv/installed-test
 	APFRAME_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q -n auto -m "not slow"
 
 # what needs signals, processes, a disk of 1 MB, kernels of notebooks or thousands of cases, and the comparisons with references
-# and the properties on many more generated data sets; about 7.5 minutes
+# and the properties on many more generated data sets; about 8 minutes
 test-slow: .venv/installed-test docs
 	APFRAME_CASES=$(CASES) $(BIN)/python -m pytest -q -n auto -m slow tests
 	APFRAME_EXAMPLES=$(MORE_EXAMPLES) $(BIN)/python -m pytest -q -n auto tests/parity tests/properties tests/matching
