@@ -217,14 +217,16 @@ class ShardedEvaluation(Evaluation):
 
 
 def _heights(store: Store, codes: Sequence[np.ndarray]) -> list[dict[str, int]]:
-    """How many annotations and detections of each shard are among the verdicts; `codes` are the numbers of its images."""
-    n_images = store.outline.images.height
-    each = {name: np.sum(store.map(partial(_per_image, table=name, n_images=n_images)), axis=0) for name in OBJECTS}
-    return [{name: int(counts[own].sum()) for name, counts in each.items()} for own in codes]
+    """How many annotations, positives and detections of each shard are among the verdicts, by the numbers of its images."""
+    each = store.map(partial(_per_image, n_images=store.outline.images.height))
+    counts = {name: np.sum([part[name] for part in each], axis=0) for name in (*OBJECTS, "positives")}
+    return [{name: int(count[own].sum()) for name, count in counts.items()} for own in codes]
 
 
-def _per_image(_: np.ndarray, verdicts: Verdicts, *, table: str, n_images: int) -> np.ndarray:
-    return np.bincount(getattr(verdicts, table)["image"].to_numpy(), minlength=n_images)
+def _per_image(_: np.ndarray, verdicts: Verdicts, *, n_images: int) -> dict[str, np.ndarray]:
+    tables = {name: getattr(verdicts, name) for name in OBJECTS}
+    tables["positives"] = verdicts.annotations.filter(pl.col("counts") > 0)
+    return {name: np.bincount(table["image"].to_numpy(), minlength=n_images) for name, table in tables.items()}
 
 
 def _compute(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, ap_at: Sequence[int]) -> Any:

@@ -100,7 +100,7 @@ class ShardedInputs(Inputs):
     def has_annotations(self, protocol: Protocol) -> bool:
         """See `Inputs`; those in no area range are not counted."""
         del protocol
-        return self.objects.total("annotations") > 0
+        return self.objects.total("positives") > 0
 
     def tables(self) -> dict[str, Any]:
         """The four tables; those of objects are read when columns of them are looked at."""

@@ -42,7 +42,8 @@ class Objects:
     codes
         for each shard, the numbers of its images among all
     count
-        gives how many annotations and detections each shard has, those that are evaluated, from `codes`
+        gives how many annotations, positives (those that count in some area range) and detections each shard has, of those
+        that are evaluated, from `codes`
     truth_mark
         see `Inputs`
     n_bytes, memory
@@ -64,7 +65,7 @@ class Objects:
         return self.count(self.codes)
 
     def total(self, table: str) -> int:
-        """How many annotations or detections there are."""
+        """How many "annotations", "detections" or "positives" there are; of all shards also how many "hits"."""
         return sum(each[table] for each in self.heights)
 
     def each(self, why: str) -> Iterator[Inputs]:

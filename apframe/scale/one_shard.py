@@ -88,12 +88,13 @@ class Job:
             number = inputs.detections[INPUT_ROW].gather(verdicts.detections["row"])
             verdicts = replace(verdicts, detections=verdicts.detections.with_columns(row=number))
             last_number = int(number.to_numpy().max(initial=0))
+        counts = {"hits": verdicts.hits.height, "positives": (verdicts.annotations["counts"] > 0).sum()}
         tables = {"annotations": inputs.annotations, "detections": inputs.detections}
         categories = inputs.dataset.categories.sort("category_id")
         known = {
             "is_numbered": is_numbered,
             "last_number": last_number,
-            "heights": {name: frame.height for name, frame in tables.items()} | {"hits": verdicts.hits.height},
+            "heights": {name: frame.height for name, frame in tables.items()} | counts,
             "truth": _hash_of(inputs.annotations),
             "n_bytes": sum(frame.estimated_size() for frame in tables.values()),
             "categories": categories.select("category_id", "name").rows(),

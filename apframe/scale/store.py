@@ -148,7 +148,7 @@ def most_rows(memory: int, n_shards: int) -> int:
 
 def head(table: pa.Table) -> Head:
     """What is known of a shard beside its verdicts."""
-    return Head(head_of(table), images_of(table), counts_of(table), table.nbytes)
+    return Head(head_of(table), images_of(table), counts_of(table))
 
 
 def write_table(table: pa.Table, path: Path) -> None:

@@ -29,14 +29,11 @@ class Head:
         the sorted ids of its images
     counts
         how many detections each list has
-    n_bytes
-        of the verdicts
     """
 
     said: Mapping[str, Any]
     images: pl.Series
     counts: np.ndarray
-    n_bytes: int
 
 
 @dataclass(frozen=True)

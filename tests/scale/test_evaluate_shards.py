@@ -23,6 +23,7 @@ import apframe as apf
 from apframe.exceptions import (
     FormatError,
     LargeResultWarning,
+    NoAnnotationsWarning,
     ParameterError,
     SecondPassWarning,
     ShardError,
@@ -370,3 +371,15 @@ def test_numbers_in_the_whole_input_stay_out_of_the_tables(shards: Path) -> None
     parts = apf.evaluate_shards(shards, protocol="voc2007")
     with pytest.warns(SecondPassWarning):
         assert "input_row" not in {*parts.detections.columns, *parts.dataset.annotations.columns}
+
+
+@pytest.mark.filterwarnings("default::apframe.exceptions.NoAnnotationsWarning")
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.SecondPassWarning")
+@pytest.mark.parametrize("condition", ["occlusion > 2", "name = 'car'"])
+def test_parts_without_annotations_are_warned_of(condition: str, shards: Path) -> None:
+    car = pl.read_parquet(shards / "categories.parquet").filter(name="car")["category_id"][0]
+    for path in shards.glob("*/annotations.parquet"):
+        table = pl.read_parquet(path)
+        table.with_columns(is_crowd=pl.col("is_crowd") | (pl.col("category_id") == car)).write_parquet(path)
+    with pytest.warns(NoAnnotationsWarning, match="where: no annotation meets the conditions"):
+        apf.evaluate_shards(shards).where(condition)
