@@ -7,6 +7,10 @@ import threading
 from collections.abc import Callable
 from typing import TYPE_CHECKING, Any, TypeVar
 
+from apframe import exceptions
+from apframe.collecting import collecting
+from apframe.exceptions import warn
+
 if TYPE_CHECKING:
     from concurrent.futures import Future
 
@@ -22,7 +26,7 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
     On Ctrl-C `stop` is called, which is to end the work soon. If it has not ended after half a second, it is left to itself:
     what DuckDB and Polars compute ends at the next place where they look. Until then `unfinished` says so; the next call waits
     for it, as Polars raises KeyboardInterrupt in every thread while one of them has still to end. Called in any thread but the
-    main one, which alone hears signals, the work is done in that thread.
+    main one, which alone hears signals, the work is done in that thread. Warnings of the work are given when it has ended.
 
     Raises
     ------
@@ -38,9 +42,10 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
 
     settle()
     doing: Future[T] = Future()
+    warnings: list[tuple[str, str]] = []
     try:
         # not by an executor: interrupted while its thread starts, it would not say what it has begun
-        threading.Thread(target=_do, args=(work, doing), name="apframe-sql").start()
+        threading.Thread(target=_do, args=(work, doing, warnings), name="apframe-sql").start()
         while not doing.done():  # a signal that another thread gets is seen when this one wakes
             wait([doing], timeout=0.1)
     except KeyboardInterrupt:
@@ -52,15 +57,22 @@ def beside(work: Callable[[], T], stop: Callable[[], None]) -> T:
                     break
         raise
     try:
+        for category, message in warnings:  # of the thread, which does not know the line of the caller's code
+            warn(message, getattr(exceptions, category))
         return doing.result()
     finally:
         del doing  # else an error and this frame would hold each other, and the connections with them
 
 
-def _do(work: Callable[[], T], doing: Future[T]) -> None:
+def _do(work: Callable[[], T], doing: Future[T], warnings: list[tuple[str, str]]) -> None:
     if doing.set_running_or_notify_cancel():
         try:
-            doing.set_result(work())
+            with collecting() as found:
+                try:
+                    result = work()
+                finally:
+                    warnings += found
+            doing.set_result(result)
         except BaseException as error:
             doing.set_exception(error)
             del work, doing  # as in `beside`

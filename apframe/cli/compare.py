@@ -40,6 +40,7 @@ from apframe.cli.stored_runs import is_stored_run, refuse_options_of_files
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
+from apframe.paths import is_folder, is_pattern
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import as_protocol
 from apframe.rule_sets.summary import headlines
@@ -160,6 +161,11 @@ def compare_models(
 def _are_stored(paths: Sequence[Path], context: click.Context) -> bool:
     """Whether the paths are stored evaluations, as the first one is or is not; errors where they do not belong together."""
     stored = [is_stored_run(path) for path in paths]
+    if any(is_folder(path) or is_pattern(path) for path, known in zip(paths, stored, strict=True) if not known):
+        from apframe.cli.sharded import hint_at_out  # for this alone
+
+        for path in paths:
+            hint_at_out(path, "compare")
     if len(paths) < (2 if stored[0] else 3):
         needed = "a second stored evaluation" if stored[0] else "the ground truth and results of two models or more"
         context.fail(f"Missing argument: {needed}.")

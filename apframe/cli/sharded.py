@@ -58,7 +58,7 @@ def refuse_options_of_shards(context: click.Context) -> None:
 
 
 def hint_at_shards(truth: Path, results: Path | None) -> None:
-    """An error if the ground truth is a folder of shards or a shard, or results lack and it is a pattern: --shards is missing.
+    """An error if the ground truth is a folder of shards or a shard, or either is a pattern of files: --shards is missing.
 
     Raises
     ------
@@ -67,9 +67,27 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
     """
     if is_folder(truth) and (exists(f"{truth}/{LISTING}") or is_shard(str(truth))):
         raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
-    if results is None and is_pattern(truth):
-        problem = f"{truth} is a pattern, but GT is one file or folder"
-        raise ParameterError(problem, f"evaluate data in shards with apframe eval --shards {quote(str(truth))}")
+    named = [truth] if results is None else [truth, results]
+    for name, path in zip(("GT", "DT"), named, strict=False):
+        if is_pattern(path) and ":/" not in str(path):  # the ? of an address is none
+            paths = " ".join(quote(str(each)) for each in named)
+            what = "pairs of files" if results else "data in shards"
+            problem = f"{path} is a pattern, but {name} is one file or folder"
+            raise ParameterError(problem, f"evaluate {what} with apframe eval --shards {paths}")
+
+
+def hint_at_out(path: Path, command: str) -> None:
+    """An error if a command that takes a stored evaluation is given shards: their evaluation has to be stored first.
+
+    Raises
+    ------
+    ParameterError
+        it says so
+    """
+    first = expand(str(path))[:1]
+    if any(exists(f"{each}/{LISTING}") or (is_pattern(path) and is_shard(each)) for each in first):
+        store = f"store their evaluation with apframe eval --shards {quote(str(path))} --out DIR"
+        raise ParameterError(f"{path} has data in shards", f"{store}, then name DIR to apframe {command}")
 
 
 def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) -> tuple[Any, Any]:
@@ -90,12 +108,15 @@ def as_shards(truth: Path, results: Path | None, more: Sequence[Path] | None) ->
         return truth, None
     paths = [truth, results, *(more or ())]
     if more:
-        if not any(map(is_folder, paths)):
+        if not any(is_folder(path) or _is_of_shards(path) for path in paths):
             raise ParameterError(
                 f"{len(paths):,} files were named, and none of them is a folder with a shard",
                 "write patterns in quotes: apframe eval --shards 'gt/*.json' 'dt/*.json'",
             )
         return paths, None
-    if any(is_shard(address) or exists(f"{address}/{LISTING}") for address in expand(str(results))[:1]):
-        return paths, None
-    return truth, results
+    return (paths, None) if _is_of_shards(results) else (truth, results)
+
+
+def _is_of_shards(path: Path) -> bool:
+    """Whether the first thing that a path or a pattern stands for is a shard, or a folder of shards."""
+    return any(is_shard(address) or exists(f"{address}/{LISTING}") for address in expand(str(path))[:1])

@@ -39,12 +39,15 @@ def stored_run(context: click.Context, path: Path, results: Path | None) -> apf.
     Raises
     ------
     ParameterError
-        results or an option about files beside a stored evaluation
+        results or an option about files beside a stored evaluation; data in shards
     UsageError
         ground truth without results
     """
     if not is_stored_run(path):
         if results is None:
+            from apframe.cli.sharded import hint_at_out  # for this alone
+
+            hint_at_out(path, str(context.info_name))
             context.fail("Missing argument 'DT'.")
         return None
     if results is not None:

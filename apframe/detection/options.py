@@ -77,7 +77,7 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     >>> choose("coco", iou_type="segm", max_detections=[10]).protocol.max_detections
     (10,)
     """
-    refuse_unknown(options, [*Options.__required_keys__, *Options.__optional_keys__])
+    refuse_unknown(options, Options.__annotations__)
     others: dict[str, Any] = {**options}
     reading = Reading(**{each.name: others.pop(each.name) for each in fields(Reading) if each.name in others})
     categories = others.pop("categories", None)

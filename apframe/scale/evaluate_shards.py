@@ -12,9 +12,21 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.detection.options import Choice, Options, choose
-from apframe.exceptions import ParameterError, ShardError, ShardsLeftOutWarning, counted, listed, one_of, warn
+from apframe.exceptions import (
+    ParameterError,
+    ShardError,
+    ShardsLeftOutWarning,
+    counted,
+    listed,
+    one_of,
+    same_name,
+    spelled,
+    warn,
+)
 from apframe.keywords import refuse_unknown
 from apframe.rule_sets.coco import COCO
+from apframe.rule_sets.published import PUBLISHED
+from apframe.scale.addresses import exists
 from apframe.scale.budget import as_bytes
 from apframe.scale.shards import Shard, find_shards, refuse_options_of_files, which_has
 from apframe.schema import TABLES, Dataset
@@ -44,7 +56,7 @@ def evaluate_shards(
     skip_bad_shards: bool = False,
     **options: Unpack[Options],
 ) -> ShardedEvaluation:
-    """Evaluate a data set in shards, of which one at a time is in memory; the numbers are those of `evaluate`.
+    """Evaluate data that are larger than memory, shard by shard; the numbers are those of `evaluate`.
 
     A shard is a set of whole images. Each is read, matched and dropped; what stays are its verdicts: 18 bytes for each
     detection, 9 for each annotation and about 20 for each match. They are ranked category by category.
@@ -52,12 +64,12 @@ def evaluate_shards(
     Parameters
     ----------
     truth
-        a folder that `write_shards` or `apframe shard` wrote, or folders of shards: a pattern such as "shards/*", or a list. A
+        a folder that `write_shards` or `apframe shard` wrote, or shards: a pattern such as "shards/*", or a list. A
         shard is a folder with tables images, annotations and detections, as Parquet or Arrow files; the categories are beside
         the folders. With `detections`: files of ground truth, of any format of `evaluate`. Both may be addresses that fsspec
         lists and Polars reads, such as "s3://bucket/shards/*".
     detections
-        files of detections, as many as of ground truth: those of the same place in the order of their names belong together.
+        files of detections, as many as of ground truth: the first ones in the order of their names belong together, and so on.
         Where ids of objects repeat in other files, tables have numbers from 1 instead.
     protocol
         the rules, as for `evaluate`.
@@ -70,8 +82,8 @@ def evaluate_shards(
         that take more than a quarter of it are kept in files, and lists are ranked in blocks that take about another quarter.
         The shards must be small enough: a million detections with boxes take about 0.3 GB in each thread.
     work
-        a folder for the verdicts of each shard. A run that was interrupted goes on where it stopped, and one with other data,
-        another protocol or another version computes its own. Nothing there is removed.
+        a folder that keeps the verdicts of each shard. With the same folder, an interrupted run goes on where it stopped.
+        Shards are matched again if their files, the options or the version of apframe have changed. Nothing there is removed.
     skip_bad_shards
         leave out shards that are damaged or have rows that cannot be evaluated, with a warning; `notes` counts them.
     options
@@ -87,9 +99,9 @@ def evaluate_shards(
     Raises
     ------
     ParameterError
-        wrong options; there are not as many files of detections as of ground truth.
+        wrong options; what is named is no path; there are not as many files of detections as of ground truth.
     FormatError
-        nothing has such a name; shards differ in columns, types or categories; an image is in several shards.
+        there is no such file or folder; shards differ in columns, types or categories; an image is in several shards.
     ShardError
         a shard is damaged, or has rows that cannot be evaluated; its name comes first.
     OutputError
@@ -112,7 +124,7 @@ def evaluate_shards(
     ...     evaluate_shards(f"{folder}/shards").summary.head(1).with_columns(pl.col("value").round(3)).rows()
     [('AP', 0.752)]
     """
-    refuse_unknown(options, [*_OWN, *Options.__optional_keys__])
+    refuse_unknown(options, [*_OWN, *Options.__annotations__])
     one_of("engine", engine, ENGINES)
     choice, budget = choose(protocol, **options), as_bytes(memory)
     if detections is None:
@@ -121,6 +133,9 @@ def evaluate_shards(
         choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
     if work is not None and isinstance(choice.protocol.similarity, UserSimilarity):
         raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
+    if isinstance(detections, (str, Path)) and same_name(detections, PUBLISHED) and not exists(str(detections)):
+        remedy = f"write {spelled('protocol', str(detections))}"
+        raise ParameterError(f"{detections} is a protocol, and not a file of detections", remedy)
     shards = find_shards(truth, detections)
     alone = replace(choice, image_attributes=None)  # those of the images of all shards
     from apframe.scale.objects import Objects
@@ -169,12 +184,13 @@ def _evaluation(
         which = listed([error.shard for error in bad])
         notes.append(f"left out: {counted(len(bad), 'damaged shard')} of {len(bad) + len(shards):,}: {which}")
         warn(f"{notes[-1]}; the first one: {bad[0]}", ShardsLeftOutWarning)
+    n_rows = sum(each["heights"][name] for each in said for name in ("annotations", "detections"))
     read = objects(
         shards=[replace(shard, matched=str(each["files"])) for shard, each in zip(shards, said, strict=True)],
         codes=store.together.codes,
         count=partial(heights_of, said),
         truth_mark=truth_mark(said),
-        n_bytes=sum(each["n_bytes"] for each in said),
+        bytes_per_row=sum(each["n_bytes"] for each in said) / max(1, n_rows),
     )
     image_ids = store.outline.images["image_id"]
     known = partial(_known, choice, shards)

@@ -108,7 +108,7 @@ class ShardedPipeline(Pipeline):
         if not slicing.matches_again(objects.total("detections")):
             return finish(self._sums(self.store, slicing), self.protocol, slicing)
         groups = list(product(range(len(slicing.detections)), range(len(slicing.objects))))
-        objects.say(f"by: each shard is matched again for {counted(len(groups), 'slice')}")
+        objects.say(f"and matched for each of {counted(len(groups), 'slice')}")
         one = replace(slicing, detections=Groups(pl.DataFrame({"": [0]}), pl.DataFrame()))
         found = []
         for part, group in groups:

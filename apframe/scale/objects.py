@@ -46,8 +46,8 @@ class Objects:
         that are evaluated, from `codes`
     truth_mark
         see `Inputs`
-    n_bytes, memory
-        about how much memory all of them take, and how much may be taken
+    bytes_per_row, memory
+        about how much memory each annotation and detection takes, and how much may be taken
     """
 
     shards: Sequence[Shard]
@@ -56,7 +56,7 @@ class Objects:
     codes: Sequence[np.ndarray]
     count: Callable[[Sequence[np.ndarray]], Heights]
     truth_mark: str | None
-    n_bytes: int
+    bytes_per_row: float
     memory: int
 
     @cached_property
@@ -68,15 +68,20 @@ class Objects:
         """How many "annotations", "detections" or "positives" there are; of all shards also how many "hits"."""
         return sum(each[table] for each in self.heights)
 
+    @property
+    def n_bytes(self) -> int:
+        """About how much memory all of them take."""
+        return round(self.bytes_per_row * sum(self.total(name) for name in OBJECTS))
+
     def each(self, why: str) -> Iterator[Inputs]:
-        """What is evaluated of one shard after the other; a warning says that they are read again, and why."""
+        """What is evaluated of one shard after the other; a warning says that they are read again, and what for."""
         self.say(why)
         for shard in with_bar(self.shards, "reading again"):
             yield self.job.inputs(shard)
 
     def say(self, why: str) -> None:
-        """Warn that the shards are read again, and why."""
-        warn(f"{why}: the objects of {counted(len(self.shards), 'shard')} are read again", SecondPassWarning)
+        """Warn that the shards are read again, and what for."""
+        warn(f"the objects of {counted(len(self.shards), 'shard')} are read again {why}", SecondPassWarning)
 
     def gather(self, table: str, take: Callable[[pl.DataFrame], pl.DataFrame], why: str) -> pl.DataFrame:
         """What is taken of a table of each shard, in the order in which `load` has the rows."""
@@ -101,12 +106,12 @@ class Objects:
         """
         if self.n_bytes > self.memory:
             raise ParameterError(
-                f"this needs the objects of all shards in memory, about {in_words(self.n_bytes)}; "
+                f"this needs all annotations and detections in memory, about {in_words(self.n_bytes)}; "
                 f"{in_words(self.memory)} is allowed",
                 "allow more, or take fewer images with `where`",
                 option="memory",
             )
-        parts = list(self.each(f"all objects at once, about {in_words(self.n_bytes)}"))
+        parts = list(self.each(f"to have them all in memory, about {in_words(self.n_bytes)}"))
         known, annotations, detections = (
             pl.concat(frames, how="diagonal_relaxed")
             for frames in zip(
@@ -187,8 +192,8 @@ class LateTable:
         return self._objects.total(self._table)
 
     def __getitem__(self, column: str) -> pl.Series:
-        return self._objects.gather(self._table, lambda frame: frame.select(column), f"{self._table}.{column}")[column]
+        return self._objects.gather(self._table, lambda frame: frame.select(column), f"for {self._table}.{column}")[column]
 
     def select(self, *columns: Any) -> pl.DataFrame:
         """Some columns, as `pl.DataFrame.select` takes them."""
-        return self._objects.gather(self._table, lambda frame: frame.select(*columns), f"columns of the {self._table}")
+        return self._objects.gather(self._table, lambda frame: frame.select(*columns), f"for columns of {self._table}")

@@ -5,7 +5,7 @@ from __future__ import annotations
 import glob
 import hashlib
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -124,23 +124,25 @@ def find_shards(truth: Any, detections: Any = None) -> list[Shard]:
     Raises
     ------
     ParameterError
-        an empty list; there are more of one than of the other
+        an empty list, or something other than paths; there are more of one than of the other
     FormatError
         nothing has such a name, or only files have where folders are expected; shards.json or a folder that it names is
         missing or damaged
     """
+    patterns = _patterns("truth", truth)
     if detections is None:
-        found = _folders(truth)
+        found = _folders(patterns)
         if len(found) == 1 and exists(f"{found[0]}/{LISTING}"):
             found = [f"{found[0]}/{name}" for name in _there(found[0])]
         elif len(found) == 1 and not is_shard(found[0]):
             remedy = "name a folder that `apframe shard` wrote, or a pattern of folders such as 'shards/*'"
             raise FormatError(f"has neither {LISTING} nor images.parquet in it", remedy, path=found[0])
-        return _in_folders(found, [str(each) for each in _patterns(truth)])
-    truths, found = _addresses("truth", truth), _addresses("detections", detections)
+        return _in_folders(found, patterns)
+    truths, others = _addresses(patterns), _patterns("detections", detections)
     if exists(f"{truths[0]}/{LISTING}"):
         problem = f"{truths[0]} is a folder of shards, which have their detections already"
         raise ParameterError(problem, "leave out the other detections, or write other shards")
+    found = _addresses(others)
     if len(truths) != len(found):
         raise ParameterError(
             f"{counted(len(truths), 'file')} of ground truth, but {len(found):,} of detections: they belong together one by "
@@ -218,9 +220,9 @@ def refuse_options_of_files(reading: Reading) -> None:
             raise ParameterError("is about files; shards are tables, which are read without it", "leave it out", option=option)
 
 
-def _folders(truth: Any) -> list[str]:
+def _folders(patterns: Sequence[str]) -> list[str]:
     """The folders that patterns name; files of which a pattern names some too are left out."""
-    found = _addresses("truth", truth)
+    found = _addresses(patterns)
     folders = [each for each in found if (not each.endswith(_FILES) if is_remote(each) else kind_at(each) == "folder")]
     if not folders:
         raise FormatError(
@@ -231,23 +233,31 @@ def _folders(truth: Any) -> list[str]:
     return folders
 
 
-def _addresses(option: str, given: Any) -> list[str]:
+def _addresses(patterns: Sequence[str]) -> list[str]:
     """The addresses that match patterns, each once, sorted by name."""
-    if not _patterns(given):
-        raise ParameterError("is an empty list", "name at least one shard", option=option)
     found: dict[str, None] = {}
-    for pattern in _patterns(given):
-        matching = expand(str(pattern))
+    for pattern in patterns:
+        matching = expand(pattern)
         if not matching:
-            is_one = glob.has_magic(str(pattern))
+            is_one = glob.has_magic(pattern)
             problem = "no file or folder matches this pattern" if is_one else "there is no such file or folder"
             raise FormatError(problem, path=pattern)
         found |= dict.fromkeys(matching)
     return sorted(found, key=lambda address: (_name(address), address))
 
 
-def _patterns(given: Any) -> list[Any]:
-    return [given] if isinstance(given, str) or hasattr(given, "__fspath__") else list(given)
+def _patterns(option: str, given: Any) -> list[str]:
+    """The patterns that an option has: one, or many in a list or whatever else yields them, such as `Path.glob`."""
+    is_many = isinstance(given, Iterable) and not isinstance(given, (str, Mapping)) and not hasattr(given, "__fspath__")
+    patterns = list(given) if is_many else [given]
+    if not patterns:
+        raise ParameterError("is an empty list", "name at least one shard", option=option)
+    for each in patterns:
+        if not (isinstance(each, str) or hasattr(each, "__fspath__")) or not str(each):
+            name = repr(each) if isinstance(each, (str, int, float)) or each is None else f"a {type(given).__name__}"
+            problem = f"must be a path, a pattern of paths or a list of them, not {name}"
+            raise ParameterError(problem, "use evaluate for data in memory", option=option)
+    return [str(each) for each in patterns]
 
 
 def _layout(folder: str) -> dict[str, tuple[int, ...]]:

@@ -31,7 +31,7 @@ class Spool:
     def __init__(self, objects: Objects, protocol: Protocol) -> None:
         self._folder = Temporary()
         self._files: dict[str, list[Path]] = {name: [] for name in (*OBJECTS, *LINKS)}
-        for number, inputs in enumerate(objects.each("tables of objects")):
+        for number, inputs in enumerate(objects.each("for the tables of annotations and detections")):
             pipeline, tables = Pipeline(inputs, protocol), inputs.tables()
             frames = {name: tables[name].drop(INPUT_ROW, strict=False) for name in OBJECTS}
             self._write(number, frames | {"pairs": pipeline.pairs(), "assignments": pipeline.assignments()})

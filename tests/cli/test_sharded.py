@@ -54,7 +54,7 @@ def test_objects_are_read_again_with_a_warning(shards: Path, capsys: Capture, mo
 @pytest.mark.parametrize("paths", [
     ["shards"], ["shards/"], ["shards/*/"], ["./shards/0*"],
     ["shards/00000", "shards/00001", "shards/00002", "shards/categories.parquet", "shards/shards.json"],
-    ["shards/00002", "shards/0000[01]"],
+    ["shards/00002", "shards/0000[01]"], ["shards/*2", "shards/*0", "shards/*1"],
 ], ids=" ".join)  # fmt: skip
 def test_shards_are_named_as_one_likes(paths: list[str], shards: Path, capsys: Capture, monkeypatch: Patch) -> None:
     (shards / "notes.txt").write_text("what else is there")
@@ -137,9 +137,27 @@ def test_bad_usage_and_bad_data(shards: Path, capsys: Capture, monkeypatch: Patc
         (["shards/00000", RESULTS], 2, "shards/00000 has data in shards; evaluate them with apframe eval --shards"),
         (["shards/*"], 2, "shards/* is a pattern, but GT is one file or folder; evaluate data in shards with apframe eval "
          "--shards 'shards/*'\n"),
+        (["gt/*.json", "dt/*.json"], 2, "gt/*.json is a pattern, but GT is one file or folder; evaluate pairs of files with "
+         "apframe eval --shards 'gt/*.json' 'dt/*.json'\n"),
+        ([TRUTH, "dt/*.json"], 2, "dt/*.json is a pattern, but DT is one file or folder; evaluate pairs of files with"),
+        (["--shards", "shards", "voc2012"], 2, "voc2012 is a protocol, and not a file of detections; write --protocol voc2012"),
     ]  # fmt: skip
     for arguments, code, message in cases:
         found, out, err = command(capsys, monkeypatch, "eval", *arguments)
         assert (found, out) == (code, "") and err.startswith(f"error: {message}"), err
         assert err.count("\n") == 1
     assert sorted(path.name for path in shards.parent.iterdir()) == ["empty", "shards"]
+
+
+@pytest.mark.parametrize("arguments", [
+    ["errors", "shards"], ["confusion", "shards/*"], ["compare", "shards", "shards"], ["compare", TRUTH, RESULTS, "shards"],
+], ids=" ".join)  # fmt: skip
+def test_other_commands_take_shards_that_were_evaluated(
+    arguments: list[str], shards: Path, capsys: Capture, monkeypatch: Patch
+) -> None:
+    assert shards.exists()
+    code, out, err = command(capsys, monkeypatch, *arguments)
+    named = arguments[1] if "shards" in arguments[1] else "shards"
+    quoted = f"'{named}'" if "*" in named else named
+    remedy = f"store their evaluation with apframe eval --shards {quoted} --out DIR, then name DIR to apframe {arguments[0]}"
+    assert (code, out, err) == (2, "", f"error: {named} has data in shards; {remedy}\n")

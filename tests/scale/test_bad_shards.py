@@ -389,3 +389,40 @@ def test_two_threads_at_once(shards: Path) -> None:
         metrics = list(pool.map(evaluate, ["coco", "voc2007"]))
     for protocol, each in zip(["coco", "voc2007"], metrics, strict=True):
         assert_frame_equal(each, apf.evaluate(TRUTH, FOUND, protocol).metrics)
+
+
+@pytest.mark.parametrize(
+    ("given", "problem"),
+    [
+        (None, "truth must be a path, a pattern of paths or a list of them, not None; use evaluate for data in memory"),
+        (TRUTH, "truth must be a path, a pattern of paths or a list of them, not a Dataset; use evaluate for data in memory"),
+        (FOUND, "truth must be a path, .*, not a DataFrame; use"),
+        ({"a": 1}, "truth must be a path, .*, not a dict; use"),
+        (["shards", 3], "truth must be a path, .*, not 3; use"),
+        ("", "truth must be a path, .*, not ''; use"),
+        ([], "truth is an empty list; name at least one shard"),
+    ],
+)
+def test_what_is_no_path(given: Any, problem: str) -> None:
+    with pytest.raises(ParameterError, match=f"^{problem}"):
+        apf.evaluate_shards(given)
+
+
+def test_detections_must_be_files(shards: Path) -> None:
+    with pytest.raises(
+        ParameterError, match=r'^voc2012 is a protocol, and not a file of detections; write protocol="voc2012"$'
+    ):
+        apf.evaluate_shards(shards, "voc2012")
+    with pytest.raises(ParameterError, match=r"^detections must be a path, .*, not a DataFrame"):
+        apf.evaluate_shards(shards, FOUND)
+    with pytest.raises(ParameterError, match="which have their detections already; leave out the other detections"):
+        apf.evaluate_shards(shards, "nowhere.json")
+
+
+def test_shards_may_come_from_an_iterator(shards: Path) -> None:
+    assert apf.evaluate_shards(shards.glob("0*")).summary.equals(apf.evaluate_shards(shards).summary)
+
+
+def test_unknown_options_are_listed_in_a_fixed_order() -> None:
+    with pytest.raises(ParameterError, match=r"there are engine, memory, work, skip_bad_shards, format, .*, iou_type"):
+        apf.evaluate_shards("shards", quux=1)  # type: ignore[call-arg]

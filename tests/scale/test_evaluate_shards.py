@@ -213,7 +213,7 @@ def test_nothing_is_read_again_for_verdicts_alone(tmp_path: Path, pair: list[apf
 
 
 def test_a_stored_set_is_that_of_the_whole(tmp_path: Path, pair: list[apf.Evaluation]) -> None:
-    with pytest.warns(SecondPassWarning, match="tables of objects: the objects of 5 shards are read again"):
+    with pytest.warns(SecondPassWarning, match="the objects of 5 shards are read again for the tables of annotations and det"):
         sharded(tmp_path)[0].write_parquet(tmp_path / "run")
     stored = apf.read_evaluation(tmp_path / "run")
     assert_frame_equal(stored.metrics, pair[0].metrics)
@@ -259,12 +259,28 @@ def test_objects_are_read_again_and_that_is_said(shards: Path) -> None:
         assert_frame_equal(apf.evaluate_shards(shards).matches(), whole.matches(), check_column_order=False)
     with (
         pytest.warns(LargeResultWarning, match=r"the verdicts of all categories at once take about .* MB; memory is 0.001 MB"),
-        pytest.raises(ParameterError, match=r"needs the objects of all shards in memory, about .* MB; 0.001 MB is allowed"),
+        pytest.raises(ParameterError, match=r"needs all annotations and detections in memory, about .* MB; 0.001 MB is"),
     ):
         apf.evaluate_shards(shards, memory=1000).errors()
-    with pytest.raises(ParameterError, match="this needs the objects of all shards in memory"), warnings.catch_warnings():
+    with pytest.raises(ParameterError, match="this needs all annotations and detections in memory"), warnings.catch_warnings():
         warnings.simplefilter("ignore")
         apf.evaluate_shards(shards, memory=1000).sql("SELECT * FROM errors")
+
+
+def test_a_part_needs_the_memory_of_its_own_objects(shards: Path) -> None:
+    whole = apf.evaluate(STREET / "instances.json", STREET / "model_a.json").where("weather = 'fog'")
+    ev = apf.evaluate_shards(shards, memory=250_000)
+    with pytest.raises(ParameterError, match=r"in memory, about 0.34 MB; 0.25 MB is allowed; allow more, or take fewer images"):
+        ev.errors()
+    with pytest.warns(SecondPassWarning, match=r"are read again to have them all in memory, about 0.0\d+ MB"):
+        found = ev.where("weather = 'fog'").errors()
+    assert_frame_equal(found, whole.errors(), check_column_order=False)
+
+
+def test_a_warning_of_sql_names_the_line_of_the_caller(shards: Path) -> None:
+    with pytest.warns(SecondPassWarning, match="are read again for the tables of annotations and detections") as caught:
+        assert apf.evaluate_shards(shards).sql("SELECT count(*) FROM annotations").item() == 2400
+    assert {each.filename for each in caught} == {__file__}
 
 
 @half_as_often
