@@ -79,7 +79,7 @@ class Matched:
         except BaseException:
             self.close()
             raise
-        return LocalStore(together, self.tables, most_rows(self._memory // KEPT, len(self.tables)))
+        return LocalStore(together, most_rows(self._memory // KEPT, len(self.tables)), self.tables)
 
 
 def match_shards(

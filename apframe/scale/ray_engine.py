@@ -22,9 +22,9 @@ from apframe.scale.addresses import is_remote
 from apframe.scale.local import KEPT, make_folder, match_one
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
-from apframe.scale.store import LocalStore, Store, both, given, most_rows
+from apframe.scale.store import LocalStore, Store, given, most_rows
 from apframe.scale.store import head as head_of_table
-from apframe.scale.together import Head, Together, put_together
+from apframe.scale.together import Head, put_together
 from apframe.threads import set_threads, threads
 
 if TYPE_CHECKING:
@@ -140,7 +140,7 @@ class OnRay:
         """The verdicts of all of them; `whole` has none of their rows."""
         together = put_together(self.heads, whole)
         share = -(-int(together.counts.sum()) // (2 * _n_cpus()))  # some blocks take longer than others
-        return RayStore(together, self.pieces, max(1, min(self.most_rows, share)), _session())
+        return RayStore(together, max(1, min(self.most_rows, share)), self.pieces, _session())
 
 
 @dataclass(frozen=True)
@@ -155,12 +155,8 @@ class RayStore(Store):
         which Ray they are in
     """
 
-    together: Together
     pieces: Sequence[Pieces]
-    most_rows: int
     session: str
-    images: np.ndarray | None = None
-    lists: np.ndarray | None = None
 
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """See `Store.map`: one task for each block, and only what the function returns comes back.
@@ -175,7 +171,7 @@ class RayStore(Store):
             raise ParameterError(
                 "Ray was shut down, and the verdicts with it", "evaluate again, and keep Ray running meanwhile"
             )
-        light = ray.put(_dumped(LocalStore(self.together, (), self.most_rows, self.images, self.lists)))
+        light = ray.put(_dumped(self._local([])))
         task, given = _task(), []
         for begin, end in self.blocks():
             taken = [of_shard.of(begin, end) for of_shard in self.pieces]
@@ -192,7 +188,11 @@ class RayStore(Store):
         for of_shard in self.pieces:
             buffers = self._ray().get(list(of_shard.buffers))
             tables.append(partial(given, pa.concat_tables([pa.ipc.open_stream(buffer).read_all() for buffer in buffers])))
-        return LocalStore, (self.together, tables, self.most_rows, self.images, self.lists)
+        return replace, (self._local(tables),)
+
+    def _local(self, tables: Sequence[Callable[[], pa.Table]]) -> LocalStore:
+        """The same with the verdicts in tables of one process."""
+        return LocalStore(self.together, self.most_rows, tables, images=self.images, lists=self.lists)
 
     def _ray(self) -> Any:
         """Ray, if the verdicts are still in it."""
@@ -202,14 +202,6 @@ class RayStore(Store):
                 "Ray was shut down, and the verdicts with it", "evaluate again, and keep Ray running meanwhile"
             )
         return ray
-
-    def at_once(self) -> Store:
-        """See `Store.at_once`."""
-        return replace(self, most_rows=1 + int(self.together.counts.sum()))
-
-    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
-        """See `Store.of`."""
-        return replace(self, images=both(self.images, images), lists=both(self.lists, lists))
 
 
 def _match(job: Job, shard: Shard, work: Path | None, least_bytes: int) -> tuple[Any, ...]:

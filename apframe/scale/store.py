@@ -5,11 +5,11 @@ from __future__ import annotations
 from abc import ABC, abstractmethod
 from collections.abc import Callable, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from functools import partial
 from itertools import pairwise
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeVar
 from uuid import uuid4
 
 import numpy as np
@@ -29,6 +29,7 @@ _PIECE = 1 << 15  # of one shard among them: smaller pieces take longer to open 
 _WORK = 256  # bytes that putting together and ranking takes for each detection
 
 
+@dataclass(frozen=True)
 class Store(ABC):
     """The verdicts of all shards, which are put together for some lists at a time.
 
@@ -44,24 +45,21 @@ class Store(ABC):
 
     together: Together
     most_rows: int
-    images: np.ndarray | None = None
-    lists: np.ndarray | None = None
+    images: np.ndarray | None = field(default=None, kw_only=True)
+    lists: np.ndarray | None = field(default=None, kw_only=True)
 
     @abstractmethod
     def map(self, function: Callable[[np.ndarray, Verdicts], Made]) -> list[Made]:
         """What a function makes of the numbers of some lists and of their verdicts, for all lists, block by block."""
 
-    @abstractmethod
-    def at_once(self) -> Store:
-        """The same with all lists in one block."""
-
-    @abstractmethod
-    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
+    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Self:
         """The same of some images and lists, given as one flag each; None: all."""
+        return replace(self, images=_both(self.images, images), lists=_both(self.lists, lists))
 
     def read(self) -> Verdicts:
         """The verdicts of all lists at once, in memory."""
-        return self.at_once().map(_verdicts)[0]
+        at_once = replace(self, most_rows=max(1, int(self.together.counts.sum())))
+        return at_once.map(_verdicts)[0]
 
     @property
     def outline(self) -> Verdicts:
@@ -94,11 +92,7 @@ class Store(ABC):
 class LocalStore(Store):
     """Verdicts of this process, as tables in memory or files; `tables` open them one after the other."""
 
-    together: Together
     tables: Sequence[Callable[[], pa.Table]]
-    most_rows: int
-    images: np.ndarray | None = None
-    lists: np.ndarray | None = None
 
     def __getstate__(self) -> dict[str, Any]:
         """For pickle and copies: with the verdicts themselves, which may be in files that others do not have."""
@@ -114,20 +108,12 @@ class LocalStore(Store):
         with alone():
             return function(*self.part(begin, end, [table().slice(begin, end - begin) for table in self.tables]))
 
-    def at_once(self) -> Store:
-        """See `Store.at_once`."""
-        return replace(self, most_rows=max(1, int(self.together.counts.sum())))
-
-    def of(self, images: np.ndarray | None, lists: np.ndarray | None) -> Store:
-        """See `Store.of`."""
-        return replace(self, images=both(self.images, images), lists=both(self.lists, lists))
-
 
 def _verdicts(_: np.ndarray, verdicts: Verdicts) -> Verdicts:
     return verdicts
 
 
-def both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
+def _both(kept: np.ndarray | None, further: np.ndarray | None) -> np.ndarray | None:
     """Flags of all, where `further` has one for each of those that are already kept."""
     if kept is None or further is None:
         return kept if further is None else further

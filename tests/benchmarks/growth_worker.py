@@ -141,7 +141,7 @@ def ranked_together(counts: Any) -> int:
     from apframe.scale import ray_engine
 
     together: Any = SimpleNamespace(counts=counts[None], whole=SimpleNamespace(lists=SimpleNamespace(height=len(counts))))
-    store = ray_engine.RayStore(together, [], 1, "")
+    store = ray_engine.RayStore(together, 1, [], "")
     return max(int(counts[begin:end].sum()) for begin, end in store.blocks())
 
 
