@@ -112,7 +112,7 @@ def where(self: Evaluation, *conditions: Condition) -> Evaluation:
     0.0
     """
     part = self._subset(conjunction(conditions, self._inputs.tables()))
-    words = [str(each) if isinstance(each, pl.Expr) else counted(len(each), "image") for each in conditions]
+    words = [str(each) if isinstance(each, (pl.Expr, str)) else counted(len(each), "image") for each in conditions]
     part.conditions = (*self.conditions, *words)
     if not _has_annotations(part):
         warn(f"{spelled('where')}: no annotation meets the conditions, so all metrics are null", NoAnnotationsWarning)

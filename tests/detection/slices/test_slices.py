@@ -554,6 +554,10 @@ def test_without_categories_there_is_nothing_to_average() -> None:
     assert nothing.by().select("AP", "n_images", "n_categories").rows() == [(None, 3, 0)]
 
 
+def test_sql_is_kept_as_the_condition(evaluation: apf.Evaluation) -> None:
+    assert evaluation.where("weather = 'rain'").conditions == ("weather = 'rain'",)
+
+
 def test_conditions_are_told(evaluation: apf.Evaluation, tmp_path: Path) -> None:
     part = evaluation.where(pl.col("weather") == "rain").where([2])
     assert part.conditions == (str(pl.col("weather") == "rain"), "1 image")
