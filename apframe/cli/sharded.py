@@ -11,7 +11,7 @@ import click
 
 from apframe.cli.declared import Argument, Option
 from apframe.exceptions import ParameterError
-from apframe.paths import is_folder, is_pattern
+from apframe.paths import is_folder, is_pattern, matching
 from apframe.scale.addresses import exists, expand
 from apframe.scale.evaluate_shards import ENGINES
 from apframe.scale.layout import LISTING
@@ -69,7 +69,8 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
         raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):
-        if is_pattern(path) and ":/" not in str(path):  # the ? of an address is none
+        # the ? of an address is none, nor is a name that does not exist and happens to have such characters
+        if is_pattern(path) and ":/" not in str(path) and matching(path):
             paths = " ".join(quote(str(each)) for each in named)
             what = "pairs of files" if results else "data in shards"
             problem = f"{path} is a pattern, but {name} is one file or folder"

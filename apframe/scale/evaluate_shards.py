@@ -131,7 +131,7 @@ def evaluate_shards(
         refuse_options_of_files(choice.reading)
     if choice.image_attributes is not None:  # errors come before the work
         choice = replace(choice, image_attributes=_attributes(choice.image_attributes))
-    if work is not None and isinstance(choice.protocol.similarity, UserSimilarity):
+    if work is not None and choice.protocol.similarity.name == UserSimilarity.name:
         raise ParameterError("cannot tell one similarity function of your own from another", "leave it out", option="work")
     if isinstance(detections, (str, Path)) and same_name(detections, PUBLISHED) and not exists(str(detections)):
         remedy = f"write {spelled('protocol', str(detections))}"
