@@ -2,8 +2,8 @@
 PYTHON ?= python3
 BIN := .venv/bin
 TRUTH := data/street/instances.json
-EXAMPLES ?= 5
-MORE_EXAMPLES ?= 15
+EXAMPLES ?= 4
+MORE_EXAMPLES ?= 10
 CASES ?= 60
 
 .PHONY: demo test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean

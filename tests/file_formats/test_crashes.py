@@ -24,7 +24,7 @@ from tests.file_formats.writes import NEVER_REPLACED, READS, SIZES, WRITES, size
 pytestmark = [pytest.mark.slow, pytest.mark.skipif(os.name != "posix", reason="processes are killed by signals")]
 
 ROOT = Path(__file__).parents[2]
-N_KILLS = 12
+N_KILLS = 8
 
 AGAIN_AND_AGAIN = """
 import sys, itertools
