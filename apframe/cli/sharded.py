@@ -69,8 +69,8 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
         raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):
-        # the ? of an address is none, nor is a name that does not exist and happens to have such characters
-        if is_pattern(path) and ":/" not in str(path) and matching(path):
+        # the ? of an address is none, nor is a ? or [ in a name of nothing
+        if is_pattern(path) and ":/" not in str(path) and ("*" in str(path) or matching(path)):
             paths = " ".join(quote(str(each)) for each in named)
             what = "pairs of files" if results else "data in shards"
             problem = f"{path} is a pattern, but {name} is one file or folder"
