@@ -153,14 +153,7 @@ class Pipeline:
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
-        from apframe.ranking.arrays import compute_arrays
-
-        definition = self.protocol.definition
-        if not isinstance(definition, Levels):
-            raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
-        n_limits = len(self.verdicts.limits)
-        scores = self.verdicts.detections["score"].to_numpy()
-        return compute_arrays(self.ranking, definition, scores, range(n_limits - 1 if headlines_only else 0, n_limits))
+        return arrays_of(self.verdicts, self.ranking, self.protocol, headlines_only=headlines_only)
 
     def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
         """detection_id and annotation_id of links, which are positions of the rows or of the verdicts."""
@@ -291,3 +284,21 @@ class Pipeline:
         if self.protocol.agnostic:
             matches = matches.with_columns(category_id=pl.lit(None, self.inputs.category_ids.dtype))
         return matches
+
+
+def arrays_of(verdicts: Verdicts, ranking: Ranking, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
+    """The arrays of verdicts and their ranking, see `Pipeline.arrays`.
+
+    Raises
+    ------
+    ParameterError
+        the definition has no recall levels
+    """
+    from apframe.ranking.arrays import compute_arrays
+
+    definition = protocol.definition
+    if not isinstance(definition, Levels):
+        raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
+    n_limits = len(verdicts.limits)
+    scores = verdicts.detections["score"].to_numpy()
+    return compute_arrays(ranking, definition, scores, range(n_limits - 1 if headlines_only else 0, n_limits))

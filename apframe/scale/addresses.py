@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import glob
+import os
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -84,6 +85,15 @@ def is_remote(address: str) -> bool:
     (True, False)
     """
     return "://" in address
+
+
+def absolute(address: str) -> str:
+    """The address as it is right in any folder.
+
+    >>> absolute("s3://bucket/shards"), absolute("/data/../shards")
+    ('s3://bucket/shards', '/shards')
+    """
+    return address if is_remote(address) else os.path.abspath(address)  # noqa: PTH100 - which leaves ".." in
 
 
 def exists(address: str) -> bool:

@@ -13,13 +13,11 @@ import polars as pl
 
 from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.evaluation import Evaluation
-from apframe.detection.pipeline import Pipeline
+from apframe.detection.pipeline import Pipeline, arrays_of
 from apframe.detection.slices.measure import finish, shape_of, sum_lists
 from apframe.detection.slices.slices import Groups, mask_of
-from apframe.exceptions import FormatError, LargeResultWarning, ParameterError, counted, spelled, warn
+from apframe.exceptions import FormatError, LargeResultWarning, counted, spelled, warn
 from apframe.lazily import cached_property
-from apframe.ranking.arrays import compute_arrays
-from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import rank
 from apframe.scale.budget import in_words
@@ -83,9 +81,7 @@ class ShardedPipeline(Pipeline):
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Pipeline.arrays`."""
-        n_limits = len(self.outline.limits)
-        limits = range(n_limits - 1 if headlines_only else 0, n_limits)
-        parts = self.store.map(partial(_arrays, protocol=self.protocol, limits=limits))
+        parts = self.store.map(partial(_arrays, protocol=self.protocol, headlines_only=headlines_only))
         axes = {"precision": 2, "recall": 1, "scores": 2}  # of the lists
         return {name: np.concatenate([part[name] for part in parts], axis=axis) for name, axis in axes.items()}
 
@@ -163,13 +159,11 @@ class ShardedEvaluation(Evaluation):
         store: Store,
         inputs: ShardedInputs,
         protocol: Protocol,
-        conditions: Sequence[str] = (),
-        notes: Sequence[str] = (),
         *,
+        notes: Sequence[str] = (),
         name: str | None = None,
-        source: str | None = None,
     ) -> None:
-        super().__init__(lambda: inputs, protocol, conditions=conditions, notes=notes, name=name, source=source)
+        super().__init__(lambda: inputs, protocol, notes=notes, name=name)
         self._store = store
 
     @cached_property
@@ -234,9 +228,6 @@ def _compute(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, ap_at: Se
     return compute_metrics(ranking, ap_at), ranking.positives
 
 
-def _arrays(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, limits: Sequence[int]) -> dict[str, np.ndarray]:
-    definition = protocol.definition
-    if not isinstance(definition, Levels):
-        raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
-    ranking = rank(verdicts, definition, protocol.addend)
-    return compute_arrays(ranking, definition, verdicts.detections["score"].to_numpy(), limits)
+def _arrays(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, headlines_only: bool) -> dict[str, np.ndarray]:
+    ranking = rank(verdicts, protocol.definition, protocol.addend)
+    return arrays_of(verdicts, ranking, protocol, headlines_only=headlines_only)

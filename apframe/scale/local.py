@@ -31,15 +31,13 @@ class Matched:
     Parameters
     ----------
     memory
-        how many bytes may be taken; where verdicts take more than a quarter of it, they are kept in files
-    work
-        the folder of these files, which are kept and used again; None: a temporary one
+        how many bytes may be taken; where verdicts in memory take more than a quarter of it, they move to temporary files
     """
 
-    def __init__(self, memory: int, work: Path | None) -> None:
+    def __init__(self, memory: int) -> None:
         self.heads: list[Head] = []
         self.tables: list[Callable[[], pa.Table]] = []
-        self._memory, self._work = memory, work
+        self._memory = memory
         self._temporary: Temporary | None = None
         self._n_bytes = 0
 
@@ -93,7 +91,7 @@ def match_shards(
     """
     if work is not None:
         make_folder(work)
-    matched, good, bad = Matched(memory, work), [], list[ShardError]()
+    matched, good, bad = Matched(memory), [], list[ShardError]()
     try:
         with pool() as others, closing(map_lazily(others, partial(match_one, job, work), shards)) as results:
             for shard, result in zip(shards, with_bar(results, "matching", len(shards)), strict=True):

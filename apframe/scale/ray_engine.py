@@ -18,7 +18,7 @@ import numpy as np
 from apframe.exceptions import ApframeError, ParameterError, ShardError, first_line, import_optional, spelled
 from apframe.matching.verdicts import Verdicts
 from apframe.progress import with_bar
-from apframe.scale.addresses import is_remote
+from apframe.scale.addresses import absolute
 from apframe.scale.local import KEPT, make_folder, match_one
 from apframe.scale.one_shard import Job
 from apframe.scale.shards import Shard
@@ -166,19 +166,14 @@ class RayStore(Store):
         ParameterError
             Ray was shut down since the shards were matched
         """
-        ray = _ray()
-        if not ray.is_initialized() or _session() != self.session:
-            raise ParameterError(
-                "Ray was shut down, and the verdicts with it", "evaluate again, and keep Ray running meanwhile"
-            )
-        light = ray.put(_dumped(self._local([])))
-        task, given = _task(), []
+        light = self._ray().put(_dumped(self._local([])))
+        task, begun = _task(), []
         for begin, end in self.blocks():
             taken = [of_shard.of(begin, end) for of_shard in self.pieces]
             known = [(first, len(buffers)) for first, buffers in taken]
             buffers = [buffer for _, of_shard in taken for buffer in of_shard]
-            given.append(_begin(task, partial(_apply, function, begin, end, known), light, *buffers))
-        return [_result(each, "ranking", None) for each in given]
+            begun.append(_begin(task, partial(_apply, function, begin, end, known), light, *buffers))
+        return [_result(each, "ranking", None) for each in begun]
 
     def __reduce__(self) -> Any:
         """For pickle and copies: the verdicts themselves, which need no Ray."""
@@ -265,8 +260,8 @@ def _as_buffer(table: pa.Table) -> pa.Buffer:
 
 def _absolute(shard: Shard) -> Shard:
     """The shard by names that are right in the folder of a worker, too."""
-    names = {name: getattr(shard, name) for name in ("truth", "detections")}
-    return replace(shard, **{name: os.path.abspath(at) for name, at in names.items() if at is not None and not is_remote(at)})  # noqa: PTH100
+    detections = None if shard.detections is None else absolute(shard.detections)
+    return replace(shard, truth=absolute(shard.truth), detections=detections)
 
 
 def _ray() -> Any:

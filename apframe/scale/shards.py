@@ -7,7 +7,6 @@ import hashlib
 import json
 from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import polars as pl
@@ -19,7 +18,7 @@ from apframe.exceptions import ApframeError, ColumnError, FormatError, Parameter
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import Refused
 from apframe.paths import kind_at
-from apframe.scale.addresses import exists, expand, is_remote, mark_of, normal, read_bytes, read_table
+from apframe.scale.addresses import absolute, exists, expand, is_remote, mark_of, normal, read_bytes, read_table
 from apframe.scale.layout import INPUT_ROW, LISTING, SHARD_TABLES, parse_layout
 from apframe.schema import GROUND_TRUTH, Dataset, is_known, noun
 from apframe.schema.conditions import Masks
@@ -66,7 +65,7 @@ class Shard:
     def mark_of_files(self) -> str:
         """A text that changes when a file is written anew: of the names, sizes and times of its files."""
         files = list(_files(self.truth).values()) if self.detections is None else [self.truth, self.detections]
-        return json.dumps([[_absolute(file), mark_of(file)] for file in files])
+        return json.dumps([[absolute(file), mark_of(file)] for file in files])
 
     def inputs(self, choice: Choice) -> tuple[Inputs, list[Refused], dict[str, Any]]:
         """What `read` gives, of the part that is taken."""
@@ -328,7 +327,3 @@ def _as_text(schema: Mapping[str, Any]) -> dict[str, str]:
 
 def _hash(mask: pl.Series) -> str:
     return hashlib.sha256(mask.to_numpy().tobytes()).hexdigest()
-
-
-def _absolute(address: str) -> str:
-    return address if is_remote(address) else str(Path(address).absolute())
