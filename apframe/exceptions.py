@@ -2,9 +2,6 @@
 
 from __future__ import annotations
 
-import errno
-import os
-import re
 import sys
 import warnings
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
@@ -16,12 +13,13 @@ from typing import Any, TypeVar
 from apframe.collecting import collected
 from apframe.wording import counted as counted
 from apframe.wording import did_you_mean as did_you_mean
+from apframe.wording import first_line as first_line
 from apframe.wording import listed as listed
 from apframe.wording import nearest as nearest
 from apframe.wording import plural as plural
+from apframe.wording import reason as reason
 from apframe.wording import shown as shown
 
-_LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 # a problem that begins with one of these needs no colon
 _VERBS = ("applies", "are", "can", "does", "has", "holds", "is", "lies", "must", "needs", "takes", "was")
 Found = TypeVar("Found")
@@ -256,6 +254,10 @@ class ImagesLeftOutWarning(ApframeWarning):
     """Evaluations were compared on the images that all of them have; the other images were left out."""
 
 
+class MissingResultsWarning(ApframeWarning):
+    """Some images have no result file, or no entry in the results; they count as images without detections."""
+
+
 class ShardsLeftOutWarning(ApframeWarning):
     """Shards that are damaged were left out."""
 
@@ -410,40 +412,3 @@ def same_name(name: Any, known: Iterable[str]) -> str | None:
 
 def _letters(name: str) -> str:
     return "".join(filter(str.isalnum, name.lower()))
-
-
-def first_line(error: BaseException) -> str:
-    """Return the first line of the message of a foreign error.
-
-    >>> first_line(ValueError("no\\nbecause"))
-    'no'
-    """
-    return str(error).strip().split("\n")[0]
-
-
-def reason(error: BaseException) -> str:
-    """Return the reason that the operating system gives for an error, or else the first line of its message.
-
-    Polars, DuckDB and Arrow wrap errors of the operating system in their own, which may name a damaged file where only the
-    disk is full. The number of the error, or its words, are in their text.
-
-    >>> reason(OSError(28, None))
-    'no space left on device'
-    >>> reason(ValueError("parquet: File out of specification: No space left on device (os error 28)"))
-    'no space left on device'
-    >>> reason(ValueError("no such thing\\nat all"))
-    'no such thing'
-    """
-    if isinstance(error, OSError) and error.errno:
-        return _in_words(error.errno)
-    text = str(error)
-    number = re.search(r"\(os error (\d+)\)", text) if os.name == "posix" else None
-    if number is not None:
-        return _in_words(int(number[1]))
-    told = (_in_words(each) for each in _LIKELY if os.strerror(each).lower() in text.lower())
-    return next(told, first_line(error))
-
-
-def _in_words(number: int) -> str:
-    words = os.strerror(number)
-    return words[:1].lower() + words[1:]

@@ -1,11 +1,15 @@
-"""Numbers, lists and near names as messages say them."""
+"""Numbers, lists, near names and reasons as messages say them."""
 
 from __future__ import annotations
 
 import difflib
+import errno
+import os
 import re
 from collections.abc import Sequence
 from typing import Any
+
+_LIKELY = (errno.ENOSPC, errno.EDQUOT, errno.EFBIG, errno.EACCES, errno.EPERM, errno.EROFS, errno.EIO)  # what writing runs into
 
 
 def listed(values: list[Any], most: int = 5) -> str:
@@ -70,3 +74,40 @@ def nearest(word: str, known: Sequence[str]) -> str:
     begun = [name for name in in_case if name.startswith(word.lower())][:3] if len(word) > 1 else []
     near = difflib.get_close_matches(word.lower(), in_case, 3, cutoff=0.65) or begun
     return f"did you mean {', '.join(in_case[name] for name in near)}?" if near else ""
+
+
+def first_line(error: BaseException) -> str:
+    """Return the first line of the message of a foreign error.
+
+    >>> first_line(ValueError("no\\nbecause"))
+    'no'
+    """
+    return str(error).strip().split("\n")[0]
+
+
+def reason(error: BaseException) -> str:
+    """Return the reason that the operating system gives for an error, or else the first line of its message.
+
+    Polars, DuckDB and Arrow wrap errors of the operating system in their own, which may name a damaged file where only the
+    disk is full. The number of the error, or its words, are in their text.
+
+    >>> reason(OSError(28, None))
+    'no space left on device'
+    >>> reason(ValueError("parquet: File out of specification: No space left on device (os error 28)"))
+    'no space left on device'
+    >>> reason(ValueError("no such thing\\nat all"))
+    'no such thing'
+    """
+    if isinstance(error, OSError) and error.errno:
+        return _in_words(error.errno)
+    text = str(error)
+    number = re.search(r"\(os error (\d+)\)", text) if os.name == "posix" else None
+    if number is not None:
+        return _in_words(int(number[1]))
+    told = (_in_words(each) for each in _LIKELY if os.strerror(each).lower() in text.lower())
+    return next(told, first_line(error))
+
+
+def _in_words(number: int) -> str:
+    words = os.strerror(number)
+    return words[:1].lower() + words[1:]

@@ -7,6 +7,8 @@ from typing import Any
 
 import polars as pl
 
+from apframe.exceptions import MissingResultsWarning, counted, listed, warn
+from apframe.file_formats.cuboid_frames import CAMERA, CUBOID, from_camera, to_camera
 from apframe.file_formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.file_formats.format import Format
 from apframe.file_formats.lines import (
@@ -26,29 +28,28 @@ from apframe.shapes.boxes import BOX
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
-# attributes, and the numbers that stand for an unknown one in the files
-_UNKNOWN = {
-    "truncated": -1.0, "occluded": -1.0, "alpha": -10.0, "object_height": -1.0, "object_width": -1.0, "object_length": -1.0,
-    "location_x": -1000.0, "location_y": -1000.0, "location_z": -1000.0, "rotation_y": -10.0,
-}  # fmt: skip
-_LAYOUT = (
-    "category_id", "truncated", "occluded", "alpha", *_EDGES, "object_height", "object_width",
-    "object_length", "location_x", "location_y", "location_z", "rotation_y",
-)  # fmt: skip
+# the numbers that stand for an unknown one in the files
+_UNKNOWN = {"truncated": -1.0, "occluded": -1.0, "alpha": -10.0}
+_NO_CUBOID = dict(zip(CAMERA, (-1.0, -1.0, -1.0, -1000.0, -1000.0, -1000.0, -10.0), strict=True))
+_HAS_CUBOID = pl.all_horizontal(pl.col(name) != unknown for name, unknown in _NO_CUBOID.items())
+_LAYOUT = ("category_id", *_UNKNOWN, *_EDGES, *CAMERA)
 
 
 class Kitti(Format):
     """KITTI's labels of objects, as in the folder `label_2`; results are the same with a score at the end of the line.
 
-    An image is called as its file without the ending; its size is not known. The type is the category. The other fields are
-    attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown), `alpha` (angle of observation), `object_height`,
-    `object_width`, `object_length` (metres), `location_x`, `location_y`, `location_z` (metres, before the camera) and
-    `rotation_y`, angles in radians. The numbers -1, -10 and -1000 that stand for unknown ones are null.
+    An image is called as its file without the ending; its size is not known. The type is the category. The edges become the
+    box, and height, width, length, location and rotation_y become the cuboid (`cuboid_frames.from_camera`), null where one of
+    them is the number for unknown (-1, -1000, -10). The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1,
+    2, and 3 for unknown) and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
 
     The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
-    that none counts by the rules of COCO, VOC or LVIS. KITTI's own evaluation drops what is detected in such a region, of
-    whatever type. Here a category is matched with its own annotations, so only a category-agnostic evaluation does that; to
-    have it for each category, repeat the regions under each.
+    that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops what is detected in such a region, of whatever
+    type. Other protocols match a category with its own annotations, so only a category-agnostic evaluation does that; to have
+    it for each category, repeat the regions under each.
+
+    Results may lack the files of some images. KITTI's own program stops then, and other tools leave these images out; here
+    they have no detections, with a `MissingResultsWarning`.
 
     Source: the description of the labels in KITTI's development kit for objects.
     """
@@ -58,11 +59,12 @@ class Kitti(Format):
     dataset_is = "a folder of text files, one for each image, lines of 15 fields: type truncated occluded alpha left top ..."
     results_are = "the same, lines of 16 fields, the last the score"
     dataset_from = results_from = ("folder",)
+    asks_for_images = True
     holds = {
         "images": (),
         "categories": (),
-        "annotations": (*BOX, "is_crowd", "ignore", *_UNKNOWN),
-        "detections": ("score", *BOX, *_UNKNOWN),
+        "annotations": (*BOX, "is_crowd", "ignore", *_UNKNOWN, *CUBOID),
+        "detections": ("score", *BOX, *_UNKNOWN, *CUBOID),
     }
 
     def is_dataset(self, path: Path) -> bool:
@@ -85,7 +87,10 @@ class Kitti(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return _read(path, (*_LAYOUT, "score"))
+        found = _read(path, (*_LAYOUT, "score"))
+        if dataset is not None:
+            _warn_of_missing_files(path, dataset.core("images")["image_id"])
+        return found
 
     def write(self, dataset: Dataset, path: Path) -> None:
         """Write a data set: see `Format.write`."""
@@ -102,15 +107,30 @@ class Kitti(Format):
             return []
         found = rounded_sizes(frame)
         said = _sayable(frame)
-        for name in (name for name in _UNKNOWN if name in frame.columns):
+        for name in (name for name in (*_UNKNOWN, *CUBOID) if name in frame.columns):
             lost = frame[name].is_not_null() & said[name].is_null()
             found.append((name, lost, "left out: not a valid number, or the one for unknown"))
+        again = said.select(**to_camera()).select(**from_camera())
+        found.append(("cuboid_z", again["cuboid_z"] != said["cuboid_z"], "rounded: the files store the bottom of cuboids"))
         if table == "annotations":
             is_region = frame["category_id"] == _REGION
             for name in (name for name in ("is_crowd", "ignore") if name in frame.columns):
                 found.append((name, frame[name] & ~is_region, f"left out except in {_REGION}"))
                 found.append((name, ~frame[name] & is_region, f"becomes true in {_REGION}"))
         return [(name, flags.fill_null(False), what) for name, flags, what in found]
+
+
+def _warn_of_missing_files(folder: Path, images: pl.Series) -> None:
+    """A warning that lists the images of a data set that have no file in a folder of results."""
+    named = image_ids(text_files(folder))
+    missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
+    if 0 < len(missing) < len(images):
+        warn(
+            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}) count as images "
+            "without detections. KITTI's own program stops here, and other tools evaluate only images with a file: to do that, "
+            "leave the others out of the ground truth",
+            MissingResultsWarning,
+        )
 
 
 def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
@@ -127,11 +147,12 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
         *(["score"] if "score" in layout else []),
         **from_edges(_EDGES),
         **known,
+        **{name: pl.when(_HAS_CUBOID).then(value) for name, value in from_camera().items()},
     )
 
 
 def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
-    """The attributes as numbers, null where the frame has none, or one that means something else in the files."""
+    """The attributes and cuboids as numbers, null where the frame has none, or one that means something else in the files."""
     values = {}
     for name, unknown in _UNKNOWN.items():
         dtype = frame.schema.get(name, pl.Null())
@@ -140,11 +161,15 @@ def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
         if name == "occluded":
             is_said &= value.cast(pl.Int64, strict=False) == value
         values[name] = pl.when(is_said).then(value)
-    return frame.with_columns(**values)
+    there = [pl.col(name) if name in frame.columns else pl.lit(None).alias(name) for name in CUBOID]
+    said = frame.with_columns(**values).with_columns(each.cast(pl.Float64, strict=False) for each in there)
+    has_cuboid = said.select(**to_camera()).select(_HAS_CUBOID.fill_null(False)).to_series()
+    return said.with_columns(pl.when(has_cuboid).then(pl.col(CUBOID)))
 
 
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
     refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
-    fields = _sayable(frame).with_columns(pl.col(name).fill_null(unknown) for name, unknown in _UNKNOWN.items())
-    fields = fields.with_columns(pl.col("occluded").cast(pl.Int64), **to_edges(_EDGES))
+    fields = _sayable(frame).with_columns(**to_camera(), **to_edges(_EDGES))
+    fields = fields.with_columns(pl.col(name).fill_null(unknown) for name, unknown in (_UNKNOWN | _NO_CUBOID).items())
+    fields = fields.with_columns(pl.col("occluded").cast(pl.Int64))
     write_lines(folder, fields.select(name="image_id", text=pl.concat_str(layout, separator=" ")), images)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+import warnings
 from pathlib import Path
 from typing import Any
 
@@ -13,15 +14,15 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, RowError
+from apframe.exceptions import FormatError, MissingResultsWarning, RowError
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.catalogue import FORMATS
 from apframe.file_formats.kitti import Kitti
 from tests.file_formats.folders import text_folder
 
 BOX = ["x", "y", "width", "height"]
-NUMBERS_OF = ["truncated", "occluded", "alpha", "object_height", "object_width", "object_length", "location_x", "location_y",
-              "location_z", "rotation_y"]  # fmt: skip
+CUBOID = [f"cuboid_{name}" for name in ("x", "y", "z", "length", "width", "height", "yaw")]
+NUMBERS_OF = ["truncated", "occluded", "alpha", *CUBOID]
 CAR = "Car 0.25 1 -1.5 100 50.5 300 150 1.5 1.75 4 -2 1.25 30 0.5"
 REGION = "DontCare -1 -1 -10 10 20 30 50 -1 -1 -1 -1000 -1000 -1000 -10"
 
@@ -34,13 +35,13 @@ def test_lines_are_annotations(tmp_path: Path) -> None:
         ("000007", "Car", 100, 50.5, 200, 99.5, False, False),
         ("000007", "DontCare", 10, 20, 20, 30, True, True),
     ]
-    assert truth.annotations.select(NUMBERS_OF).rows() == [(0.25, 1, -1.5, 1.5, 1.75, 4, -2, 1.25, 30, 0.5), (None,) * 10]
+    assert truth.annotations.select(NUMBERS_OF).rows() == [(0.25, 1, -1.5, -2, 30, -0.5, 4, 1.75, 1.5, -0.5), (None,) * 10]
 
 
 def test_results_end_in_a_score(tmp_path: Path) -> None:
     found = apf.read_results(text_folder(tmp_path / "found", a=f"{CAR} 0.75\n"))
     assert found.select("image_id", "category_id", "score", *BOX).rows() == [("a", "Car", 0.75, 100, 50.5, 200, 99.5)]
-    assert found.select(NUMBERS_OF).row(0) == (0.25, 1, -1.5, 1.5, 1.75, 4, -2, 1.25, 30, 0.5)
+    assert found.select(NUMBERS_OF).row(0) == (0.25, 1, -1.5, -2, 30, -0.5, 4, 1.75, 1.5, -0.5)
 
 
 def test_what_is_unknown_is_written_as_kitti_has_it(tmp_path: Path) -> None:
@@ -67,7 +68,8 @@ def test_regions_are_no_positives(tmp_path: Path) -> None:
     assert agnostic.summary["value"][0] == pytest.approx(1)
 
 
-ATTRIBUTES = st.none() | st.floats(-100, 100).map(lambda value: value + 0.0).filter(lambda value: value not in (-1, -10))
+NUMBERS = st.floats(-100, 100).map(lambda value: value + 0.0).filter(lambda value: value not in (-1, -10, 10))
+ATTRIBUTES = st.none() | NUMBERS
 
 
 @st.composite
@@ -80,7 +82,10 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
             "category_id": name,
             **dict(zip(BOX, draw(st.tuples(*[whole] * 4)), strict=True)),
             **dict.fromkeys(("is_crowd", "ignore"), name == "DontCare"),
-            **{column: draw(st.none() | st.integers(0, 3) if column == "occluded" else ATTRIBUTES) for column in NUMBERS_OF},
+            **{
+                column: draw(st.none() | st.integers(0, 3) if column == "occluded" else ATTRIBUTES) for column in NUMBERS_OF[:3]
+            },
+            **dict(zip(CUBOID, draw(st.just((None,) * 7) | st.tuples(*[whole] * 6, NUMBERS)), strict=True)),
         }
         for image in images
         for name in draw(st.lists(st.sampled_from(["Car", "Größe", "DontCare"]), max_size=3))
@@ -113,7 +118,8 @@ def test_round_trip(tmp_path_factory: pytest.TempPathFactory, dataset: apf.Datas
 def test_a_width_that_is_rounded_is_reported(x: float, width: float) -> None:
     row = {"image_id": ["a"], "category_id": ["Car"], "score": [0.5], "x": [x], "y": [0], "width": [width], "height": [1]}
     lost = FORMATS["kitti"].further_losses("detections", pl.DataFrame(row))
-    assert [(name, flags.to_list()) for name, flags, _ in lost] == [("width", [(x + width) - x != width]), ("height", [False])]
+    rounded = {name: flags.to_list() for name, flags, _ in lost}
+    assert rounded == {"width": [(x + width) - x != width], "height": [False], "cuboid_z": [False]}
 
 
 def test_what_is_lost_is_said(tmp_path: Path) -> None:
@@ -131,7 +137,10 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
             "truncated": [True, False, None],
             "occluded": [0.5, 2, None],
             "alpha": [-10, 1, 1],
-            "rotation_y": ["left", "right", None],
+            **dict.fromkeys(CUBOID, [1.0, 2.0, 3.0]),
+            "cuboid_z": [0.001, 2.0, 3.0],
+            "cuboid_height": [0.2, 2.0, 3.0],
+            "cuboid_yaw": [0.5, 1.0, 10.0],
             "colour": ["red", None, None],
         },
     )
@@ -144,17 +153,29 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
         ("annotations", "width", 1, "rounded: the files store where the box ends"),
         ("annotations", "occluded", 1, unlike),
         ("annotations", "alpha", 1, unlike),
-        ("annotations", "rotation_y", 2, unlike),
+        *[("annotations", name, 1, unlike) for name in CUBOID],
+        ("annotations", "cuboid_z", 1, "rounded: the files store the bottom of cuboids"),
         ("annotations", "is_crowd", 1, "left out except in DontCare"),
         ("annotations", "is_crowd", 1, "becomes true in DontCare"),
         ("categories", None, 1, "without annotations: left out"),
     ]
     again = apf.read_dataset(tmp_path / "truth").annotations
-    assert again.select("category_id", "width", "is_crowd", "truncated", "occluded", "alpha", "rotation_y").rows() == [
-        ("cat", 0.30000000000000004 - 0.1, False, 1, None, None, None),
-        ("cat", 3, False, 0, 2, 1, None),
+    assert again.select("category_id", "width", "is_crowd", "truncated", "occluded", "alpha", "cuboid_z").rows() == [
+        ("cat", 0.30000000000000004 - 0.1, False, 1, None, None, 0.1 - (0.1 - 0.001)),
+        ("cat", 3, False, 0, 2, 1, 2),
         ("DontCare", 3, True, None, None, 1, None),
     ]
+
+
+def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
+    truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
+    found = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
+    with pytest.warns(MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\) count as images without det"):
+        assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(0.50495049505)
+    with warnings.catch_warnings(action="error"):
+        text_folder(found, b="", c="")
+        apf.evaluate(truth, found)
+        apf.read_results(found)
 
 
 BAD = {
