@@ -21,6 +21,7 @@ Describe, check data   stats, check, check_run; Dataset holds images, categories
 Cut into shards        write_shards: a folder of shards of whole images, from data of any format and size
 Store evaluations      Evaluation.write_parquet, read_evaluation, read_run_evaluation, upgrade_evaluation
 Print tables           to_markdown, to_latex
+Write a report         write_report: one HTML page about one model, two or more
 Use other libraries    patch_pycocotools, MeanAveragePrecision, from_torchvision, from_ultralytics, from_supervision
 Train with AP          ap_loss, smooth_ap, fast_ap, quantized_ap
 Use fewer cores        set_threads
@@ -89,6 +90,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.ranking.definitions import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
+    from apframe.report.write import write_report as write_report
     from apframe.retrieval.agreement import leaderboard_agreement as leaderboard_agreement
     from apframe.retrieval.evaluation import RunEvaluation as RunEvaluation
     from apframe.retrieval.evaluation import evaluate_run as evaluate_run
@@ -191,6 +193,7 @@ _HOMES = {
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definitions": "Definition as_definition definitions",
+    "apframe.report.write": "write_report",
     "apframe.retrieval.agreement": "leaderboard_agreement",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",
     "apframe.retrieval.patches": "evaluate_patches",

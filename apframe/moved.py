@@ -41,7 +41,6 @@ MOVED = {
     "ranking.torch_losses": "training.torch_losses",
     "ranking.vl_pr": "lists.vl_pr",
     "reidentification": "retrieval.reidentification",
-    "report": "show",
     "run_sets": "runs.run_sets",
     "similarity.boundaries": "shapes.boundaries",
     "similarity.extents": "detection.prepare.extents",

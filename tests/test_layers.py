@@ -34,7 +34,7 @@ GROUPS = {
     "the three axes, and a choice on each": ["similarity", "matching", "ranking", "rule_sets"],
     "what any result can do": ["lists", "compare", "store", "show"],
     "the fronts": ["detection", "retrieval", "training", "runs"],
-    "entry points": ["checks", "pycocotools", "scale", "cli", "__main__"],
+    "entry points": ["report", "checks", "pycocotools", "scale", "cli", "__main__"],
 }
 ORDER = [package for packages in GROUPS.values() for package in packages]
 

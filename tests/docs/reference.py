@@ -39,6 +39,7 @@ PAGES: dict[str, tuple[str, str, tuple[str, ...], tuple[str, ...]]] = {
     ),
     "runs": ("Stored runs", "Query many stored evaluations at once.", ("runs", "store"), ()),
     "charts": ("Charts", 'Draw charts from tables. They need `pip install "apframe[charts]"`.', ("show",), ()),
+    "report": ("Report", "Write [one page](../guides/report.md) about one model, two or more.", ("report",), ()),
     "training": (
         "Training", "Read the outputs of other libraries, and train with AP as the loss.",
         ("training", "adapters"), (),

@@ -1,0 +1,126 @@
+"""What a report is about: evaluations with their names and options, and the tables that several sections read."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.lazily import cached_property
+from apframe.rule_sets.summary import headlines
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.slices.keys import SliceKey
+
+    SliceKeys = SliceKey | Sequence[SliceKey]
+
+USUAL_THRESHOLD = 0.5
+_PAIR = 2
+
+
+@dataclass(frozen=True, eq=False)
+class Compared:
+    """Evaluations that can be compared, and what was asked for.
+
+    Attributes
+    ----------
+    evaluations, names
+        the models, the first one first; what they are called, all different
+    by
+        keys of slices; a list of keys stands for the combinations of their values
+    images, embed, max_images
+        the folder of pictures, whether thumbnails are put into the page, and how many cards are shown
+    folder
+        where the page is written: pictures are linked relative to it
+    command
+        what makes the page again
+    n_resamples, seed
+        of the intervals
+    """
+
+    evaluations: Sequence[Evaluation]
+    names: Sequence[str]
+    folder: Path
+    by: Sequence[SliceKeys] = ()
+    images: Path | None = None
+    embed: bool = False
+    max_images: int = 300
+    command: str = ""
+    n_resamples: int = 1_000
+    seed: int = 0
+
+    @property
+    def first(self) -> Evaluation:
+        """The model that others are compared with."""
+        return self.evaluations[0]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether there are two models."""
+        return len(self.evaluations) == _PAIR
+
+    @cached_property
+    def metrics(self) -> list[str]:
+        """The headline numbers that the protocol's thresholds give."""
+        protocol = self.first.protocol
+        return [line.metric for line in headlines(protocol, with_parts=True) if line.is_evaluated(protocol)]
+
+    @property
+    def metric(self) -> str:
+        """The headline number that stands for all: the first one, AP in most protocols."""
+        return self.metrics[0]
+
+    @cached_property
+    def iou_threshold(self) -> float:
+        """The threshold at which errors are looked at: 0.5 if it was evaluated, otherwise the lowest."""
+        protocol = self.first.protocol
+        return USUAL_THRESHOLD if protocol.threshold_number(USUAL_THRESHOLD) is not None else protocol.iou_thresholds[0]
+
+    @property
+    def has_intervals(self) -> bool:
+        """Whether there are at least two images to draw from."""
+        return self.first.dataset.images.height > 1
+
+    @cached_property
+    def _of_all(self) -> pl.DataFrame:
+        return self._numbers(level="summary" if self.first.protocol.agnostic else "both")
+
+    @cached_property
+    def overall(self) -> pl.DataFrame:
+        """The headline numbers, as `intervals` (one model) or `compare` has them."""
+        if self.first.protocol.agnostic:
+            return self._of_all
+        return self._of_all.filter(pl.col("category_id").is_null()).drop("category_id", "name")
+
+    @cached_property
+    def by_category(self) -> pl.DataFrame:
+        """The same for each category, with n_positives; empty where categories are pooled."""
+        if self.first.protocol.agnostic:
+            return self._of_all.clear().with_columns(name=pl.lit(None, pl.String), n_positives=pl.lit(None, pl.Int64))
+        rows = self._of_all.filter(pl.col("category_id").is_not_null())
+        return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
+
+    def by_key(self, key: SliceKeys) -> pl.DataFrame:
+        """The first headline number for each slice, as `intervals` or `compare` has it, and the slice's support."""
+        keys: list[Any] = list(key) if isinstance(key, (list, tuple)) else [key]
+        rows = self._numbers(by=keys, metrics=self.metric)
+        support = self.first.by(*keys)
+        names = [name for name in support.columns if name in rows.columns]
+        counts = support.select(*names, "n_images", "n_annotations")
+        return rows.join(counts, on=names, how="left", nulls_equal=True, maintain_order="left")
+
+    def _numbers(self, **options: Any) -> pl.DataFrame:
+        options |= {"n_resamples": self.n_resamples, "seed": self.seed}
+        if len(self.evaluations) == 1:
+            return self.first.intervals(**options)
+        return self.first.compare(self.evaluations[1:], names=self.names, **options)
+
+    def _positives(self) -> pl.DataFrame:
+        protocol = self.first.protocol
+        whole = (pl.col("area_range") == protocol.whole) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
+        rows = self.first.metrics.filter(whole & pl.col("max_detections").eq_missing(protocol.max_detections[-1]))
+        return rows.select("category_id", "n_positives")

@@ -1,0 +1,54 @@
+"""Elements of HTML and SVG. All text that is put into them is escaped, wherever it comes from."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from html import escape
+
+
+class Markup(str):
+    """Text that is HTML or SVG already, and is not escaped again."""
+
+    __slots__ = ()
+
+
+Child = str | Iterable["Child"] | None
+_EMPTY = {"br", "meta", "link", "input", "img", "hr"}  # elements of HTML that have no end
+
+
+def element(name: str, /, *children: Child, **attributes: str | float | bool | None) -> Markup:
+    """Return one element. Children are text, which is escaped, markup, or any number of these in a list; None is nothing.
+
+    Attributes are escaped too. Those that are None or False are left out, and True stands for an attribute without a value. An
+    underscore at the end of a name is dropped, and others become hyphens: `class_`, `data_kind`.
+
+    >>> element("td", "a<b", class_="name", data_kind='"cls"', hidden=False)
+    '<td class="name" data-kind="&quot;cls&quot;">a&lt;b</td>'
+    >>> element("p", "AP ", [element("b", "up"), " again"])
+    '<p>AP <b>up</b> again</p>'
+    """
+    said = "".join(
+        f" {key.rstrip('_').replace('_', '-')}" + ("" if value is True else f'="{escape(str(value))}"')
+        for key, value in attributes.items()
+        if value is not None and value is not False
+    )
+    if name in _EMPTY:
+        return Markup(f"<{name}{said}>")
+    return Markup(f"<{name}{said}>{joined(*children)}</{name}>")
+
+
+def joined(*children: Child) -> Markup:
+    """Return children, as `element` takes them, one after the other.
+
+    >>> joined("a&b", None, [element("br")])
+    'a&amp;b<br>'
+    """
+    parts = list[str]()
+    for child in children:
+        if isinstance(child, Markup):
+            parts.append(child)
+        elif isinstance(child, str):
+            parts.append(escape(child))
+        elif child is not None:
+            parts.append(joined(*child))
+    return Markup("".join(parts))

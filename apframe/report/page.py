@@ -1,0 +1,99 @@
+"""The page: sections in one HTML file that needs nothing else."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from importlib.metadata import version
+from importlib.resources import files
+from pathlib import Path
+
+from apframe.exceptions import OutputError
+from apframe.file_formats.files import write_whole
+from apframe.paths import kind_at, to_write
+from apframe.report.markup import Markup, element
+from apframe.report.section import Block, Chart, Section, Table
+from apframe.report.tables import minus, table_markup
+
+POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
+_GENERATOR = element("meta", name="generator", content="apframe report")
+_HEAD = 2_000  # bytes within which a page says what made it
+
+
+def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
+    """Return the whole page as HTML. The same sections give the same text.
+
+    >>> text = page("a and b", [Section("better", "Is b better?", ("No.",))])
+    >>> '<section id="better"' in text, "://" in text
+    (True, False)
+    """
+    head = [
+        element("meta", charset="utf-8"),
+        element("meta", http_equiv="Content-Security-Policy", content=POLICY),
+        element("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        _GENERATOR,
+        element("title", title),
+        element("style", _resource("style.css")),
+    ]
+    links = [element("li", element("a", section.heading, href=f"#{section.key}")) for section in sections]
+    body = [
+        element("a", "Skip to the first section", href="#main", class_="skip"),
+        element("header", element("h1", title), element("p", lead, class_="lead") if lead else None),
+        element("nav", element("ol", links), aria_label="Sections"),
+        element("main", [_section(section) for section in sections], id="main"),
+        element("footer", element("p", f"Made with apframe {version('apframe')}.")),
+        element("script", _resource("page.js")),
+    ]
+    whole = element("html", element("head", head), element("body", body), lang="en")
+    return f"<!doctype html>\n{whole}\n"
+
+
+def write_page(path: str | Path, text: str) -> Path:
+    """Write the page, whole or not at all, and return its path. A file that apframe did not write stays as it is.
+
+    Raises
+    ------
+    OutputError
+        there is something else at the path, or it cannot be written
+    """
+    target = to_write(path)
+    refuse_foreign_file(target)
+    write_whole(target, text)
+    return target
+
+
+def refuse_foreign_file(target: Path) -> None:
+    """An error if there is something at the path that is not a report of apframe.
+
+    Raises
+    ------
+    OutputError
+        a folder, or a file that apframe did not write
+    """
+    kind = kind_at(target)
+    if kind is None:
+        return
+    if kind != "file":
+        raise OutputError(f"is a {kind}", "choose another name for the report", path=target)
+    with target.open("rb") as file:
+        if _GENERATOR.encode() not in file.read(_HEAD):
+            raise OutputError("is a file that apframe did not write", "choose another name, or remove the file", path=target)
+
+
+def _section(section: Section) -> Markup:
+    heading = element("h2", section.heading, id=f"{section.key}-heading")
+    answer = [element("p", minus(sentence), class_="answer") for sentence in section.sentences]
+    notes = [element("p", note, class_="note") for note in section.notes]
+    blocks = [_block(block) for block in section.blocks]
+    return element("section", heading, answer, blocks, notes, id=section.key, aria_labelledby=f"{section.key}-heading")
+
+
+def _block(block: Block) -> Markup:
+    if isinstance(block, Table):
+        return element("div", table_markup(block), class_="table", tabindex=0, role="region", aria_label=block.caption)
+    if isinstance(block, Chart):
+        return element("figure", block.svg, element("figcaption", block.caption))
+    return block.markup
+
+
+def _resource(name: str) -> Markup:
+    return Markup(files("apframe.report").joinpath(name).read_text(encoding="utf-8"))

@@ -1,0 +1,86 @@
+"""What a report is made of: sections, and the tables, charts and other pieces in them. All are frozen values."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+
+import polars as pl
+
+from apframe.report.markup import Markup
+
+MOST_ROWS = 200
+
+
+@dataclass(frozen=True, eq=False)
+class Table:
+    """A table with heads that sort it. Its numbers are those of the frame; nulls are shown as an en dash.
+
+    Attributes
+    ----------
+    frame
+        the rows, in the order in which they are shown at first; rows beyond `most` are cut, and a line says so
+    caption
+        what it is about, for those who cannot see it too
+    heads
+        what columns are called, where that is not their name
+    digits
+        of numbers that are not integers
+    signed
+        columns of differences, which have a plus sign too
+    drawn
+        columns of markup, such as small charts, by name: one for each row. Those that the frame lacks follow its columns
+    most
+        how many rows are shown
+    """
+
+    frame: pl.DataFrame
+    caption: str
+    heads: Mapping[str, str] = field(default_factory=dict)
+    digits: int = 3
+    signed: Sequence[str] = ()
+    drawn: Mapping[str, Sequence[Markup]] = field(default_factory=dict)
+    most: int = MOST_ROWS
+
+
+@dataclass(frozen=True)
+class Chart:
+    """A drawing in SVG with its caption, which says in words what can be seen."""
+
+    svg: Markup
+    caption: str
+
+
+@dataclass(frozen=True)
+class Fragment:
+    """Any other markup."""
+
+    markup: Markup
+
+
+Block = Table | Chart | Fragment
+
+
+@dataclass(frozen=True)
+class Section:
+    """One question and its answer.
+
+    Attributes
+    ----------
+    key
+        its name in links to it
+    heading
+        the question
+    sentences
+        the answer in words
+    blocks
+        tables, charts and other pieces, in the order of the page
+    notes
+        rules and limits, such as what was cut
+    """
+
+    key: str
+    heading: str
+    sentences: Sequence[str] = ()
+    blocks: Sequence[Block] = ()
+    notes: Sequence[str] = ()

@@ -1,0 +1,72 @@
+"""What was compared: models, ground truth, rules, versions, and how to make the page again."""
+
+from __future__ import annotations
+
+from importlib.metadata import version
+
+import polars as pl
+
+from apframe.exceptions import counted
+from apframe.report.compared import Compared
+from apframe.report.markup import element, joined
+from apframe.report.section import Fragment, Section, Table
+from apframe.rule_sets.published import departures
+from apframe.schema import Dataset
+from apframe.store.parquet import input_hash
+
+_SHOWN = 12  # digits of a hash
+
+
+def section(compared: Compared) -> Section:
+    """Return the section."""
+    first = compared.first
+    protocol, dataset = first.protocol, first.dataset
+    changed = departures(protocol)
+    rules = f"{protocol.name}, {protocol.iou_type}" + (
+        f", but with other {', '.join(changed)}" if changed else ", as published"
+    )
+    data = (
+        f"{counted(dataset.images.height, 'image')}, {counted(dataset.annotations.height, 'annotation')}, "
+        f"{counted(dataset.categories.height, 'category')}"
+    )
+    facts = {
+        "Ground truth": data,
+        "Its hash": ground_truth_hash(dataset),
+        "Rules": rules,
+        "Subset": " and ".join(first.conditions),
+        "Resamples": f"{compared.n_resamples:,} of the images, seed {compared.seed}" if compared.has_intervals else "",
+        "Versions": ", ".join(f"{name} {version(name)}" for name in ("apframe", "polars")),
+        "Made with": compared.command,
+    }
+    said = [joined(element("dt", name), element("dd", text)) for name, text in facts.items() if text]
+    models = pl.DataFrame(
+        {
+            "model": compared.names,
+            "detections": [each.detections.height for each in compared.evaluations],
+            "images with detections": [each.detections["image_id"].n_unique() for each in compared.evaluations],
+        }
+    )
+    words = element("details", element("summary", "All rules in words"), element("pre", str(protocol)))
+    notes = list(dict.fromkeys(note for each in compared.evaluations for note in each.notes))
+    return Section(
+        "what",
+        "What was compared?" if len(compared.names) > 1 else "What was evaluated?",
+        (f"{' and '.join(compared.names)} on {data}, by the rules of {protocol.name}.",),
+        (Table(models, "Models"), Fragment(joined(element("dl", said), words))),
+        notes,
+    )
+
+
+def ground_truth_hash(dataset: Dataset) -> str:
+    """The first digits of a hash over images, categories and annotations, the same for the same ground truth.
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 1, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> len(ground_truth_hash(evaluate(truth, []).dataset))
+    12
+    """
+    import hashlib
+
+    hashes = [input_hash(name, getattr(dataset, name)) for name in ("images", "categories", "annotations")]
+    return hashlib.sha256("".join(hashes).encode()).hexdigest()[:_SHOWN]

@@ -1,0 +1,76 @@
+"""Where? Categories, the user's slices and sizes of objects, each with its difference."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+
+from apframe.exceptions import counted
+from apframe.report.charts.intervals import interval_cells
+from apframe.report.compared import Compared
+from apframe.report.section import Block, Section, Table
+from apframe.report.sections.better import HEADS, difference_table
+from apframe.rule_sets.summary import headlines
+from apframe.show.comparison import comparison_sentences
+
+_OF_PAIR = ["low", "high", "q"]
+
+
+def section(compared: Compared) -> Section:
+    """Return the section, of one model or of a pair."""
+    metric = compared.metric
+    sentences, blocks = list[str](), list[Block]()
+    categories = compared.by_category.filter(pl.col("metric") == metric)
+    if categories.height > 1:
+        sentences += comparison_sentences(categories, ["name"]) if compared.is_pair else _worst(categories, metric)
+        blocks.append(_table(_sorted(categories, compared), ["name"], compared, f"{metric} by category", ["n_positives"]))
+    for key in compared.by:
+        rows = compared.by_key(key)
+        keys = rows.columns[: rows.columns.index("metric")]
+        sentences += [f"By {', '.join(keys)}: {text}" for text in comparison_sentences(rows, keys)] if compared.is_pair else []
+        blocks.append(_table(rows, keys, compared, f"{metric} by {', '.join(keys)}", ["n_images", "n_annotations"]))
+    sizes = _sizes(compared)
+    if sizes.height > 1:
+        blocks.append(_table(sizes, ["metric"], compared, "By the size of objects"))
+    notes = [] if compared.by else [_hint(compared)]
+    return Section("where", "Where?", sentences, blocks, notes)
+
+
+def _table(rows: pl.DataFrame, keys: list[str], compared: Compared, caption: str, support: list[str] | None = None) -> Table:
+    if compared.is_pair:
+        return difference_table(rows, keys, compared, caption, _OF_PAIR, support)
+    cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
+    frame = rows.select(*keys, *(support or []), value="estimate", low="low", high="high")
+    return Table(frame, caption, HEADS, drawn={"interval": cells})
+
+
+def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
+    """What changed most first; of one model, the lowest first."""
+    order: Any = pl.col("difference").abs().neg() if compared.is_pair else pl.col("estimate")
+    return rows.sort(order, "name", nulls_last=True, maintain_order=True)
+
+
+def _sizes(compared: Compared) -> pl.DataFrame:
+    """The headline numbers of parts of the areas, with the same measure of all areas in front."""
+    protocol = compared.first.protocol
+    lines = headlines(protocol)
+    ranges = [line.metric for line in lines if line.column == lines[0].column and line.area_range != protocol.whole]
+    return compared.overall.filter(pl.col("metric").is_in([lines[0].metric, *ranges])) if ranges else compared.overall.clear()
+
+
+def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
+    known = rows.drop_nulls("estimate").sort("estimate", "name")
+    if known.is_empty():
+        return []
+    lowest, highest = known.row(0, named=True), known.row(-1, named=True)
+    return [f"{metric} goes from {lowest['estimate']:.3f} ({lowest['name']}) to {highest['estimate']:.3f} ({highest['name']})."]
+
+
+def _hint(compared: Compared) -> str:
+    known = compared.first.dataset.images.columns
+    attributes = [name for name in known if name not in ("image_id", "image_width", "image_height", "file_name")]
+    if not attributes:
+        return "No slices were requested."
+    n = counted(len(attributes), "column")
+    return f"No slices were requested. The images have {n} to slice by: {', '.join(attributes)}."

@@ -1,0 +1,73 @@
+"""Tables of the report as HTML."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Sequence
+
+import polars as pl
+
+from apframe.exceptions import counted
+from apframe.report.markup import Markup, element, joined
+from apframe.report.section import Table
+
+NOTHING = "–"
+_BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
+
+
+def table_markup(table: Table) -> Markup:
+    """Return a table in HTML, with a button in each head that sorts it, and a line about the rows that were cut.
+
+    >>> print(table_markup(Table(pl.DataFrame({"name": ["a<b"], "AP": [0.25]}), "AP by category")))
+    <table><caption>AP by category</caption><thead><tr><th scope="col">name</th><th scope="col" class="n">AP</th></tr></thead>\
+<tbody><tr><th scope="row">a&lt;b</th><td class="n">0.250</td></tr></tbody></table>
+    """
+    frame = table.frame.head(table.most)
+    columns: dict[str, Sequence[str]] = {
+        name: _texts(frame[name], table.digits, signed=name in table.signed) for name in frame.columns
+    }
+    columns |= {name: [*cells][: frame.height] for name, cells in table.drawn.items()}
+    numbers = {name for name in frame.columns if frame.schema[name].is_numeric() and name not in table.drawn}
+    kinds = ["n" if name in numbers else "drawn" if name in table.drawn else None for name in columns]
+    heads = [
+        element("th", table.heads.get(name, name), scope="col", class_=kind) for name, kind in zip(columns, kinds, strict=True)
+    ]
+    rows = [element("tr", _cells(cells, kinds)) for cells in zip(*columns.values(), strict=True)]
+    drawn = element(
+        "table",
+        element("caption", table.caption),
+        element("thead", element("tr", heads)),
+        element("tbody", rows),
+        class_="sortable" if frame.height > 1 else None,
+    )
+    cut = table.frame.height - frame.height
+    line = f"The first {frame.height:,} of {counted(table.frame.height, 'row')} are shown."
+    return joined(drawn, element("p", line, class_="note") if cut else None)
+
+
+def _cells(cells: Iterable[str], kinds: Iterable[str | None]) -> list[Markup]:
+    """The cells of a row; the first one says what the row is about."""
+    first, *others = zip(cells, kinds, strict=True)
+    return [element("th", first[0], scope="row"), *(element("td", cell, class_=kind) for cell, kind in others)]
+
+
+def _texts(column: pl.Series, digits: int, *, signed: bool) -> list[str]:
+    """The values as people read them."""
+    if column.dtype.is_float():
+        form = f"{'+' if signed else ''},.{digits}f"
+        texts = [NOTHING if value is None else format(value, form) for value in column]
+        return [minus(text) for text in texts]
+    if column.dtype.is_integer():
+        return [NOTHING if value is None else minus(format(value, "+," if signed else ",")) for value in column]
+    if column.dtype == pl.Boolean:
+        return [NOTHING if value is None else "yes" if value else "no" for value in column]
+    return [NOTHING if value is None else str(value) for value in column]
+
+
+def minus(text: str) -> str:
+    """Return text with the minus sign of print before numbers; hyphens stay.
+
+    >>> minus("from -0.5 to 0.2, non-crowd, 2026-11")
+    'from −0.5 to 0.2, non-crowd, 2026-11'
+    """
+    return _BEFORE_NUMBER.sub("−", text)

@@ -1,0 +1,108 @@
+"""`write_report`: one page about one evaluation, two or more."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING
+
+from apframe.detection.comparison.comparable import agree
+from apframe.detection.comparison.names import names_beside
+from apframe.exceptions import ParameterError
+from apframe.paths import to_write
+from apframe.report.compared import Compared
+from apframe.report.page import page, refuse_foreign_file, write_page
+from apframe.report.section import Section
+from apframe.report.sections import better, what, where
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.slices.keys import SliceKey
+
+SECTIONS: Sequence[Callable[[Compared], Section | None]] = (what.section, better.section, where.section)
+"""The sections of one evaluation or two, in the order of the page. One that has nothing to say is None."""
+
+
+def write_report(
+    path: str | Path,
+    *evaluations: Evaluation,
+    names: Sequence[str] | None = None,
+    by: Sequence[SliceKey | Sequence[SliceKey]] = (),
+    images: str | Path | None = None,
+    embed: bool = False,
+    max_images: int = 300,
+    title: str | None = None,
+    n_resamples: int = 1_000,
+    seed: int = 0,
+    sections: Sequence[Section] = (),
+) -> Path:
+    """Write one HTML file about one evaluation, two or more: numbers, where they differ, and the errors behind them.
+
+    The file needs no network, no server and no other file, except pictures that it links. The same input gives the same bytes.
+
+    Parameters
+    ----------
+    path
+        where the file is written; an earlier report is replaced, other files are not
+    evaluations
+        of the same ground truth by the same rules; the first one is that which others are compared with
+    names
+        what they are called; by default their own names
+    by
+        keys of slices, each for a table of its own; a list of keys stands for the combinations of their values
+    images
+        the folder of the pictures
+    embed
+        put thumbnails into the page, which needs `pip install "apframe[report]"`; otherwise pictures are linked
+    max_images
+        how many errors are shown as cards
+    title
+        the heading of the page; by default the names
+    n_resamples, seed
+        of the intervals, see `Evaluation.intervals`
+    sections
+        sections of your own, which follow the others
+
+    Returns
+    -------
+    The path of the file.
+
+    Raises
+    ------
+    OutputError
+        there is a file that apframe did not write, or the path cannot be written
+    NotComparableError
+        another ground truth, other images or other rules
+    ParameterError
+        no evaluation, or an option with an invalid value
+
+    >>> import tempfile
+    >>> from apframe.detection.evaluate import evaluate
+    >>> box = {"category_id": 1, "bbox": [0, 0, 9, 9]}
+    >>> truth = {"images": [{"id": n} for n in range(40)], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [{"id": n, "image_id": n} | box for n in range(40)]}
+    >>> ev = evaluate(truth, [{"image_id": n, "score": 0.5} | box for n in range(30)])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     written = write_report(Path(folder) / "report.html", ev)
+    ...     "How good is a?" in written.read_text()
+    True
+    """
+    if not evaluations:
+        raise ParameterError("there is nothing to report on", "give one evaluation or more")
+    called = names_beside(evaluations, names)
+    target = to_write(path)
+    refuse_foreign_file(target)  # before the work, not after it
+    keys = [by] if isinstance(by, (str, dict)) else list(by)
+    compared = Compared(
+        evaluations=agree(evaluations, called),
+        names=called,
+        folder=target.parent,
+        by=keys,
+        images=None if images is None else Path(images),
+        embed=embed,
+        max_images=max_images,
+        n_resamples=n_resamples,
+        seed=seed,
+    )
+    made = [section for make in SECTIONS if (section := make(compared)) is not None]
+    return write_page(target, page(title or " and ".join(called), [*made, *sections]))

@@ -1,0 +1,19 @@
+"""The section of the report: where."""
+
+from __future__ import annotations
+
+from apframe.report.compared import Compared
+from apframe.report.section import Table
+from apframe.report.sections import where
+
+
+def test_tables_by_category_slice_and_size(pair: Compared) -> None:
+    blocks = [each for each in where.section(pair).blocks if isinstance(each, Table)]
+    assert [each.caption for each in blocks] == ["AP by category", "AP by weather", "By the size of objects"]
+    differences = blocks[0].frame["difference"].abs().to_list()
+    assert differences == sorted(differences, reverse=True)
+    assert blocks[2].frame["metric"].to_list() == ["AP", "APs", "APm", "APl"]
+
+
+def test_columns_to_slice_by_are_named_if_none_was_asked_for(one: Compared) -> None:
+    assert "weather, time_of_day, camera, city" in where.section(one).notes[0]

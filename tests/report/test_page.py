@@ -1,0 +1,52 @@
+"""The page as a whole, and what it never overwrites."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+from apframe.exceptions import OutputError
+from apframe.report.markup import element
+from apframe.report.page import page, write_page
+from apframe.report.section import Chart, Fragment, Section, Table
+
+SECTIONS = [
+    Section(
+        "one",
+        "Is <b> better?",
+        ("By -0.5.",),
+        (Table(pl.DataFrame({"n": [1]}), "numbers"), Chart(element("svg"), "a line"), Fragment(element("hr"))),
+        ("A note.",),
+    )
+]
+
+
+def test_page_has_every_part_of_a_section() -> None:
+    text = page("title", SECTIONS)
+    for part in (
+        "Is &lt;b&gt; better?",
+        "By −0.5.",
+        "<caption>numbers",
+        "<figcaption>a line",
+        "<hr>",
+        "A note.",
+        'href="#one"',
+    ):
+        assert part in text
+    assert "default-src &#x27;none&#x27;" in text
+
+
+def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:
+    path = write_page(tmp_path / "report.html", page("first", SECTIONS))
+    write_page(path, page("second", SECTIONS))
+    assert "<title>second" in path.read_text()
+    (tmp_path / "notes.html").write_text("<!doctype html><title>mine</title>")
+    with pytest.raises(OutputError, match="a file that apframe did not write"):
+        write_page(tmp_path / "notes.html", page("x", SECTIONS))
+    assert "mine" in (tmp_path / "notes.html").read_text()
+    with pytest.raises(OutputError, match="is a folder"):
+        write_page(tmp_path, page("x", SECTIONS))
+    with pytest.raises(OutputError):
+        write_page(tmp_path / "missing" / "report.html", page("x", SECTIONS))
