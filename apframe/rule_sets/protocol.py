@@ -71,8 +71,8 @@ class Protocol:
     citation
         where the rules are published
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval (in any case; "mask" is segm,
-        "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of your own
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, distance (in any case; "mask"
+        is segm, "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
@@ -86,7 +86,7 @@ class Protocol:
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds
-        strictly increasing, in (0, 1]; one number stands for itself alone
+        strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m
     definition
         that of average precision, one of `apframe.definitions()` that is a weighted sum, or its name; its recall levels, where
         it has some, increase strictly and lie in [0, 1]
@@ -192,8 +192,10 @@ class Protocol:
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
-        if not (thresholds and _increasing(thresholds) and thresholds[0] > 0 and thresholds[-1] <= 1):
-            raise ParameterError(f"must lie in (0, 1] and increase, got {thresholds}", option="iou_thresholds")
+        low, high = self.similarity.bounds
+        if not (thresholds and _increasing(thresholds) and thresholds[0] > low and thresholds[-1] <= high):
+            problem = f"must lie in ({low:g}, {high:g}] and increase, got {thresholds}"
+            raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
         if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
         if not (limits and _increasing(limits) and limits[0] >= 1):

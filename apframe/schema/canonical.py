@@ -22,6 +22,7 @@ from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
 _READERS = {"annotations": "read_coco", "detections": "read_coco_results"}
 # what others call the columns of shapes, and how to make ours of them
 _CALLED = {name: ours for shape in SHAPES for ours, names in shape.called.items() for name in names}
+_NEEDS = [shape.needs for shape in OTHERS]
 # what others call the other columns, in lower case: suggested, for they may mean something else
 _ELSEWHERE = {
     "score": ("scores", "confidence", "conf", "probability", "prob", "detection_scores"),
@@ -52,6 +53,8 @@ def canonical(table: str, source: Any, *, keeps_negative: bool = False) -> pl.Da
     frame = _without_aliases(to_polars(source, table), columns)
     if any(c.name == "x" for c in columns):
         frame = as_xywh(table, frame)
+        for shape in OTHERS:
+            frame = shape.accept(table, frame)
     if frame.is_empty() and not frame.columns:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
     has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
@@ -119,7 +122,7 @@ def _no_box(table: str, frame: pl.DataFrame, missing: list[str]) -> ColumnError:
     for name in missing:
         near |= {match: f"{name}: {match}" for match in difflib.get_close_matches(name, frame.columns, 1) if match not in near}
     hints = ", ".join(hint for hint in near.values() if hint.split(":")[0] not in frame.columns)
-    *shapes, last = (" and ".join(shape.needs) for shape in OTHERS)
+    *shapes, last = (" and ".join(needs) if len(needs) < 3 else f"{needs[0]} to {needs[-1]}" for needs in _NEEDS)
     return ColumnError(
         f"no column {', '.join(missing)}",
         f"a box ({', '.join(BOX)}) or a shape ({', '.join(shapes)}, or {last}) "

@@ -6,12 +6,13 @@ import polars as pl
 
 from apframe.shapes.boxes import BOXES
 from apframe.shapes.corners import CORNERS
+from apframe.shapes.cuboids import CUBOIDS
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
 from apframe.shapes.shape import Shape
 
-OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS)
+OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS)
 """Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 

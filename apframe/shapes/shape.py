@@ -35,7 +35,9 @@ class Shape:
     uses_images
         whether `decode` wants `image_width` and `image_height` (null where unknown) as columns
     called
-        other names of its columns, by how ours are made of them, `{}` being the other name
+        other names of its columns, by how ours are made of them, `{}` being the other name: named in errors
+    accept
+        makes the columns of those of another convention, if a frame has such ones, from the table's name and the frame
     array
         the name of its array in the output of detectors, and the dimensions after the first; a word stands for any number
     list_remedy
@@ -51,6 +53,7 @@ class Shape:
     decode: Callable[[str, pl.DataFrame], Any] = lambda _, frame: frame
     uses_images: bool = False
     called: Mapping[str, tuple[str, ...]] = field(default_factory=dict)
+    accept: Callable[[str, pl.DataFrame], pl.DataFrame] = lambda _, frame: frame
     array: tuple[str, tuple[int | str, ...]] | None = None
     list_remedy: str = ""
 

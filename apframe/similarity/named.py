@@ -20,6 +20,7 @@ _HOMES = {
     "oks": ("keypoints", "OKS", "keypoints"),
     "rotated_iou": ("rotated_iou", "RotatedIoU", "rotated"),
     "interval_iou": ("interval_iou", "IntervalIoU", "interval"),
+    "centre_distance": ("centre_distance", "CentreDistance", "distance"),
     "user": ("user", "UserSimilarity", None),
 }
 _TO_NAME = {iou_type: kind for _, kind, iou_type in reversed(_HOMES.values()) if iou_type is not None}

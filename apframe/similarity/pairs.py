@@ -29,6 +29,8 @@ class Similarity(ABC):
         the shape that it compares; None for one that may compare anything
     inclusive
         whether the last pixel of a box belongs to it, so that a box covers width + 1 pixels
+    bounds
+        thresholds are above the first number, and at most the second
     """
 
     name: ClassVar[str]
@@ -36,6 +38,7 @@ class Similarity(ABC):
     uses_images: ClassVar[bool] = False
     shape: ClassVar[Shape | None] = None
     inclusive: ClassVar[bool] = False
+    bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
 
     @property
     @abstractmethod

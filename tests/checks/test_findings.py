@@ -447,8 +447,12 @@ def test_a_mask_that_cannot_be_decoded_is_a_warning_where_there_are_boxes_and_an
 
 SHAPES = {
     "interval that ends before it starts": {"start_time": [1.0, 9.0], "end_time": [2.0, 6.0]},
+    "cuboid without a length": {
+        "cuboid_x": [3.0, 0.0], "cuboid_y": [1.0, 0.0], "cuboid_z": [0.0, 1.0], "cuboid_length": [4.0, 0.0],
+        "cuboid_width": [2.0, 2.0], "cuboid_height": [1.5, 1.5], "cuboid_yaw": [0.0, 0.0],
+    },
     "corners that cross": {"corners": [[0, 0, 4, 0, 4, 4, 0, 4], [0, 0, 4, 4, 4, 0, 0, 4]]},
-}
+}  # fmt: skip
 
 
 @pytest.mark.parametrize("columns", SHAPES.values(), ids=SHAPES)

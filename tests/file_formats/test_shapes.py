@@ -347,6 +347,26 @@ SHAPES: dict[str, tuple[Json, Json]] = {
     "corners": ({"corners": CORNERS}, {"corners": [0, 0, 1, 0, 1, 1, 0, 1]}),
     "angle": ({"angle": 0.1}, {"angle": -3}),
     "interval": ({"start_time": 0.25, "end_time": 7}, {"start_time": 1, "end_time": 1}),
+    "cuboid": (
+        {
+            "cuboid_x": 3,
+            "cuboid_y": 1.5,
+            "cuboid_z": 0,
+            "cuboid_length": 4,
+            "cuboid_width": 2,
+            "cuboid_height": 1.5,
+            "cuboid_yaw": 0.25,
+        },
+        {
+            "cuboid_x": 0,
+            "cuboid_y": -1,
+            "cuboid_z": 1,
+            "cuboid_length": 0.5,
+            "cuboid_width": 0.5,
+            "cuboid_height": 2,
+            "cuboid_yaw": -3,
+        },
+    ),
     "corners or angle": ({"corners": CORNERS}, {"angle": 0.5}),
     "mask and keypoints": ({"segmentation": [[0, 0, 5, 0, 5, 5.5]], "keypoints": [1, 1, 2]}, {"keypoints": [0, 0, 0]}),
 }

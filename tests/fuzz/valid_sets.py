@@ -20,10 +20,19 @@ _SHAPES: dict[str, dict[str, list[Any]]] = {
     "keypoints": _BOX | {"keypoints": [[4.0, 4.0, 2.0, 20.0, 18.0, 1.0], [9.0, 9.0, 2.0, 0.0, 0.0, 0.0], [5.0, 6.0, 2.0] * 2]},
     "corners": {"corners": [[4.0, 4.0, 24.0, 4.0, 24.0, 20.0, 4.0, 20.0], [20.0, 2.0, 30.0, 12.0, 20.0, 22.0, 10.0, 12.0]] * 2},
     "angle": _BOX | {"angle": [0.5, 0.0, -0.25]},
+    "cuboid": {
+        "cuboid_x": [3.0, 0.0, -20.5],
+        "cuboid_y": [1.0, 0.0, 7.0],
+        "cuboid_z": [0.0, 1.0, 0.5],
+        "cuboid_length": [4.0, 0.5, 9.0],
+        "cuboid_width": [2.0, 0.5, 2.5],
+        "cuboid_height": [1.5, 1.75, 3.0],
+        "cuboid_yaw": [0.0, 3.0, -1.5],
+    },
     "interval": {"start_time": [0.5, 4.0, 1.0], "end_time": [2.5, 9.0, 3.0]},
 }
 _ATTRIBUTES = {"weather": ["rain", None, "sun"], "n": [1, 2, 3], "is_crowd": [False, False, False], "flag": [True, None, False]}
-_ANY = ("box", "mask", "keypoints", "corners", "interval")
+_ANY = ("box", "mask", "keypoints", "corners", "interval", "cuboid")
 SHAPES = {
     "coco": ("box", "mask", "runs", "keypoints"), "lvis": ("box", "mask"), "voc": ("box",),
     "yolo": ("box", "polygon", "keypoints"), "open_images": ("box",), "cvat": ("box", "polygon", "mask", "angle"),

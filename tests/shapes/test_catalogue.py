@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import subprocess
 import sys
+from typing import Any
 
 import polars as pl
 import pytest
@@ -13,11 +14,23 @@ from apframe.schema import TABLES
 from apframe.shapes.catalogue import OTHERS, SHAPES, shape_of
 from apframe.shapes.shape import Shape
 
-ROWS = {  # an object of each shape, its box and its area
+ROWS: dict[str, tuple[dict[str, list[Any]], tuple[float, ...]]] = {  # an object of each shape, its box and its area
     "bbox": ({"x": [1.0], "y": [2.0], "width": [2.0], "height": [4.0]}, (1.0, 2.0, 2.0, 4.0, 8.0)),
     "segm": ({"detection_id": [1], "mask": ['{"size": [4, 4], "counts": [4, 3, 9]}']}, (1.0, 0.0, 1.0, 3.0, 3.0)),
     "keypoints": ({"keypoints": [[1.0, 2.0, 2.0, 3.0, 6.0, 0.0]]}, (1.0, 2.0, 2.0, 4.0, 8.0)),
     "rotated": ({"corners": [[1.0, 0.0, 2.0, 1.0, 1.0, 2.0, 0.0, 1.0]]}, (0.0, 0.0, 2.0, 2.0, 2.0)),
+    "3d": (
+        {
+            "cuboid_x": [3.0],
+            "cuboid_y": [1.0],
+            "cuboid_z": [0.0],
+            "cuboid_length": [4.0],
+            "cuboid_width": [2.0],
+            "cuboid_height": [1.5],
+            "cuboid_yaw": [0.0],
+        },
+        (1.0, 0.0, 4.0, 2.0, 8.0),
+    ),
     "interval": ({"start_time": [2.0], "end_time": [6.0]}, (2.0, 0.0, 4.0, 1.0, 4.0)),
 }
 

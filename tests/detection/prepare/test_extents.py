@@ -56,6 +56,11 @@ SHAPES: dict[str, tuple[dict[str, list[Any]], list[tuple[float, ...]]]] = {
         {"corners": [[20.0, 0, 40, 20, 20, 40, 0, 20], [0.0, 0, 0, 10, 20, 10, 20, 0]]},
         [(0, 0, 40, 40, 800), (0, 0, 20, 10, 200)],
     ),
+    "cuboids": (
+        {"cuboid_x": [3.0, 0.0], "cuboid_y": [1.0, 0.0], "cuboid_z": [0.0, 1.0], "cuboid_length": [4.0, 2.0],
+         "cuboid_width": [2.0, 2.0], "cuboid_height": [1.5, 1.5], "cuboid_yaw": [0.0, 0.0]},
+        [(1, 0, 4, 2, 8), (-1, -1, 2, 2, 4)],
+    ),
     "intervals": ({"start_time": [2.0, 0.0], "end_time": [5.0, 0.0]}, [(2, 0, 3, 1, 3), (0, 0, 0, 1, 0)]),
 }  # fmt: skip
 each_shape = pytest.mark.parametrize(("columns", "boxes"), SHAPES.values(), ids=SHAPES)
@@ -129,6 +134,11 @@ BAD: dict[str, tuple[dict[str, list[Any]], str]] = {
     "corners": ({"corners": [[0.0, 0, 1, 0, 1, 1, 0, 1], [0.0, 0, 1, 1, 1, 0, 0, 1]]}, "corners do not go around a"),
     "corners missing": ({"corners": [[0.0, 0, 1, 0, 1, 1, 0, 1], None]}, "corners is not a list of 8 numbers"),
     "interval": ({"start_time": [0.0, 2.0], "end_time": [1.0, 1.0]}, "end_time is before start_time"),
+    "cuboid": (
+        {"cuboid_x": [3.0, 0.0], "cuboid_y": [1.0, 0.0], "cuboid_z": [0.0, 1.0], "cuboid_length": [4.0, 2.0],
+         "cuboid_width": [2.0, 0.0], "cuboid_height": [1.5, 1.5], "cuboid_yaw": [0.0, 0.0]},
+        "cuboid_width is not positive",
+    ),
     "no end": ({"start_time": [0.0, 2.0], "end_time": [1.0, None]}, "end_time is missing"),
 }  # fmt: skip
 

@@ -1,0 +1,70 @@
+"""Minus the distance between the centres of cuboids (nuScenes, Argoverse 2)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from math import inf
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.exceptions import one_of
+from apframe.shapes.cuboids import CUBOIDS, check_cuboids
+from apframe.shapes.shape import Shape
+from apframe.similarity.pairs import Similarity, pair_by, require
+
+AXES = ("xy", "xyz")
+
+
+@dataclass(frozen=True)
+class CentreDistance(Similarity):
+    """Minus the distance between the centres of cuboids, in metres, so that the nearest are the most similar.
+
+    Thresholds are negative: 2 m is -2, and tables show it so. Cuboids with the same centre have 0. A crowd is compared as any
+    other annotation. Rows without a cuboid make no pair.
+
+    Attributes
+    ----------
+    axes
+        "xy", the distance seen from above, or "xyz"
+
+    Source: `center_distance` of nuscenes-devkit (x, y); `compute_affinity_matrix` of av2-api (x, y, z).
+
+    >>> cars = pl.DataFrame({"cell": [7], "cuboid_x": [10.0], "cuboid_y": [4.0], "is_crowd": [False]})
+    >>> found = pl.DataFrame({"cell": [7, 7], "cuboid_x": [13.0, 10.0], "cuboid_y": [8.0, 5.5]})
+    >>> CentreDistance().pair(found, cars, least=-4).rows()
+    [(1, 0, -1.5)]
+    """
+
+    name: ClassVar[str] = "centre_distance"
+    shape: ClassVar[Shape] = CUBOIDS
+    bounds: ClassVar[tuple[float, float]] = (-inf, 0.0)
+
+    axes: str = "xy"
+
+    def __post_init__(self) -> None:
+        one_of("axes", self.axes, AXES)
+
+    @property
+    def needs(self) -> tuple[str, ...]:  # type: ignore[override]
+        """The columns of the centre that are compared."""
+        return tuple(f"cuboid_{axis}" for axis in self.axes)
+
+    @property
+    def reads(self) -> str:
+        """The columns that it compares in plain words."""
+        return f"{', '.join(self.needs)} (metres)"
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return f"minus the distance of the centres in {', '.join(self.axes)}, metres"
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """Return the pairs of a cell: see `Similarity.pair`."""
+        require(self, detections, annotations)
+        check_cuboids("detections", detections, self.needs)
+        check_cuboids("annotations", annotations, self.needs)
+        apart = [pl.col(name) - pl.col(f"{name}_right") for name in self.needs]
+        distance = pl.sum_horizontal([along * along for along in apart], ignore_nulls=False).sqrt()
+        return pair_by(-distance, detections, annotations, self.needs, least)

@@ -1,0 +1,94 @@
+"""Distances of centres, beside NumPy's norm; and protocols that go by them."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ColumnError, ParameterError, RowError
+from apframe.similarity.centre_distance import CentreDistance
+
+
+def objects(n: int, seed: int, *, crowds: bool = False) -> pl.DataFrame:
+    rng = np.random.default_rng(seed)
+    centre = {f"cuboid_{axis}": rng.integers(-8, 9, n) / 2 for axis in "xyz"}
+    frame = pl.DataFrame({"cell": rng.integers(0, 4, n), **centre})
+    return frame.with_columns(is_crowd=pl.Series(rng.random(n) < 0.3)) if crowds else frame
+
+
+@pytest.mark.parametrize("axes", ["xy", "xyz"])
+@pytest.mark.parametrize("seed", range(5))
+def test_as_the_norm(axes: str, seed: int) -> None:
+    found, truth = objects(40, seed), objects(30, seed + 100, crowds=True)
+    names = [f"cuboid_{axis}" for axis in axes]
+    expected = {}
+    for i, (cell, left) in enumerate(zip(found["cell"], found.select(names).rows(), strict=True)):
+        for j, (other, right) in enumerate(zip(truth["cell"], truth.select(names).rows(), strict=True)):
+            distance = np.linalg.norm(np.array(left) - np.array(right))
+            if cell == other and distance <= 2:
+                expected[i, j] = pytest.approx(-distance, abs=1e-15)
+    table = CentreDistance(axes).pair(found, truth, -2.0)
+    assert table.schema == {"detection": pl.UInt32, "annotation": pl.UInt32, "similarity": pl.Float64}
+    assert {(detection, annotation): value for detection, annotation, value in table.rows()} == expected
+    assert expected
+
+
+def test_no_limit() -> None:
+    """Argoverse 2 pairs at any distance."""
+    found, truth = objects(40, 0), objects(30, 1, crowds=True)
+    n_pairs = found.join(truth, on="cell").height
+    assert CentreDistance().pair(found, truth, -np.inf).height == n_pairs
+
+
+def test_equal_centres_have_no_distance() -> None:
+    found = objects(1, 3)
+    assert CentreDistance("xyz").pair(found, found.with_columns(is_crowd=False), -1.0).rows() == [(0, 0, 0.0)]
+
+
+def test_rows_without_a_cuboid() -> None:
+    found = pl.DataFrame({"cell": [1, 1], "cuboid_x": [0.0, None], "cuboid_y": [0.0, None]})
+    assert CentreDistance().pair(found, found.with_columns(is_crowd=False), -9.0).rows() == [(0, 0, 0.0)]
+    broken = found.with_columns(cuboid_y=pl.Series([0.0, 1.0]))
+    with pytest.raises(RowError, match=r"^annotations: cuboid_x is missing or not a finite number where row is 2; supply"):
+        CentreDistance().pair(found, broken.with_columns(is_crowd=False), -9.0)
+    with pytest.raises(ColumnError, match=r"^detections: no column cuboid_z, which minus the distance of the centres in"):
+        CentreDistance("xyz").pair(found, found, -9.0)
+
+
+def test_axes() -> None:
+    with pytest.raises(ParameterError, match=r"^axes is .xy. or .xyz., not 'x'; did you mean xy\?$"):
+        CentreDistance("x")
+
+
+def test_thresholds_of_distances() -> None:
+    protocol = apf.COCO.with_options(similarity=CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])
+    assert protocol.iou_type == "distance" and protocol.iou_thresholds == (-4.0, -2.0, -1.0, -0.5)
+    message = r"^iou_thresholds must lie in \(-inf, 0\] and increase, got \(2.0,\); a distance of 2 m is -2$"
+    with pytest.raises(ParameterError, match=message):
+        protocol.with_options(iou_thresholds=2)
+    with pytest.raises(ParameterError, match=message.replace("2.0,", r"-1.0, -2.0")):
+        protocol.with_options(iou_thresholds=[-1, -2])
+    with pytest.raises(ParameterError, match=r"^iou_thresholds must lie in \(0, 1\] and increase, got \(-2.0,\)$"):
+        apf.COCO.with_options(iou_thresholds=-2)
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_a_distance_that_is_the_threshold(strict: bool) -> None:
+    """By hand: distances of 2 and 0.5, which count at their own threshold unless it is strict."""
+    cuboid = {"cuboid_length": [4.0, 4.0], "cuboid_width": [2.0, 2.0], "cuboid_height": [1.5, 1.5], "cuboid_yaw": [0.0, 0.0],
+              "cuboid_z": [0.0, 0.0]}  # fmt: skip
+    rows = {"image_id": [1, 2], "category_id": [1, 1], "cuboid_y": [0.0, 0.0], **cuboid}
+    truth = apf.Dataset({"image_id": [1, 2]}, {"category_id": [1]}, rows | {"cuboid_x": [0.0, 0.0]})
+    protocol = apf.Protocol(
+        "distances", "", iou_type="distance", similarity=CentreDistance(), strict=strict, iou_thresholds=(-2.0, -0.5),
+        report=("AP",),
+    )  # fmt: skip
+    evaluation = apf.evaluate(truth, rows | {"cuboid_x": [2.0, 0.5], "score": [0.9, 0.8]}, protocol)
+    found = evaluation.matches(iou_threshold=-2)["outcome"].to_list()
+    assert found == (["fp", "tp", "fn"] if strict else ["tp", "tp"])
+    nearer = evaluation.matches(iou_threshold=-0.5)["outcome"].to_list()
+    assert nearer.count("tp") == (0 if strict else 1)
+    assert sorted(evaluation.pairs["similarity"].to_list()) == [-2.0, -0.5]
+    assert evaluation.metrics["iou_threshold"].to_list() == [-2.0, -0.5]
