@@ -50,11 +50,12 @@ def about(
 
 # the function of each verb, whose module is imported when the verb is asked for
 _VERBS = {
-    "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "errors": "errors.show_errors",
-    "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings", "check": "check.check_files",
-    "stats": "stats.count_files", "convert": "convert.convert_files", "shard": "shard.shard_files",
-    "sql": "stored.query_evaluation",
-    "upgrade": "stored.upgrade_evaluations", "formats": "catalogues.list_formats", "protocols": "catalogues.list_protocols",
+    "eval": "evaluate.evaluate_files", "compare": "compare.compare_models", "report": "report.report_models",
+    "errors": "errors.show_errors", "confusion": "confusion.show_confusion", "rank": "rank.evaluate_rankings",
+    "check": "check.check_files", "stats": "stats.count_files", "convert": "convert.convert_files",
+    "shard": "shard.shard_files",
+    "sql": "stored.query_evaluation", "upgrade": "stored.upgrade_evaluations", "formats": "catalogues.list_formats",
+    "protocols": "catalogues.list_protocols",
 }  # fmt: skip
 app = declared(
     about, Overview, verbs=_VERBS, invoke_without_command=True, subcommand_metavar="COMMAND [ARGS]...",

@@ -11,38 +11,16 @@ import polars as pl
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
+from apframe.cli.files import Files
 from apframe.cli.gate import FAILED, known_metric, read_gate
 from apframe.cli.messages import say
-from apframe.cli.options import (
-    BoxFormat,
-    Categories,
-    CategoryMap,
-    DropUnknownImages,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    IouType,
-    JoinByName,
-    Latex,
-    Markdown,
-    Names,
-    ProtocolName,
-    Relative,
-    Split,
-    Unmapped,
-    Where,
-    one_style,
-    words,
-)
+from apframe.cli.models import are_stored, read_models
+from apframe.cli.options import Latex, Markdown, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
-from apframe.cli.stored_runs import is_stored_run, refuse_options_of_files
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
-from apframe.paths import is_folder, is_pattern
 from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.published import as_protocol
 from apframe.rule_sets.summary import headlines
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
@@ -53,24 +31,8 @@ def compare_models(
         list[Path],
         Argument(metavar="GT A B...", help="ground truth and results, or folders that `apframe eval --out` wrote: A B..."),
     ],
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
-    image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
-    drop_unknown_images: DropUnknownImages = False,
-    invalid: Annotated[
-        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated; see `apframe eval`")
-    ] = "error",
-    protocol: ProtocolName = "coco",
-    iou_type: IouType = None,
-    categories: Categories = None,
+    *,
+    files: Files,
     where: Where = None,
     metrics: Annotated[
         list[str] | None,
@@ -116,8 +78,8 @@ def compare_models(
     one_of("level", level, ("summary", "category"))
     one_of("on_images", on_images, ("same", "common"))
     keys, rows_of = words(by), [*words(by), *(["name"] if level == "category" else [])]
-    is_stored = _are_stored(paths, context)
-    rules = apf.read_evaluation(paths[0]).protocol if is_stored else as_protocol(protocol).variant(iou_type)
+    is_stored = are_stored(paths, context, least=2)
+    rules = apf.read_evaluation(paths[0]).protocol if is_stored else files.rules()
     gate = read_gate(fail_if_worse, max_drop, rules)
     if gate.metrics and rows_of:
         raise ParameterError(
@@ -126,20 +88,8 @@ def compare_models(
     # wrong names are errors before the work, not after it
     is_long = bool(rows_of) or len(paths) - (not is_stored) > 2
     chosen = [known_metric(name, rules) for name in words(metrics)] or _usual_metrics(rules, style, is_long=is_long)
-    options: dict[str, Any] = {
-        "categories": words(categories) or None, "unknown_images": "drop" if drop_unknown_images else "error",
-        "invalid": invalid, "format": gt_format, "results_format": dt_format, "split": split, "image_sizes": image_sizes,
-        "box_format": box_format, "relative": relative, "join_by_name": words(join_by_name), "names": names,
-        "image_attributes": image_attributes, "category_map": category_map, "unmapped": unmapped,
-    }  # fmt: skip
     with progress() as tell:
-        evaluations = []
-        for path in paths if is_stored else paths[1:]:
-            tell(f"reading {path.name}")
-            read = apf.read_evaluation(path) if is_stored else apf.evaluate(paths[0], path, rules, **options)
-            evaluations.append(read if where is None else read.where(where))
-        tell("matching and ranking")
-        _ = [each.summary for each in evaluations]
+        evaluations = read_models(paths, files, None if is_stored else rules, where, tell)
     called = names_beside(evaluations)
     first, *others = evaluations = agree(evaluations, called, on_images)
     draws: dict[str, Any] = {"unit": unit, "within": within, "n_resamples": n_resamples, "seed": seed}
@@ -156,28 +106,6 @@ def compare_models(
     for failure in failures:
         say("gate", failure)
     raise click.exceptions.Exit(FAILED if failures else 0)
-
-
-def _are_stored(paths: Sequence[Path], context: click.Context) -> bool:
-    """Whether the paths are stored evaluations, as the first one is or is not; errors where they do not belong together."""
-    stored = [is_stored_run(path) for path in paths]
-    if any(is_folder(path) or is_pattern(path) for path, known in zip(paths, stored, strict=True) if not known):
-        from apframe.cli.sharded import hint_at_out  # for this alone
-
-        for path in paths:
-            hint_at_out(path, "compare")
-    if len(paths) < (2 if stored[0] else 3):
-        needed = "a second stored evaluation" if stored[0] else "the ground truth and results of two models or more"
-        context.fail(f"Missing argument: {needed}.")
-    if any(stored) and not all(stored):
-        one, other = (str(paths[stored.index(kind)]) for kind in (True, False))
-        raise ParameterError(
-            f"{one} is a stored evaluation, and {other} is not",
-            "compare stored evaluations with each other, or name ground truth and results",
-        )
-    if stored[0]:
-        refuse_options_of_files(context)
-    return stored[0]
 
 
 def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list[str]:

@@ -8,35 +8,13 @@ from typing import Annotated
 import click
 import polars as pl
 
-import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import (
-    BoxFormat,
-    Categories,
-    CategoryMap,
-    DropUnknownImages,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    IouType,
-    JoinByName,
-    Latex,
-    Markdown,
-    Names,
-    ProtocolName,
-    Relative,
-    Split,
-    Unmapped,
-    Where,
-    one_style,
-    words,
-)
+from apframe.cli.files import Files
+from apframe.cli.options import Latex, Markdown, Where, one_style
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError, counted
-from apframe.rule_sets.published import as_protocol
 
 _SHOWN, _SIDES = 20, ("true", "found")
 
@@ -48,35 +26,19 @@ def show_confusion(
         Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
     ],
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
-    image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
-    protocol: ProtocolName = "coco",
-    iou_type: IouType = None,
+    *,
+    files: Files,
     iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = 0.5,
     min_score: Annotated[
         str | None,
         Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
     ] = None,
-    categories: Categories = None,
     where: Where = None,
     pairs: Annotated[bool, Option("--pairs", help="print the detections and annotations behind the cells")] = False,
     as_json: Annotated[bool, Option("--json", help="print all cells, as a list of JSON objects")] = False,
     as_csv: Annotated[bool, Option("--csv", help="print all cells, as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    drop_unknown_images: DropUnknownImages = False,
-    invalid: Annotated[
-        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
-    ] = "error",
 ) -> None:
     """Show what is mistaken for what.
 
@@ -85,31 +47,13 @@ def show_confusion(
     (true is empty) and missed annotations (found is empty) included.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    chosen = as_protocol(protocol).variant(iou_type).with_options(iou_thresholds=[iou_threshold])
+    chosen = files.rules(iou_thresholds=[iou_threshold])
     cut = _score(min_score)
     with progress() as say:
         say("reading")
         evaluation = stored_run(context, truth, results)
         if evaluation is None:
-            evaluation = apf.evaluate(
-                truth,
-                results,
-                chosen,
-                categories=words(categories) or None,
-                unknown_images="drop" if drop_unknown_images else "error",
-                invalid=invalid,
-                format=gt_format,
-                results_format=dt_format,
-                split=split,
-                image_sizes=image_sizes,
-                box_format=box_format,
-                relative=relative,
-                join_by_name=words(join_by_name),
-                names=names,
-                image_attributes=image_attributes,
-                category_map=category_map,
-                unmapped=unmapped,
-            )
+            evaluation = files.evaluate(truth, results, chosen)
         if where is not None:
             evaluation = evaluation.where(where)
         say("matching")

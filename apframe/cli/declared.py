@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import inspect
 from collections.abc import Callable
+from dataclasses import fields, is_dataclass
+from functools import wraps
 from types import NoneType
 from typing import Any, NamedTuple, TypeVar, get_args, get_origin, get_type_hints
 
@@ -42,7 +44,8 @@ class HelpedArgument(click.Argument):
 def declared(function: Callable[..., None], kind: type[Made], **options: Any) -> Made:
     """The command of a function: a parameter that is annotated as an option or an argument becomes one.
 
-    A parameter `context` gets click's context. The docstring is the help.
+    A parameter whose type is a dataclass is a group of options, one for each field. A parameter `context` gets click's context.
+    The docstring is the help.
 
     >>> from typing import Annotated
     >>> def greet(name: Annotated[str, Argument("NAME", "who")], times: Annotated[int, Option(metavar="2")] = 1) -> None:
@@ -53,8 +56,22 @@ def declared(function: Callable[..., None], kind: type[Made], **options: Any) ->
     """
     hints = get_type_hints(function, include_extras=True)
     defaults = {each.name: each.default for each in inspect.signature(function).parameters.values()}
-    params = [_param(name, hints[name], default) for name, default in defaults.items() if name != "context"]
-    callback = click.pass_context(function) if "context" in defaults else function
+    params, groups = list[click.Parameter](), dict[str, Any]()
+    for name, default in defaults.items():
+        if is_dataclass(hints[name]):
+            groups[name] = hints[name]
+            types = get_type_hints(hints[name], include_extras=True)
+            params += [_param(each.name, types[each.name], each.default) for each in fields(hints[name])]
+        elif name != "context":
+            params.append(_param(name, hints[name], default))
+
+    @wraps(function)
+    def call(*context: click.Context, **values: Any) -> None:
+        for name, group in groups.items():
+            values[name] = group(**{each.name: values.pop(each.name) for each in fields(group)})
+        function(*context, **values)
+
+    callback = click.pass_context(call) if "context" in defaults else call
     return kind(callback=callback, params=params, help=inspect.getdoc(function), **options)
 
 

@@ -10,32 +10,11 @@ import polars as pl
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import (
-    BoxFormat,
-    Categories,
-    CategoryMap,
-    DropUnknownImages,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    IouType,
-    JoinByName,
-    Latex,
-    Markdown,
-    Names,
-    ProtocolName,
-    Relative,
-    Split,
-    Unmapped,
-    Where,
-    one_style,
-    words,
-)
+from apframe.cli.files import Files
+from apframe.cli.options import Latex, Markdown, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.exceptions import ParameterError
-from apframe.rule_sets.published import as_protocol
 
 
 def show_errors(
@@ -45,19 +24,8 @@ def show_errors(
         Argument(metavar="GT", help="ground truth, in any format; or, without DT, a folder that `apframe eval --out` wrote"),
     ],
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
-    image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
-    protocol: ProtocolName = "coco",
-    iou_type: IouType = None,
+    *,
+    files: Files,
     iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
     background: Annotated[
         float, Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
@@ -69,16 +37,11 @@ def show_errors(
     rows: Annotated[
         bool, Option("--rows", help="print the errors instead: one row per false positive and missed annotation")
     ] = False,
-    categories: Categories = None,
     where: Where = None,
     as_json: Annotated[bool, Option("--json", help="print a list of JSON objects")] = False,
     as_csv: Annotated[bool, Option("--csv", help="print comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    drop_unknown_images: DropUnknownImages = False,
-    invalid: Annotated[
-        str, Option(metavar="error|drop|keep", help="rows that cannot be evaluated, see `apframe eval`")
-    ] = "error",
 ) -> None:
     """Show how much AP each kind of error costs (TIDE).
 
@@ -89,30 +52,12 @@ def show_errors(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if rows and by:
         raise ParameterError("--rows and --by exclude each other", "leave one out")
-    chosen = as_protocol(protocol).variant(iou_type).with_options(iou_thresholds=[iou_threshold])
+    chosen = files.rules(iou_thresholds=[iou_threshold])
     with progress() as say:
         say("reading")
         evaluation = stored_run(context, truth, results)
         if evaluation is None:
-            evaluation = apf.evaluate(
-                truth,
-                results,
-                chosen,
-                categories=words(categories) or None,
-                unknown_images="drop" if drop_unknown_images else "error",
-                invalid=invalid,
-                format=gt_format,
-                results_format=dt_format,
-                split=split,
-                image_sizes=image_sizes,
-                box_format=box_format,
-                relative=relative,
-                join_by_name=words(join_by_name),
-                names=names,
-                image_attributes=image_attributes,
-                category_map=category_map,
-                unmapped=unmapped,
-            )
+            evaluation = files.evaluate(truth, results, chosen)
         if where is not None:
             evaluation = evaluation.where(where)
         say("finding errors")

@@ -11,32 +11,8 @@ import polars as pl
 
 import apframe as apf
 from apframe.cli.declared import Argument, Option
-from apframe.cli.options import (
-    BoxFormat,
-    Categories,
-    CategoryMap,
-    DropUnknownImages,
-    DtFormat,
-    GtFormat,
-    ImageAttributes,
-    ImageSizes,
-    IouType,
-    JoinByName,
-    Latex,
-    Markdown,
-    Names,
-    ProtocolName,
-    Relative,
-    RunName,
-    Split,
-    Tags,
-    Unmapped,
-    Where,
-    given_labels,
-    numbers,
-    one_style,
-    words,
-)
+from apframe.cli.files import Files
+from apframe.cli.options import Latex, Markdown, RunName, Tags, Where, given_labels, numbers, one_style, words
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
 from apframe.cli.sharded import (
     Engine,
@@ -51,7 +27,6 @@ from apframe.cli.sharded import (
 )
 from apframe.exceptions import ParameterError
 from apframe.matching.policies import POLICIES
-from apframe.rule_sets.published import as_protocol
 from apframe.show.console import shorter_lines, summary_lines
 from apframe.store.parquet import DETECTION
 
@@ -64,19 +39,8 @@ def evaluate_files(
     ] = None,
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     more: More = None,
-    gt_format: GtFormat = None,
-    dt_format: DtFormat = None,
-    split: Split = None,
-    image_sizes: ImageSizes = None,
-    box_format: BoxFormat = None,
-    relative: Relative = False,
-    join_by_name: JoinByName = None,
-    names: Names = None,
-    image_attributes: ImageAttributes = None,
-    category_map: CategoryMap = None,
-    unmapped: Unmapped = "keep",
-    protocol: ProtocolName = "coco",
-    iou_type: IouType = None,
+    *,
+    files: Files,
     rules: Annotated[
         bool, Option("--rules", help="also print the rules of the protocol; without GT and DT, only the rules")
     ] = False,
@@ -87,16 +51,10 @@ def evaluate_files(
         list[str] | None, Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="print one JSON object instead of lines")] = False,
-    max_detections: Annotated[
-        list[str] | None,
-        Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
-    ] = None,
     iou_thresholds: Annotated[list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]")] = None,
     matching: Annotated[
         str | None, Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
     ] = None,
-    categories: Categories = None,
-    agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False,
     by: Annotated[
         list[str] | None,
         Option(
@@ -107,19 +65,11 @@ def evaluate_files(
     as_csv: Annotated[bool, Option("--csv", help="print slices as comma-separated values")] = False,
     as_markdown: Markdown = False,
     as_latex: Latex = False,
-    drop_unknown_images: DropUnknownImages = False,
     shards: Shards = False,
     memory: Memory = None,
     work: Work = None,
     skip_bad_shards: SkipBadShards = False,
     engine: Engine = "local",
-    invalid: Annotated[
-        str,
-        Option(
-            metavar="error|drop|keep",
-            help="rows that cannot be evaluated: stop, leave them out, or keep them where VOC's development kit does",
-        ),
-    ] = "error",
 ) -> None:
     """Evaluate detections against ground truth.
 
@@ -128,12 +78,8 @@ def evaluate_files(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if style == "csv" and not by:
         raise ParameterError("--csv needs slices: name columns with --by")
-    published = as_protocol(protocol).variant(iou_type)  # errors come before the work, not after it
-    chosen = published.with_options(
-        matching=matching,
-        iou_thresholds=numbers("--iou-thresholds", iou_thresholds, float, "numbers"),
-        max_detections=numbers("--max-detections", max_detections, _limit, "whole numbers, or all,"),
-        agnostic=agnostic or None,
+    chosen = files.rules(  # errors come before the work, not after it
+        matching=matching, iou_thresholds=numbers("--iou-thresholds", iou_thresholds, float, "numbers")
     )
     if not shards:
         refuse_options_of_shards(context)
@@ -151,21 +97,14 @@ def evaluate_files(
     if unknown := [each for each in kept if chosen.threshold_number(each) is None]:
         there = ", ".join(f"{each:.10g}" for each in chosen.iou_thresholds)
         raise ParameterError(f"--matches: {unknown[0]} is not evaluated", f"there are {there}; see --iou-thresholds")
-    options: dict[str, Any] = {
-        "protocol": chosen, "categories": words(categories) or None,
-        "unknown_images": "drop" if drop_unknown_images else "error", "invalid": invalid, "format": gt_format,
-        "results_format": dt_format, "split": split, "image_sizes": image_sizes, "box_format": box_format,
-        "relative": relative, "join_by_name": words(join_by_name), "names": names, "image_attributes": image_attributes,
-        "category_map": category_map, "unmapped": unmapped,
-    }  # fmt: skip
     with progress() as say:
         say("matching shards" if shards else "reading")
         if shards:
             own: dict[str, Any] = {"engine": engine, "memory": memory, "work": work, "skip_bad_shards": skip_bad_shards}
             first, second = as_shards(truth, results, more)
-            evaluation: apf.Evaluation = apf.evaluate_shards(first, second, **options, **own)
+            evaluation: apf.Evaluation = apf.evaluate_shards(first, second, protocol=chosen, **files.reading(), **own)
         else:
-            evaluation = apf.evaluate(truth, results, **options)
+            evaluation = files.evaluate(truth, results, chosen)
         if where is not None:
             evaluation = evaluation.where(where)
         say("matching and ranking")
@@ -191,7 +130,3 @@ def evaluate_files(
         kept = recalls[:1] if len(limits) == 1 else [f"AR{'' if limits[-1] is None else limits[-1]}"]
         slices = slices.select(pl.exclude(*(name for name in recalls if name not in kept), "AP75", "n_detections"))
     show_table(slices, style, digits=3)
-
-
-def _limit(item: str) -> int | None:
-    return None if item.strip() == "all" else int(item)

@@ -19,6 +19,10 @@ TASKS = {
         "compare": (
             "Compare models: differences with intervals.", "apframe compare instances.json model_a.json model_b.json"
         ),
+        "report": (
+            "Write one HTML page about one model or several.",
+            "apframe report instances.json a.json b.json --images images",
+        ),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },
     "Explain the numbers": {
@@ -48,7 +52,8 @@ _PURPOSES = {
     "image_attributes queries category_map unmapped invalid drop_unknown_images",
     "Shards": "shards memory work skip_bad_shards engine",
     "Gate": "fail_if_worse max_drop",
-    "Output": "out into n name tag matches per_query compare rules pairs as_json as_csv as_markdown as_latex",
+    "Output": "out into title images embed max_images n name tag matches per_query compare rules pairs "
+    "as_json as_csv as_markdown as_latex",
 }
 
 

@@ -20,6 +20,7 @@ from apframe.schema import BOX_FORMATS, UNMAPPED
 from apframe.store.parquet import labels, refuse_foreign
 
 _READ = {"truth", "results", "source"}  # arguments that may be URLs, or - for the standard input
+GIVEN = "apframe.arguments"  # where a context has the arguments of its command
 _READ_LISTS = {"paths", "more"}  # likewise, of several paths
 # options that several commands have
 GtFormat = Annotated[
@@ -102,6 +103,7 @@ class Command(HelpPage):
             takes_one = option.param_type_name == "option" and not (option.multiple or option.is_flag)
             if takes_one and given.count(option) > 1:
                 raise ParameterError(f"{option.opts[0]} is given {given.count(option)} times", "it takes one value")
+        ctx.meta[GIVEN] = list(args)
         for text in args:
             if "\0" in text:
                 raise ParameterError(f"{text!r} has a NUL character, which names and values cannot have")

@@ -2,20 +2,16 @@
 
 from __future__ import annotations
 
+from dataclasses import fields
 from pathlib import Path
 
 import click
 
 import apframe as apf
+from apframe.cli.files import Files
 from apframe.exceptions import ParameterError
 from apframe.file_formats.stored_sets import find_manifest
 from apframe.paths import is_folder
-
-# options that a stored evaluation has made its choice of
-_OF_FILES = (
-    "gt_format", "dt_format", "split", "image_sizes", "box_format", "relative", "join_by_name", "names", "image_attributes",
-    "category_map", "unmapped", "protocol", "iou_type", "categories", "drop_unknown_images", "invalid",
-)  # fmt: skip
 
 
 def is_stored_run(path: Path) -> bool:
@@ -25,7 +21,9 @@ def is_stored_run(path: Path) -> bool:
 
 def refuse_options_of_files(context: click.Context) -> None:
     """An error if an option was given that is about reading and evaluating files."""
-    given = [name for name in _OF_FILES if getattr(context.get_parameter_source(name), "name", "") == "COMMANDLINE"]
+    given = [
+        each.name for each in fields(Files) if getattr(context.get_parameter_source(each.name), "name", "") == "COMMANDLINE"
+    ]
     if given:
         raise ParameterError(
             f"--{given[0].replace('_', '-')} is about files of ground truth and results, not about stored evaluations",

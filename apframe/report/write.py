@@ -35,6 +35,7 @@ def write_report(
     n_resamples: int = 1_000,
     seed: int = 0,
     sections: Sequence[Section] = (),
+    command: str = "",
 ) -> Path:
     """Write one HTML file about one evaluation, two or more: numbers, where they differ, and the errors behind them.
 
@@ -62,6 +63,8 @@ def write_report(
         of the intervals, see `Evaluation.intervals`
     sections
         sections of your own, which follow the others
+    command
+        what makes the page again, to be shown on it
 
     Returns
     -------
@@ -101,6 +104,7 @@ def write_report(
         images=None if images is None else Path(images),
         embed=embed,
         max_images=max_images,
+        command=command,
         n_resamples=n_resamples,
         seed=seed,
     )

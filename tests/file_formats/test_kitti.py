@@ -137,7 +137,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
             "truncated": [True, False, None],
             "occluded": [0.5, 2, None],
             "alpha": [-10, 1, 1],
-            **dict.fromkeys(CUBOID, [1.0, 2.0, 3.0]),
+            **{name: [1.0, 2.0, 3.0] for name in CUBOID},
             "cuboid_z": [0.001, 2.0, 3.0],
             "cuboid_height": [0.2, 2.0, 3.0],
             "cuboid_yaw": [0.5, 1.0, 10.0],

@@ -1,0 +1,103 @@
+"""The options of files: how ground truth and results are read, and by which rules they are evaluated."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any
+
+import apframe as apf
+from apframe.cli.declared import Option
+from apframe.cli.options import (
+    BoxFormat,
+    Categories,
+    CategoryMap,
+    DropUnknownImages,
+    DtFormat,
+    GtFormat,
+    ImageAttributes,
+    ImageSizes,
+    IouType,
+    JoinByName,
+    Names,
+    ProtocolName,
+    Relative,
+    Split,
+    Unmapped,
+    numbers,
+    words,
+)
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.published import as_protocol
+
+
+@dataclass(frozen=True)
+class Files:
+    """A group of options that commands have which evaluate files; each field is an option."""
+
+    gt_format: GtFormat = None
+    dt_format: DtFormat = None
+    split: Split = None
+    image_sizes: ImageSizes = None
+    box_format: BoxFormat = None
+    relative: Relative = False
+    join_by_name: JoinByName = None
+    names: Names = None
+    image_attributes: ImageAttributes = None
+    category_map: CategoryMap = None
+    unmapped: Unmapped = "keep"
+    protocol: ProtocolName = "coco"
+    iou_type: IouType = None
+    max_detections: Annotated[
+        list[str] | None,
+        Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
+    ] = None
+    categories: Categories = None
+    agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False
+    drop_unknown_images: DropUnknownImages = False
+    invalid: Annotated[
+        str,
+        Option(
+            metavar="error|drop|keep",
+            help="rows that cannot be evaluated: stop, leave them out, or keep them where VOC's development kit does",
+        ),
+    ] = "error"
+
+    def rules(self, **changes: Any) -> Protocol:
+        """The protocol; `changes` are those of `Protocol.with_options`."""
+        return (
+            as_protocol(self.protocol)
+            .variant(self.iou_type)
+            .with_options(
+                max_detections=numbers("--max-detections", self.max_detections, _limit, "whole numbers, or all,"),
+                agnostic=self.agnostic or None,
+                **changes,
+            )
+        )
+
+    def reading(self) -> dict[str, Any]:
+        """The other options, as `apf.evaluate` takes them."""
+        return {
+            "categories": words(self.categories) or None,
+            "unknown_images": "drop" if self.drop_unknown_images else "error",
+            "invalid": self.invalid,
+            "format": self.gt_format,
+            "results_format": self.dt_format,
+            "split": self.split,
+            "image_sizes": self.image_sizes,
+            "box_format": self.box_format,
+            "relative": self.relative,
+            "join_by_name": words(self.join_by_name),
+            "names": self.names,
+            "image_attributes": self.image_attributes,
+            "category_map": self.category_map,
+            "unmapped": self.unmapped,
+        }
+
+    def evaluate(self, truth: Path, results: Path | None, rules: Protocol) -> apf.Evaluation:
+        """The evaluation of two files."""
+        return apf.evaluate(truth, results, rules, **self.reading())
+
+
+def _limit(item: str) -> int | None:
+    return None if item.strip() == "all" else int(item)

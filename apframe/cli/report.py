@@ -1,0 +1,58 @@
+"""`apframe report`: one page about one model or several."""
+
+from __future__ import annotations
+
+import shlex
+from pathlib import Path
+from typing import Annotated
+
+import click
+
+import apframe as apf
+from apframe.cli.declared import Argument, Option
+from apframe.cli.files import Files
+from apframe.cli.models import are_stored, read_models
+from apframe.cli.options import GIVEN, Where, words
+from apframe.cli.output import print_lines, progress
+from apframe.exceptions import ParameterError
+
+
+def report_models(
+    context: click.Context,
+    paths: Annotated[
+        list[Path],
+        Argument(metavar="GT A [B...]", help="ground truth and results, or folders that `apframe eval --out` wrote: A [B...]"),
+    ],
+    *,
+    out: Annotated[Path, Option(metavar="FILE", help="where the page is written; an earlier report is replaced")] = Path(
+        "report.html"
+    ),
+    images: Annotated[Path | None, Option(metavar="DIR", help="the folder of the pictures, which the page links")] = None,
+    embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
+    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures")] = 300,
+    by: Annotated[list[str] | None, Option(metavar="weather,camera", help="a table of slices by each of these columns")] = None,
+    title: Annotated[
+        str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
+    ] = None,
+    files: Files,
+    where: Where = None,
+    n_resamples: Annotated[int, Option(metavar="1000", help="how many times images are drawn for intervals")] = 1_000,
+    seed: Annotated[int, Option(metavar="0", help="start of the random draws: the same seed gives the same page")] = 0,
+) -> None:
+    """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
+
+    The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
+    bytes.
+    """
+    is_stored = are_stored(paths, context, least=1)
+    if embed and images is None:
+        raise ParameterError("--embed needs --images, the folder of the pictures")
+    rules = None if is_stored else files.rules()
+    with progress() as say:
+        evaluations = read_models(paths, files, rules, where, say)
+        say(f"writing {out}")
+        written = apf.write_report(
+            out, *evaluations, by=words(by), images=images, embed=embed, max_images=max_images, title=title,
+            n_resamples=n_resamples, seed=seed, command=shlex.join([*context.command_path.split(), *context.meta[GIVEN]]),
+        )  # fmt: skip
+    print_lines([f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"])

@@ -1,0 +1,48 @@
+"""`apframe report`: files and stored evaluations to a page."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+import apframe as apf
+from tests.cli.test_rank import apframe
+
+STREET = Path(__file__).resolve().parents[2] / "data" / "street"
+FILES = [str(STREET / f"{name}.json") for name in ("instances", "model_a", "model_b")]
+
+
+def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None:
+    for name in ("model_a", "model_b"):
+        apf.evaluate(FILES[0], STREET / f"{name}.json").write_parquet(tmp_path / name)
+    sources = {"files": FILES, "sets": [str(tmp_path / name) for name in ("model_a", "model_b")]}
+    pages = []
+    for name, paths in sources.items():
+        page = tmp_path / f"{name}.html"
+        done = apframe("report", *paths, "--out", str(page), "--n-resamples", "500")
+        assert (done.returncode, done.stderr) == (0, "")
+        assert done.stdout.startswith(f"{page}: ")
+        text = page.read_text()
+        assert f"apframe report {paths[0]}" in text
+        pages.append([line for line in text.split("<dt>") if not line.startswith("Made with")])
+    assert pages[0] == pages[1]
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        (FILES[:1], "Missing argument: the ground truth and results of a model"),
+        ([*FILES, "--embed"], "--embed needs --images"),
+        ([*FILES, "--imges", "x"], "did you mean --images,"),
+        ([*FILES, "--by", "wether"], "weather"),
+        ([*FILES, "--out", FILES[0]], "a file that apframe did not write"),
+    ],
+)
+def test_bad_usage_is_one_line(tmp_path: Path, arguments: list[str], message: str) -> None:
+    page = tmp_path / "report.html"
+    done = apframe("report", *arguments, *([] if "--out" in arguments else ["--out", str(page)]))
+    assert done.returncode in (1, 2)
+    assert message in done.stderr
+    assert done.stderr.count("\n") == 1
+    assert not page.exists()
