@@ -6,7 +6,7 @@ Find what costs AP     Evaluation: errors, error_impact, confusion, calibration,
 Choose a threshold     Evaluation: thresholds, operating_points, at, lrp, miss_rates, froc; CutEvaluation
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
-Compare cuboids        CentreDistance
+Compare cuboids        BevIoU, CuboidIoU, CentreDistance
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
 Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
 Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
@@ -139,9 +139,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.show.score_charts import plot_thresholds as plot_thresholds
     from apframe.show.slice_charts import plot_slice_heatmap as plot_slice_heatmap
     from apframe.show.slice_charts import plot_slices as plot_slices
+    from apframe.similarity.bev_iou import BevIoU as BevIoU
     from apframe.similarity.boundary_iou import BoundaryIoU as BoundaryIoU
     from apframe.similarity.box_iou import BoxIoU as BoxIoU
     from apframe.similarity.centre_distance import CentreDistance as CentreDistance
+    from apframe.similarity.cuboid_iou import CuboidIoU as CuboidIoU
     from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU as InclusiveBoxIoU
     from apframe.similarity.intersection_over_detection import IntersectionOverDetection as IntersectionOverDetection
     from apframe.similarity.interval_iou import IntervalIoU as IntervalIoU
@@ -216,9 +218,11 @@ _HOMES = {
     "apframe.show.reliability_chart": "plot_reliability",
     "apframe.show.score_charts": "plot_scores plot_thresholds",
     "apframe.show.slice_charts": "plot_slice_heatmap plot_slices",
+    "apframe.similarity.bev_iou": "BevIoU",
     "apframe.similarity.boundary_iou": "BoundaryIoU",
     "apframe.similarity.box_iou": "BoxIoU",
     "apframe.similarity.centre_distance": "CentreDistance",
+    "apframe.similarity.cuboid_iou": "CuboidIoU",
     "apframe.similarity.inclusive_box_iou": "InclusiveBoxIoU",
     "apframe.similarity.intersection_over_detection": "IntersectionOverDetection",
     "apframe.similarity.interval_iou": "IntervalIoU",

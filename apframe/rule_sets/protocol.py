@@ -71,8 +71,9 @@ class Protocol:
     citation
         where the rules are published
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, distance (in any case; "mask"
-        is segm, "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of your own
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance (in any case;
+        "mask" is segm, "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of
+        your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching

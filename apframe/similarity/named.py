@@ -20,6 +20,8 @@ _HOMES = {
     "oks": ("keypoints", "OKS", "keypoints"),
     "rotated_iou": ("rotated_iou", "RotatedIoU", "rotated"),
     "interval_iou": ("interval_iou", "IntervalIoU", "interval"),
+    "bev_iou": ("bev_iou", "BevIoU", "bev"),
+    "cuboid_iou": ("cuboid_iou", "CuboidIoU", "3d"),
     "centre_distance": ("centre_distance", "CentreDistance", "distance"),
     "user": ("user", "UserSimilarity", None),
 }

@@ -146,6 +146,23 @@ def union_of(detected: pl.Expr, annotated: pl.Expr, intersection: pl.Expr) -> pl
     return pl.when("is_crowd").then(detected).otherwise(detected + annotated - intersection)
 
 
+def most_alike() -> pl.Expr:
+    """The IoU of two shapes that fill all that their upright rectangles share; null where these share nothing.
+
+    The rectangles go from `left` to `right` and from `top` to `bottom`; `size` is the area of the shape.
+
+    >>> pl.DataFrame({
+    ...     "left": [0], "right": [2], "top": [0], "bottom": [2], "size": [4], "left_right": [1], "right_right": [3],
+    ...     "top_right": [0], "bottom_right": [2], "size_right": [2], "is_crowd": [False],
+    ... }).select(most=most_alike())["most"].to_list()
+    [0.5]
+    """
+    width, height = overlap("left", "right"), overlap("top", "bottom")
+    shared = pl.min_horizontal(width * height, "size", "size_right")
+    meets = (width > 0) & (height > 0) & (pl.col("size") > 0) & (pl.col("size_right") > 0)
+    return pl.when(meets).then(shared / union_of(pl.col("size"), pl.col("size_right"), shared))
+
+
 def pair_by(
     expression: pl.Expr, detections: pl.DataFrame, annotations: pl.DataFrame, columns: Sequence[str], least: float
 ) -> pl.DataFrame:

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.exceptions import import_optional
 from apframe.shapes.corners import CORNERS, quadrilaterals, turns
 from apframe.shapes.shape import Shape
-from apframe.similarity.pairs import Similarity, join_on_cell, lacking, overlap, union_of
+from apframe.similarity.pairs import Similarity, join_on_cell, lacking, most_alike
 from apframe.threads import pool
 
 if TYPE_CHECKING:
@@ -58,7 +58,7 @@ class RotatedIoU(Similarity):
         truth = _shapes(shapely, quadrilaterals("annotations", annotations))
         hulls = detections.select("cell").hstack(_hulls(shapely, found))
         true_hulls = annotations.select("cell", "is_crowd").hstack(_hulls(shapely, truth))
-        near = join_on_cell(hulls, true_hulls, _HULL).filter(_most() >= least * (1 - 1e-9))
+        near = join_on_cell(hulls, true_hulls, _HULL).filter(most_alike() >= least * (1 - 1e-9))
         pairs = near.select("detection", "annotation", "is_crowd", "size", "size_right").collect(engine="streaming")
         intersection = _intersection(shapely, found, truth, pairs["detection"].to_numpy(), pairs["annotation"].to_numpy())
         detected = pairs["size"].to_numpy()
@@ -66,14 +66,6 @@ class RotatedIoU(Similarity):
         similarity = np.minimum(intersection / union, 1)  # the same shape twice may differ by a last bit
         alike = pairs.select("detection", "annotation", similarity=pl.Series(similarity))
         return alike.filter((pl.col("similarity") >= least) & (pl.col("similarity") > 0))
-
-
-def _most() -> pl.Expr:
-    """The IoU of two shapes that fill all that their upright rectangles share; null where these share nothing."""
-    width, height = overlap("left", "right"), overlap("top", "bottom")
-    shared = pl.min_horizontal(width * height, "size", "size_right")
-    meets = (width > 0) & (height > 0) & (pl.col("size") > 0) & (pl.col("size_right") > 0)
-    return pl.when(meets).then(shared / union_of(pl.col("size"), pl.col("size_right"), shared))
 
 
 def _shapes(shapely: Any, corners: Array) -> Array:

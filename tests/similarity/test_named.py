@@ -28,7 +28,8 @@ from apframe.similarity.pairs import Similarity
 VALUES = [
     apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.BoundaryIoU(),
     apf.BoundaryIoU(dilation=0.1), apf.OKS(), apf.OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), apf.OKS(sigmas=(0.1,)),
-    apf.RotatedIoU(), apf.IntervalIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"), apf.UserSimilarity(label="mine"),
+    apf.RotatedIoU(), apf.IntervalIoU(), apf.BevIoU(), apf.CuboidIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"),
+    apf.UserSimilarity(label="mine"),
 ]  # fmt: skip
 
 
@@ -111,7 +112,7 @@ def test_naming_one_brings_in_nothing_heavy() -> None:
         "from apframe.similarity.named import as_choices, as_similarity\n"
         "import apframe as apf\n"
         "for kind in (apf.BoxIoU, apf.MaskIoU, apf.BoundaryIoU, apf.OKS, apf.RotatedIoU, apf.IntervalIoU,\n"
-        "             apf.CentreDistance):\n"
+        "             apf.BevIoU, apf.CuboidIoU, apf.CentreDistance):\n"
         "    as_similarity(as_choices(kind()))\n"
         "apf.PUBLISHED\n"
         "print({'numpy', 'shapely', 'scipy', 'duckdb', 'altair'} & set(sys.modules))\n"
