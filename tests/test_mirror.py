@@ -81,7 +81,7 @@ OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")
 OF_A_PACKAGE = {
     "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
     "rule_sets/test_coco_masks.py", "rule_sets/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
-    "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
+    "report/test_browser.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
 }  # fmt: skip
 
 MODULES = {path.relative_to(PACKAGE).with_suffix("").as_posix() for path in PACKAGE.rglob("*.py") if path.name != "__init__.py"}

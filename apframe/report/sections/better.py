@@ -19,7 +19,7 @@ HEADS = {
     "n_positives": "objects",
     "n_annotations": "objects",
     "n_images": "images",
-    "interval": "",
+    "interval": "interval",
 }
 
 

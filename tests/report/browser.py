@@ -1,0 +1,35 @@
+"""Debian's Chromium, without a window; tests that need it skip where it is missing."""
+
+from __future__ import annotations
+
+import shutil
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+CHROMIUM = next((path for name in ("chromium", "chromium-browser", "google-chrome") if (path := shutil.which(name))), None)
+
+
+@contextmanager
+def opened(path: Path, **options: Any) -> Iterator[Any]:
+    """A page in the browser, which has no errors and asks for nothing beyond the folder of the page."""
+    api = pytest.importorskip("playwright.sync_api", reason="playwright is missing: pip install playwright")
+    if CHROMIUM is None:
+        pytest.skip("chromium is missing: apt-get install chromium")
+    problems: list[str] = []
+    with api.sync_playwright() as driver:
+        browser = driver.chromium.launch(executable_path=CHROMIUM, args=["--no-sandbox"])
+        page = browser.new_context(**{"viewport": {"width": 1280, "height": 900}} | options).new_page()
+        page.on("console", lambda message: problems.append(message.text) if message.type in ("error", "warning") else None)
+        page.on("pageerror", lambda error: problems.append(str(error)))
+        page.on(
+            "request", lambda request: problems.append(request.url) if not request.url.startswith(("file:", "data:")) else None
+        )
+        page.on("dialog", lambda dialog: problems.append(f"dialog {dialog.message}"))
+        page.goto(path.as_uri())
+        yield page
+        browser.close()
+    assert problems == []
