@@ -16,6 +16,7 @@ from apframe.file_formats.coco.rows import canonical_names, frame_of_rows, json_
 from apframe.file_formats.documents import read_json
 from apframe.file_formats.files import read_head, write_text
 from apframe.file_formats.format import Format
+from apframe.file_formats.nuscenes.format import is_of_samples
 from apframe.rows import refuse_rows
 from apframe.schema import TABLES, Dataset, is_known, kind_of
 from apframe.shapes.intervals import INTERVAL
@@ -62,7 +63,8 @@ class ActivityNet(Format):
     def is_results(self, path: Path) -> bool:
         """A JSON object with results near its beginning."""
         head = read_head(path)
-        return head.lstrip()[:1] == b"{" and b'"results"' in head and b'"database"' not in head
+        is_object = head.lstrip()[:1] == b"{" and b'"results"' in head
+        return is_object and not (b'"database"' in head or is_of_samples(head))
 
     def read_tables(self, path: Path, *, split: str | None = None, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`. An unknown or ambiguous subset is a `ParameterError`."""

@@ -28,6 +28,7 @@ from apframe.file_formats.labelme import Labelme
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.mistaken import recognized
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
+from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.supervisely import Supervisely
@@ -40,8 +41,8 @@ from apframe.paths import files_in, folders_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
-    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), Dota(), ActivityNet(), Boxes(), Parquet(),
-    Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Dota(), ActivityNet(), Boxes(),
+    Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS, _MOST = (

@@ -8,7 +8,6 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import MissingResultsWarning, counted, listed, warn
-from apframe.file_formats.cuboid_frames import CAMERA, CUBOID, from_camera, to_camera
 from apframe.file_formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.file_formats.format import Format
 from apframe.file_formats.lines import (
@@ -25,23 +24,30 @@ from apframe.file_formats.lines import (
 from apframe.file_formats.names import categories_of, ids_to_write, image_ids
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
+from apframe.shapes.cuboids import CUBOID, SIZES, with_cuboids
 
 _EDGES = ("left", "top", "right", "bottom")
 _REGION = "DontCare"
 # the numbers that stand for an unknown one in the files
 _UNKNOWN = {"truncated": -1.0, "occluded": -1.0, "alpha": -10.0}
-_NO_CUBOID = dict(zip(CAMERA, (-1.0, -1.0, -1.0, -1000.0, -1000.0, -1000.0, -10.0), strict=True))
-_HAS_CUBOID = pl.all_horizontal(pl.col(name) != unknown for name, unknown in _NO_CUBOID.items())
-_LAYOUT = ("category_id", *_UNKNOWN, *_EDGES, *CAMERA)
+_NO_CUBOID = {
+    "cuboid_height": -1.0, "cuboid_width": -1.0, "cuboid_length": -1.0,
+    "camera_x": -1000.0, "camera_y": -1000.0, "camera_z": -1000.0, "rotation_y": -10.0,
+}  # fmt: skip
+_HAS_CUBOID = pl.all_horizontal(
+    *(pl.col(name) > 0 for name in SIZES), *(pl.col(name) != unknown for name, unknown in _NO_CUBOID.items())
+)
+_LAYOUT = ("category_id", *_UNKNOWN, *_EDGES, *_NO_CUBOID)
 
 
 class Kitti(Format):
     """KITTI's labels of objects, as in the folder `label_2`; results are the same with a score at the end of the line.
 
     An image is called as its file without the ending; its size is not known. The type is the category. The edges become the
-    box, and height, width, length, location and rotation_y become the cuboid (`cuboid_frames.from_camera`), null where one of
-    them is the number for unknown (-1, -1000, -10). The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1,
-    2, and 3 for unknown) and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
+    box. Height, width, length, location and rotation_y become the cuboid (`apframe.shapes.cuboids.with_cuboids`), which is null
+    where one of them is the number for unknown (-1, -1000, -10), or a side is not positive. The other fields are attributes:
+    `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown) and `alpha` (angle of observation, radians), null where they
+    are -1, -1, -10.
 
     The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
     that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops what is detected in such a region, of whatever
@@ -110,7 +116,7 @@ class Kitti(Format):
         for name in (name for name in (*_UNKNOWN, *CUBOID) if name in frame.columns):
             lost = frame[name].is_not_null() & said[name].is_null()
             found.append((name, lost, "left out: not a valid number, or the one for unknown"))
-        again = said.select(**to_camera()).select(**from_camera())
+        again = with_cuboids(table, _before_camera(said))
         found.append(("cuboid_z", again["cuboid_z"] != said["cuboid_z"], "rounded: the files store the bottom of cuboids"))
         if table == "annotations":
             is_region = frame["category_id"] == _REGION
@@ -141,13 +147,14 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
     known = {name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name]) for name, unknown in _UNKNOWN.items()}
-    return frame.select(
+    frame = frame.with_columns(pl.when(_HAS_CUBOID).then(pl.col(name)) for name in _NO_CUBOID)
+    return with_cuboids("", frame).select(
         image_ids(paths).gather(frame["file"]),
         "category_id",
         *(["score"] if "score" in layout else []),
+        *CUBOID,
         **from_edges(_EDGES),
         **known,
-        **{name: pl.when(_HAS_CUBOID).then(value) for name, value in from_camera().items()},
     )
 
 
@@ -161,15 +168,22 @@ def _sayable(frame: pl.DataFrame) -> pl.DataFrame:
         if name == "occluded":
             is_said &= value.cast(pl.Int64, strict=False) == value
         values[name] = pl.when(is_said).then(value)
-    there = [pl.col(name) if name in frame.columns else pl.lit(None).alias(name) for name in CUBOID]
-    said = frame.with_columns(**values).with_columns(each.cast(pl.Float64, strict=False) for each in there)
-    has_cuboid = said.select(**to_camera()).select(_HAS_CUBOID.fill_null(False)).to_series()
+    lacking = {name: pl.lit(None, pl.Float64) for name in CUBOID if name not in frame.columns}
+    said = frame.with_columns(**values, **lacking)
+    has_cuboid = _before_camera(said).select(_HAS_CUBOID.fill_null(False)).to_series()
     return said.with_columns(pl.when(has_cuboid).then(pl.col(CUBOID)))
+
+
+def _before_camera(frame: pl.DataFrame) -> pl.DataFrame:
+    """The frame with cuboids as KITTI has them: the reverse of `with_cuboids`."""
+    x, y, z, height, yaw = (pl.col(f"cuboid_{name}") for name in ("x", "y", "z", "height", "yaw"))
+    camera = frame.with_columns(camera_x=x, camera_y=height / 2 - z, camera_z=y, rotation_y=-yaw)
+    return camera.drop("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_yaw")
 
 
 def _write(frame: pl.DataFrame, folder: Path, layout: tuple[str, ...], images: pl.Series) -> None:
     refuse_blanks("categories", frame["category_id"].unique(maintain_order=True))
-    fields = _sayable(frame).with_columns(**to_camera(), **to_edges(_EDGES))
+    fields = _before_camera(_sayable(frame)).with_columns(**to_edges(_EDGES))
     fields = fields.with_columns(pl.col(name).fill_null(unknown) for name, unknown in (_UNKNOWN | _NO_CUBOID).items())
     fields = fields.with_columns(pl.col("occluded").cast(pl.Int64))
     write_lines(folder, fields.select(name="image_id", text=pl.concat_str(layout, separator=" ")), images)

@@ -19,6 +19,7 @@ from apframe.file_formats.losses import losses, tables_of
 from apframe.paths import is_folder, to_write
 from apframe.rows import refuse_rows
 from apframe.shapes.catalogue import OTHERS
+from apframe.shapes.cuboids import CUBOIDS
 
 
 def write_dataset(dataset: Any, path: str | Path, format: str) -> pl.DataFrame:
@@ -83,14 +84,15 @@ def write_results(detections: Any, path: str | Path, format: str, *, dataset: An
 
 
 def _has_boxes_alone(format_: Format, table: str) -> bool:
+    """Whether a format needs the boxes of a table: cuboids stand beside them."""
     columns = set(format_.holds[table])
-    return "x" in columns and not any(shape.column in columns for shape in OTHERS)
+    return "x" in columns and not any(shape.column in columns for shape in OTHERS if shape is not CUBOIDS)
 
 
 def _boxed(format_: Format, table: str, frame: pl.DataFrame) -> pl.DataFrame:
     """The frame with boxes around its corners; rows without either are an error."""
     frame = with_boxes_around_corners(frame)
-    remedy = f"{format_.title} stores only boxes; supply them or remove these rows"
+    remedy = f"{format_.title} needs boxes; supply them or remove these rows"
     refuse_rows(table, frame, frame["x"].is_null(), "there is no box", remedy)
     return frame
 

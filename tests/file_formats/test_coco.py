@@ -235,7 +235,7 @@ def test_reading_in_small_pieces_gives_the_same_and_leaves_duckdb_its_threads(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     def n_threads() -> Any:
-        return scan._duckdb().execute("SELECT current_setting('threads')").fetchall()
+        return scan.json_database().execute("SELECT current_setting('threads')").fetchall()
 
     path = as_file([RESULTS[0] | {"image_id": k} for k in range(9_000)], tmp_path / "results.json")
     monkeypatch.setattr(os, "cpu_count", lambda: 2)

@@ -180,8 +180,8 @@ def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
 
 BAD = {
     "fourteen fields": (f"{CAR}\n{CAR.rsplit(' ', 1)[0]}\n", "a.txt: not 15 fields (category_id truncated occluded alpha left "
-                        "top right bottom object_height object_width object_length location_x location_y location_z rotation_y)"
-                        " in line 2; correct these lines"),
+                        "top right bottom cuboid_height cuboid_width cuboid_length camera_x camera_y camera_z rotation_y) in "
+                        "line 2; correct these lines"),
     "a score": (f"{CAR} .5\n", None),
     "text for a number": (CAR.replace("300", "wide"), "a.txt: right is not a finite number in line 1; correct these lines"),
     "not finite": (CAR.replace("-1.5", "nan"), "a.txt: alpha is not a finite number in line 1; correct these lines"),
@@ -214,7 +214,7 @@ UNWRITABLE = {
                           "the name 'traffic light' cannot be written; rename it"),
     "a folder in a name": (ROW | {"image_id": ["../a"]}, FormatError, "no file can be called '../a'; rename it"),
     "no box": ({"image_id": ["a"], "category_id": ["Car"], "mask": ["[[0,0,9,0,9,9]]"]}, RowError,
-               "annotations: there is no box where annotation_id is 1; KITTI text stores only boxes; supply them or remove "
+               "annotations: there is no box where annotation_id is 1; KITTI text needs boxes; supply them or remove "
                "these rows"),
 }  # fmt: skip
 

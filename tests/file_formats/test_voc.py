@@ -571,7 +571,7 @@ NOT_WRITTEN: dict[str, tuple[Callable[[], apf.Dataset], str]] = {
     ),
     "no box": (
         lambda: truth_of(x=[None], y=[None], width=[None], height=[None], mask=["[]"]),
-        "annotations: there is no box where annotation_id is 1; PASCAL VOC stores only boxes; supply them or remove these rows",
+        "annotations: there is no box where annotation_id is 1; PASCAL VOC needs boxes; supply them or remove these rows",
     ),
 }
 
@@ -589,7 +589,7 @@ NO_RESULTS: dict[str, tuple[dict[str, Any], str]] = {
     "class without a name": ({"category_id": [""]}, "no file can be called ''; rename it"),
     "no box": (
         {**{name: [None] for name in BOX}, "mask": ["[]"]},
-        "detections: there is no box where detection_id is 1; PASCAL VOC stores only boxes; supply them or remove these rows",
+        "detections: there is no box where detection_id is 1; PASCAL VOC needs boxes; supply them or remove these rows",
     ),
 }
 

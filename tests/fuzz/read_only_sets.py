@@ -7,13 +7,14 @@ from pathlib import Path
 from typing import Any
 
 from tests.file_formats.folders import written
+from tests.file_formats.scenes import Objects, box, tables, write_results, write_tables
 
 _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 
 
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
-    return {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely}[name](folder)
+    return {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}[name](folder)
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:
@@ -61,3 +62,15 @@ def _supervisely(folder: Path) -> tuple[Path, Path]:
     truth = written(folder / "truth", {"meta.json": meta, "ds/ann/one.jpg.json": image(), "ds/ann/two.jpg.json": image()})
     scored = image({"name": "confidence", "value": 0.5})
     return truth, written(folder / "found", {"meta.json": meta, "ds/ann/one.jpg.json": scored})
+
+
+def _nuscenes(folder: Path) -> tuple[Path, Path]:
+    samples = {"t1": ("scene-0103", 10.0, (100.0, 50.0)), "t2": ("scene-0103", 10.5, (103.0, 54.0))}
+    objects: Objects = [
+        ("t1", "i1", "vehicle.car", (110.0, 50.0, 1.0), {"yaw": 0.5, "attribute": "vehicle.moving"}),
+        ("t1", "i2", "vehicle.bicycle", (100.0, 60.0, 1.0), {}),
+        ("t1", "i3", "static_object.bicycle_rack", (100.0, 60.0, 1.0), {}),
+        ("t2", "i1", "vehicle.car", (111.0, 52.0, 1.0), {}),
+    ]
+    found = {"t1": [box("t1", "car", 0.5, (110.0, 51.0, 1.0), attribute="vehicle.moving")], "t2": []}
+    return write_tables(folder / "truth", tables(samples, objects)), write_results(folder / "found.json", found)

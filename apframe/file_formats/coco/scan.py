@@ -288,7 +288,7 @@ def _scan_list(
             parts = _write_parts(file, place, folder, is_bare=is_bare)
             checking = others.submit(_have_other_types, parts, kinds)
             paths = [duckdb_literal(part) for part in parts]
-            reader = _duckdb().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+            reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
             frame = from_arrow_stream(reader)
             del reader
             if place.stop - place.start > _LARGE:
@@ -315,7 +315,7 @@ def _have_other_types(parts: list[Path], kinds: dict[str, str]) -> bool:
     return False
 
 
-def _duckdb() -> duckdb.DuckDBPyConnection:
+def json_database() -> duckdb.DuckDBPyConnection:
     """One database for all reading: opening one takes longer than reading a small file."""
     with _OPENING:  # ground truth and results are read at once
         return _database()
@@ -333,7 +333,7 @@ def _database() -> duckdb.DuckDBPyConnection:
 
 def _end_threads() -> None:
     """Have DuckDB start its threads anew: only when they end do they give back the memory that they keep for later."""
-    cursor = _duckdb().cursor()
+    cursor = json_database().cursor()
     try:
         cursor.execute("SET threads = 1")
     finally:

@@ -1,0 +1,45 @@
+"""Where objects are: how far from the car, and whether in a bicycle rack."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.shapes.cuboids import CUBOID
+
+EGO, RACKS = ("ego_x", "ego_y"), "bicycle_racks"
+"""Columns of images: the place of the car, and the cuboids of bicycle racks, seven numbers each in the order of `CUBOID`."""
+_IN_RACKS = ("bicycle", "motorcycle")
+
+
+def with_places(objects: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+    """Cuboids with the columns `ego_distance` (metres in x and y) and `in_rack`, from `EGO` and `RACKS` of their images.
+
+    Only bicycles and motorcycles are in a rack: their centre is inside its cuboid, or on its sides. Where the images have no
+    such columns, or the image is unknown, the objects get none, or null.
+
+    >>> images = pl.DataFrame({"image_id": ["a"], "ego_x": [1.0], "ego_y": [2.0]})
+    >>> car = {"image_id": ["a"], "category_id": ["car"], "cuboid_x": [4.0], "cuboid_y": [6.0]}
+    >>> with_places(pl.DataFrame(car), images)["ego_distance"].to_list()
+    [5.0]
+    """
+    if set(EGO) <= set(images.columns):
+        away = [pl.col(ours) - pl.col(ego) for ours, ego in zip(CUBOID, EGO, strict=False)]
+        objects = objects.join(images.select("image_id", *EGO), on="image_id", how="left", maintain_order="left")
+        objects = objects.with_columns(ego_distance=(away[0].pow(2) + away[1].pow(2)).sqrt()).drop(EGO)
+    return objects.with_columns(in_rack=_in_racks(objects, images)) if RACKS in images.columns else objects
+
+
+def _in_racks(objects: pl.DataFrame, images: pl.DataFrame) -> pl.Series:
+    rows = objects.select("image_id", "category_id", *CUBOID[:3]).with_row_index("row")
+    rows = rows.filter(pl.col("category_id").is_in(_IN_RACKS))
+    racks = images.select("image_id", rack=pl.col(RACKS).list.eval(pl.element().reshape((-1, len(CUBOID)))))
+    racks = racks.explode("rack", empty_as_null=False).drop_nulls()
+    racks = racks.select(
+        "image_id", *(pl.col("rack").arr.get(place).alias(f"{name}_right") for place, name in enumerate(CUBOID))
+    )
+    x, y, z = (pl.col(name) - pl.col(f"{name}_right") for name in CUBOID[:3])
+    length, width, height = (pl.col(f"{name}_right") / 2 for name in CUBOID[3:6])
+    cos, sin = pl.col("cuboid_yaw_right").cos(), pl.col("cuboid_yaw_right").sin()
+    is_inside = ((x * cos + y * sin).abs() <= length) & ((y * cos - x * sin).abs() <= width) & (z.abs() <= height)
+    inside = rows.join(racks, on="image_id").filter(is_inside)
+    return objects.with_row_index("row")["row"].is_in(inside["row"].unique().implode())

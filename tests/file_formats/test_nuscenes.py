@@ -1,0 +1,229 @@
+"""nuScenes: its tables as ground truth, its results, and files that cannot be read."""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+import warnings
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+import apframe as apf
+from apframe.exceptions import FormatError, MissingResultsWarning, ParameterError
+from apframe.file_formats.nuscenes import NuScenes
+from apframe.file_formats.nuscenes.places import with_places
+from apframe.file_formats.nuscenes.splits import scenes_of
+from apframe.shapes.cuboids import CUBOID
+from tests.file_formats.folders import written
+from tests.file_formats.scenes import Json, Objects, box, tables, write_results, write_tables
+
+CAR, BIKE, RACK = "vehicle.car", "vehicle.bicycle", "static_object.bicycle_rack"
+SAMPLES = {"t1": ("one", 10.0, (100.0, 50.0)), "t2": ("one", 10.5, (103.0, 54.0)), "t3": ("two", 99.0, (0.0, 0.0))}
+OBJECTS: Objects = [
+    ("t1", "i1", CAR, (110.0, 50.0, 1.0), {"yaw": 0.5, "attribute": "vehicle.moving", "num_radar_pts": 2}),
+    ("t1", "i2", "human.pedestrian.child", (100.0, 53.0, 1.0), {"size": (0.5, 0.75, 1.25), "num_lidar_pts": 0}),
+    ("t1", "i3", "animal", (100.0, 53.0, 1.0), {}),
+    ("t1", "i4", RACK, (100.0, 60.0, 1.0), {"size": (2.0, 6.0, 2.0), "yaw": math.pi / 2}),
+    ("t1", "i5", BIKE, (101.0, 62.9, 2.0), {}),
+    ("t1", "i6", BIKE, (102.0, 60.0, 1.0), {}),
+    ("t2", "i1", CAR, (111.0, 52.0, 1.0), {}),
+    ("t3", "i7", CAR, (3.0, 4.0, 1.0), {}),
+]
+
+
+def test_tables_are_a_data_set(tmp_path: Path) -> None:
+    truth = apf.read_dataset(write_tables(tmp_path / "v1.0-mini", tables(SAMPLES, OBJECTS)))
+    assert truth.categories["name"].to_list() == [
+        "barrier", "bicycle", "bus", "car", "construction_vehicle", "motorcycle", "pedestrian", "traffic_cone", "trailer",
+        "truck",
+    ]  # fmt: skip
+    assert truth.images.select("image_id", "scene", "description", "timestamp", "ego_x", "ego_y").rows() == [
+        ("t1", "one", "one, rain", 10_000_000, 100, 50),
+        ("t2", "one", "one, rain", 10_500_000, 103, 54),
+        ("t3", "two", "two, rain", 99_000_000, 0, 0),
+    ]
+    assert truth.images["bicycle_racks"].to_list() == [[100, 60, 1, 6, 2, 2, pytest.approx(math.pi / 2)], None, None]
+    found = truth.annotations.select(
+        "annotation_id",
+        "image_id",
+        "category_id",
+        "velocity_x",
+        "velocity_y",
+        "attribute",
+        "n_points",
+        "ego_distance",
+        "in_rack",
+    )
+    assert found.rows() == [
+        ("ann0", "t1", "car", 2, 4, "vehicle.moving", 7, 10, False),
+        ("ann1", "t1", "pedestrian", None, None, None, 0, 3, False),
+        ("ann4", "t1", "bicycle", None, None, None, 5, pytest.approx(math.hypot(1, 12.9)), True),
+        ("ann5", "t1", "bicycle", None, None, None, 5, pytest.approx(math.hypot(2, 10)), False),
+        ("ann6", "t2", "car", 2, 4, None, 5, pytest.approx(math.hypot(8, 2)), False),
+        ("ann7", "t3", "car", None, None, None, 5, 5, False),
+    ]
+    assert truth.annotations.select(CUBOID).row(0) == (110, 50, 1, 4, 2, 1.5, pytest.approx(0.5))
+    assert truth.annotations.select("visibility", "instance").row(0) == (4, "i1")
+
+
+def test_velocity_is_the_difference_of_the_neighbours(tmp_path: Path) -> None:
+    """At most 1.5 seconds to one neighbour, 3 seconds between both."""
+    times = {"a": 0.0, "b": 1.5, "c": 3.0, "d": 5.0, "e": 6.5}
+    samples = {token: ("one", time, (0.0, 0.0)) for token, time in times.items()}
+    objects: Objects = [(token, "i", CAR, (time**2, 0.0, 0.0), {}) for token, time in times.items()]
+    truth = apf.read_dataset(write_tables(tmp_path / "set", tables(samples, objects)))
+    expected = [1.5**2 / 1.5, 3.0**2 / 3.0, None, None, (6.5**2 - 25) / 1.5]
+    assert truth.annotations["velocity_x"].to_list() == [value if value is None else pytest.approx(value) for value in expected]
+    assert truth.annotations["velocity_y"].to_list() == [None if value is None else 0 for value in expected]
+
+
+@given(st.lists(st.tuples(*[st.floats(-5, 5)] * 3), max_size=20), st.floats(-4, 4), st.tuples(*[st.floats(0.5, 4)] * 3))
+def test_a_rack_holds_what_lies_inside_its_cuboid(
+    points: list[tuple[float, float, float]], yaw: float, sides: tuple[float, float, float]
+) -> None:
+    images = pl.DataFrame({"image_id": ["a"], "bicycle_racks": [[0.5, 0.25, 0.0, *sides, yaw] * 2]})
+    bikes = pl.DataFrame(points, schema=CUBOID[:3], orient="row").with_columns(
+        image_id=pl.lit("a"), category_id=pl.lit("bicycle")
+    )
+    found = with_places(bikes.with_columns(pl.col(CUBOID[:3]).cast(pl.Float64)), images)["in_rack"].to_list()
+    length, width, height = sides
+    for (x, y, z), is_in in zip(points, found, strict=True):
+        along = (x - 0.5) * math.cos(yaw) + (y - 0.25) * math.sin(yaw)
+        across = (y - 0.25) * math.cos(yaw) - (x - 0.5) * math.sin(yaw)
+        away = max(abs(along) - length / 2, abs(across) - width / 2, abs(z) - height / 2)
+        assert is_in == (away <= 0) or abs(away) < 1e-9
+
+
+RESULTS = {
+    "t2": [box("t2", "car", 0.5, (111.0, 52.0, 1.0), velocity=(2.0, 4.0), attribute="vehicle.moving", yaw=-0.5)],
+    "t1": [box("t1", "bicycle", 0.75, (100.0, 60.0, 1.0), velocity=(math.nan, math.nan))],
+    "t3": [],
+}
+
+
+def test_results_are_detections_with_their_distance(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    path = write_results(tmp_path / "found.json", RESULTS)
+    alone = apf.read_results(path)
+    names = ["image_id", "category_id", "score", "velocity_x", "velocity_y", "attribute"]
+    assert alone.select(names).rows() == [
+        ("t2", "car", 0.5, 2, 4, "vehicle.moving"),
+        ("t1", "bicycle", 0.75, None, None, None),
+    ]
+    assert alone.select(CUBOID).row(0) == (111, 52, 1, 4, 2, 1.5, pytest.approx(-0.5))
+    with warnings.catch_warnings(action="error"):
+        found = apf.read_results(path, dataset=truth)
+    assert found.select("ego_distance", "in_rack").rows() == [(pytest.approx(math.hypot(8, 2)), False), (10, True)]
+
+
+def test_samples_without_an_entry_are_listed(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    path = write_results(tmp_path / "found.json", {"t2": RESULTS["t2"]})
+    with pytest.warns(MissingResultsWarning, match=r"2 samples without an entry in the results \('t1', 't3'\).*with split="):
+        apf.read_results(path, dataset=truth)
+
+
+def test_splits_are_scenes(tmp_path: Path) -> None:
+    made = tables({"t1": ("scene-0103", 0.0, (0.0, 0.0)), "t2": ("scene-0061", 1.0, (0.0, 0.0))}, OBJECTS[:0])
+    folder = write_tables(tmp_path / "set", made)
+    written(folder, {"splits.json": json.dumps({"mine": ["scene-0061"]})})
+    assert apf.read_dataset(folder).images["image_id"].to_list() == ["t1", "t2"]
+    assert apf.read_dataset(folder, split="mine").images["image_id"].to_list() == ["t2"]
+    with pytest.raises(ParameterError, match=r"lacks 1 scene of the split 'mini_val', such as scene-0916; it has all .* mine$"):
+        apf.read_dataset(folder, split="mini_val")
+    with pytest.raises(ParameterError, match="no split 'minimal'"):
+        apf.read_dataset(folder, split="minimal")
+    everything = {f"scene-{number:04d}" for number in range(1, 1111)}
+    assert len(scenes_of("val", everything, folder)) == 150
+    assert scenes_of("train", everything, folder) == everything - scenes_of("val", everything, folder)
+    written(folder, {"splits.json": "[1]"})
+    with pytest.raises(FormatError, match=r"splits\.json: not an object with a list of scene names for each split"):
+        apf.read_dataset(folder, split="mine")
+
+
+def changed(table: str, change: Any) -> dict[str, list[Json]]:
+    made = tables(SAMPLES, OBJECTS)
+    change(made[table])
+    return made
+
+
+BAD_TABLES = {
+    "no instance": (changed("instance", lambda rows: rows.pop(0)),
+                    "sample_annotation.json: instance_token 'i1' is not in instance.json"),
+    "a twice known instance": (changed("instance", lambda rows: rows.append(rows[0])),
+                               "instance.json: token is not unique in row 1, 8; correct the file"),
+    "no centre": (changed("sample_annotation", lambda rows: rows[2].pop("translation")),
+                  "sample_annotation.json: translation is missing in row 3; correct the file"),
+    "two sizes": (changed("sample_annotation", lambda rows: rows[0]["size"].pop()),
+                  "sample_annotation.json: size is not 3 numbers in row 1; correct the file"),
+    "text": (changed("ego_pose", lambda rows: rows[0].update(translation=["x", 1, 2])),
+             "ego_pose.json: cannot be read as a table of nuScenes ("),
+    "two attributes": (changed("sample_annotation", lambda rows: rows[0]["attribute_tokens"].append("a")),
+                       "sample_annotation.json: more than one attribute for 'ann0'"),
+    "no lidar": (changed("sample_data", lambda rows: rows.pop()),
+                 "sample_data.json: no key frame of LIDAR_TOP for the sample 't3'"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("made", "message"), BAD_TABLES.values(), ids=BAD_TABLES)
+def test_bad_tables_are_named(made: dict[str, list[Json]], message: str, tmp_path: Path) -> None:
+    with pytest.raises(FormatError, match=re.escape(message)):
+        apf.read_dataset(write_tables(tmp_path / "set", made))
+
+
+def test_a_table_that_is_missing_or_cut_off_is_named(tmp_path: Path) -> None:
+    folder = write_tables(tmp_path / "set", tables(SAMPLES, OBJECTS))
+    text = (folder / "scene.json").read_text()
+    (folder / "scene.json").write_text(text[: text.index("}") + 1])
+    with pytest.raises(FormatError, match=r"scene\.json: not a JSON list of objects, or cut off$"):
+        apf.read_dataset(folder)
+    (folder / "scene.json").unlink()
+    with pytest.raises(FormatError, match=r"scene\.json: there is no such file$"):
+        apf.read_dataset(folder)
+
+
+def lacking(name: str) -> Json:
+    return {key: value for key, value in RESULTS["t2"][0].items() if key != name}
+
+
+BAD_RESULTS: dict[str, tuple[Any, str]] = {
+    "no score": ({"results": {"t": RESULTS["t1"], "t2": [lacking("detection_score")]}},
+                 "detection_score is missing or not a number in detection 2 (sample 't2'); correct the file"),
+    "a score as text": ({"results": {"t2": [lacking("detection_score") | {"detection_score": "0.5"}]}},
+                        "detection_score is missing or not a number in detection 1 (sample 't2'); correct the file"),
+    "no name": ({"results": {"t2": [lacking("detection_name")] * 2}},
+                "detection_name is missing or not text in detections 1, 2 (sample 't2'); correct the file"),
+    "two numbers": ({"results": {"t2": [lacking("size") | {"size": [1, 2]}]}},
+                    "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
+    "null among numbers": ({"results": {"t2": [lacking("size") | {"size": [1, 2, None]}]}},
+                           "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
+    "no list": ({"results": {"t2": {}}}, "no list of boxes for the sample 't2'; give [] for none"),
+    "no box": ({"results": {"t2": [5]}}, "there is no JSON object in detection 1 (sample 't2'); correct the file"),
+    "no results": ({"meta": {}}, "no object named results; is it a submission for nuScenes' detection task?"),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize(("document", "message"), BAD_RESULTS.values(), ids=BAD_RESULTS)
+def test_bad_results_are_named(document: Any, message: str, tmp_path: Path) -> None:
+    path = tmp_path / "found.json"
+    path.write_text(json.dumps(document))
+    with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
+        apf.read_results(path, "nuscenes")
+
+
+def test_recognized_by_tables_and_by_the_first_lines(tmp_path: Path) -> None:
+    truth = write_tables(tmp_path / "truth", tables(SAMPLES, OBJECTS))
+    found, empty = write_results(tmp_path / "found.json", RESULTS), write_results(tmp_path / "empty.json", {"t1": []})
+    actions = written(tmp_path, {"a.json": '{"results": {"v": [{"label": "run", "score": 1, "segment": [0, 1]}]}}'}) / "a.json"
+    assert NuScenes().is_dataset(truth)
+    assert [NuScenes().is_results(path) for path in (found, empty, actions)] == [True, True, False]
+    assert apf.read_results(empty).height == 0
+    assert apf.read_results(actions)["start_time"].to_list() == [0]
+    with pytest.raises(ParameterError, match="nuScenes can be read, but not written"):
+        apf.write_dataset(truth, tmp_path / "again", "nuscenes")
