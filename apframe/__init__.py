@@ -88,7 +88,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.lists.measures import measures as measures
     from apframe.lists.vl_pr import vl_pr as vl_pr
     from apframe.pycocotools import patch_pycocotools as patch_pycocotools
-    from apframe.ranking.definitions import Definition as Definition
+    from apframe.ranking.definition import Definition as Definition
     from apframe.ranking.definitions import as_definition as as_definition
     from apframe.ranking.definitions import definitions as definitions
     from apframe.report.write import write_report as write_report
@@ -196,7 +196,8 @@ _HOMES = {
     "apframe.rule_sets.published": "PUBLISHED protocols",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",
-    "apframe.ranking.definitions": "Definition as_definition definitions",
+    "apframe.ranking.definition": "Definition",
+    "apframe.ranking.definitions": "as_definition definitions",
     "apframe.report.write": "write_report",
     "apframe.retrieval.agreement": "leaderboard_agreement",
     "apframe.retrieval.evaluation": "RunEvaluation evaluate_run read_run_evaluation",

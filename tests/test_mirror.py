@@ -52,6 +52,7 @@ TESTED_IN = {
     "parity/test_coco.py": "rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
     "properties/test_operating_points.py": "matching/operating_points",
+    "ranking/test_definitions.py": "ranking/definition",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/protocol rule_sets/published rule_sets/summary "
     "rule_sets/words show/console show/html",

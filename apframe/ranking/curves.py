@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.ranking.definitions import envelope, recall_of
+from apframe.ranking.definition import envelope, recall_of
 from apframe.ranking.precision import precision
 
 GROUP = ["category_id", "area_range", "iou_threshold"]

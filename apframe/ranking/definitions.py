@@ -13,7 +13,6 @@ where `reached` says which share of the whole recall axis k positives have cover
 from __future__ import annotations
 
 import re
-from abc import ABC, abstractmethod
 from dataclasses import dataclass
 from typing import Any, ClassVar
 
@@ -21,61 +20,20 @@ import polars as pl
 
 from apframe.exceptions import ParameterError, by_name, did_you_mean
 from apframe.listing import Listing
-
-# the columns of a points table, see `find_points`
-_TP, _RANK, _NEW_TP, _NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
-_POSITIVES, _RANKED = pl.col("n_positives"), pl.col("n_ranked")
-PRECISION = _TP / _RANK
-_GAIN = _NEW_TP / _POSITIVES  # what a point adds to recall
-
-
-@dataclass(frozen=True)
-class Definition(ABC):
-    """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
-
-    The class attributes are the columns of `apframe.definitions()`.
-    """
-
-    name: ClassVar[str]
-    precision: ClassVar[str]
-    weights: ClassVar[str]
-    formula: ClassVar[str]
-    used_by: ClassVar[str]
-    source: ClassVar[str]
-
-    @abstractmethod
-    def of_points(self) -> pl.Expr:
-        """The average precision of each ranking: an aggregate for `points.group_by(...).agg(...)`; 0 without points.
-
-        `points` has a row where recall rises, best score first (see `find_points`): tp and rank (true positives and all
-        items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
-        are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
-        """
-
-    def __str__(self) -> str:
-        return self.name
-
-
-class WeightedSum(Definition):
-    """Definitions of the form `sum(precision * (reached(k) - reached(k - 1)))`."""
-
-    interpolated: ClassVar[bool]
-
-    @abstractmethod
-    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-        """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
-
-    @abstractmethod
-    def reached_in_sql(self) -> str:
-        """The weight in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
-
-    def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
-        """The sum of the precision, or of its envelope, times the weight of each point."""
-        return ((envelope(precision) if self.interpolated else precision) * weight).sum()
-
-    def of_points(self) -> pl.Expr:
-        """The weighted sum, each point weighing what it adds to `reached`."""
-        return self.weighted(PRECISION, self.reached(_TP, _POSITIVES) - self.reached(_TP - _NEW_TP, _POSITIVES))
+from apframe.ranking.definition import (
+    GAIN,
+    N_POSITIVES,
+    N_RANKED,
+    NEW_N,
+    NEW_TP,
+    PRECISION,
+    RANK,
+    TP,
+    Definition,
+    WeightedSum,
+    envelope,
+    recall_of,
+)
 
 
 class Step(WeightedSum):
@@ -262,9 +220,9 @@ class Trapezoid(Definition):
 
     def of_points(self) -> pl.Expr:
         """The sum of the trapezoids."""
-        n_before = _RANK - _NEW_N
-        before = pl.when(n_before > 0).then((_TP - _NEW_TP) / n_before).otherwise(1.0)
-        return ((before + PRECISION) / 2 * _GAIN).sum()
+        n_before = RANK - NEW_N
+        before = pl.when(n_before > 0).then((TP - NEW_TP) / n_before).otherwise(1.0)
+        return ((before + PRECISION) / 2 * GAIN).sum()
 
 
 class DavisGoadrich(Definition):
@@ -282,10 +240,10 @@ class DavisGoadrich(Definition):
 
     def of_points(self) -> pl.Expr:
         """The sum of the integrals of (a + x) / (b + c x)."""
-        a, b, c = _TP - _NEW_TP, _RANK - _NEW_N, _NEW_N / _NEW_TP
-        curved = (a - b / c) / c * (_RANK / b.clip(1)).log()
-        area = _NEW_TP / c + pl.when(b > 0).then(curved).otherwise(0.0)
-        return (area / _POSITIVES).sum()
+        a, b, c = TP - NEW_TP, RANK - NEW_N, NEW_N / NEW_TP
+        curved = (a - b / c) / c * (RANK / b.clip(1)).log()
+        area = NEW_TP / c + pl.when(b > 0).then(curved).otherwise(0.0)
+        return (area / N_POSITIVES).sum()
 
 
 @dataclass(frozen=True)
@@ -310,10 +268,10 @@ class Waymo(Definition):
     def of_points(self) -> pl.Expr:
         """Flat area, and the triangle that is left of the last point put in."""
         best = envelope(PRECISION)
-        put_in = (_GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
-        left = _GAIN - self.gap * put_in.clip(0)
+        put_in = (GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
+        left = GAIN - self.gap * put_in.clip(0)
         drop = best.shift(1).fill_null(best.first()) - best
-        return (best * _GAIN + drop * left / 2).sum()
+        return (best * GAIN + drop * left / 2).sum()
 
     def __str__(self) -> str:
         return self.name if self == Waymo() else f"{self.name}({self.gap})"
@@ -340,8 +298,8 @@ class Normalized(Definition):
 
     def of_points(self) -> pl.Expr:
         """The envelope of the normalized precision, weighted by recall."""
-        tp = _TP * self.n / _POSITIVES
-        return (envelope(tp / (tp + _RANK - _TP)) * _GAIN).sum()
+        tp = TP * self.n / N_POSITIVES
+        return (envelope(tp / (tp + RANK - TP)) * GAIN).sum()
 
     def __str__(self) -> str:
         return f"{self.name}({str(self.n).removesuffix('.0')})"
@@ -361,8 +319,8 @@ class SetAP(Definition):
 
     def of_points(self) -> pl.Expr:
         """hits / list · hits / R."""
-        hits = _NEW_TP.sum()
-        return (hits / _RANKED.first() * hits / _POSITIVES.first()).fill_null(0.0)
+        hits = NEW_TP.sum()
+        return (hits / N_RANKED.first() * hits / N_POSITIVES.first()).fill_null(0.0)
 
 
 COCO_101 = Coco101()
@@ -419,24 +377,3 @@ def as_definition(definition: str | Definition) -> Definition:
     except ValueError:
         raise ParameterError(f"definition {name}: the argument must be a number, not {number!r}") from None
     return kind(*numbers)
-
-
-def envelope(precision: pl.Expr) -> pl.Expr:
-    """The right-to-left maximum of the precision: the best that is still reached at this recall or beyond.
-
-    >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
-    [0.6, 0.6, 0.4]
-    """
-    return precision.cum_max(reverse=True)
-
-
-def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
-    """`k / n_positives`, exact to the last bit.
-
-    The divisor gets a value of its own in each row: by one repeated value Polars multiplies with the reciprocal, and 3 / 10
-    comes out as 0.30000000000000004, which is a level that 3 of 10 do not reach.
-
-    >>> pl.DataFrame({"k": [3, 4]}).select(recall_of(pl.col("k"), pl.lit(10))).to_series().to_list()
-    [0.3, 0.4]
-    """
-    return k / (n_positives + 0 * k)

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
 from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
-from apframe.ranking.definitions import WeightedSum
+from apframe.ranking.definition import WeightedSum
 from apframe.ranking.precision import precision
 from apframe.threads import part_bounds
 

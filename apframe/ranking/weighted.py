@@ -13,7 +13,7 @@ import numpy as np
 
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
-from apframe.ranking.definitions import WeightedSum
+from apframe.ranking.definition import WeightedSum
 from apframe.ranking.ranking import Ranking, rank
 from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
 

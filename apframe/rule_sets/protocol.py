@@ -13,7 +13,8 @@ from typing import Any, Self
 from apframe.exceptions import ParameterError, listed, one_of, same_name, spelled
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
-from apframe.ranking.definitions import COCO_101, Levels, WeightedSum, as_definition
+from apframe.ranking.definition import WeightedSum
+from apframe.ranking.definitions import COCO_101, Levels, as_definition
 from apframe.ranking.precision import SPACING
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity

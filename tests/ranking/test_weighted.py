@@ -10,7 +10,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.ranking.definitions import WeightedSum, as_definition
+from apframe.ranking.definition import WeightedSum
+from apframe.ranking.definitions import as_definition
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import rank
 from apframe.ranking.weighted import Cell, average_precision

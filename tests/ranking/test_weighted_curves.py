@@ -7,7 +7,8 @@ import pytest
 
 import apframe as apf
 from apframe.ranking import weighted_curves
-from apframe.ranking.definitions import WeightedSum, as_definition
+from apframe.ranking.definition import WeightedSum
+from apframe.ranking.definitions import as_definition
 from apframe.ranking.weighted import Cell, average_precision
 
 

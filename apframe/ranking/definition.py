@@ -1,0 +1,85 @@
+"""What a definition of average precision is: a frozen value with a name, and a rule that makes a number of a ranking."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+# the columns of a points table, see `find_points`
+TP, RANK, NEW_TP, NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
+N_POSITIVES, N_RANKED = pl.col("n_positives"), pl.col("n_ranked")
+PRECISION = TP / RANK
+GAIN = NEW_TP / N_POSITIVES  # what a point adds to recall
+
+
+@dataclass(frozen=True)
+class Definition(ABC):
+    """One way to make a number of a ranking; frozen, comparable, and printed as the name that `definition=` takes.
+
+    The class attributes are the columns of `apframe.definitions()`.
+    """
+
+    name: ClassVar[str]
+    precision: ClassVar[str]
+    weights: ClassVar[str]
+    formula: ClassVar[str]
+    used_by: ClassVar[str]
+    source: ClassVar[str]
+
+    @abstractmethod
+    def of_points(self) -> pl.Expr:
+        """The average precision of each ranking: an aggregate for `points.group_by(...).agg(...)`; 0 without points.
+
+        `points` has a row where recall rises, best score first (see `find_points`): tp and rank (true positives and all
+        items down to there), new_tp and new_n (those of them that the row itself adds: 1 and 1, unless items of equal score
+        are one point), n_positives (what recall divides by) and n_ranked (the length of the list).
+        """
+
+    def __str__(self) -> str:
+        return self.name
+
+
+class WeightedSum(Definition):
+    """Definitions of the form `sum(precision * (reached(k) - reached(k - 1)))`."""
+
+    interpolated: ClassVar[bool]
+
+    @abstractmethod
+    def reached(self, k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+        """The share of the recall axis that k true positives cover: 0 for k = 0, at most 1 for k = n_positives."""
+
+    @abstractmethod
+    def reached_in_sql(self) -> str:
+        """The weight in DuckDB's SQL, for `_ap_k` >= 1 and `_ap.n` (a DOUBLE): see `store/average_precision.sql`."""
+
+    def weighted(self, precision: pl.Expr, weight: pl.Expr) -> pl.Expr:
+        """The sum of the precision, or of its envelope, times the weight of each point."""
+        return ((envelope(precision) if self.interpolated else precision) * weight).sum()
+
+    def of_points(self) -> pl.Expr:
+        """The weighted sum, each point weighing what it adds to `reached`."""
+        return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
+
+
+def envelope(precision: pl.Expr) -> pl.Expr:
+    """The right-to-left maximum of the precision: the best that is still reached at this recall or beyond.
+
+    >>> pl.DataFrame({"p": [0.5, 0.6, 0.4]}).select(envelope(pl.col("p"))).to_series().to_list()
+    [0.6, 0.6, 0.4]
+    """
+    return precision.cum_max(reverse=True)
+
+
+def recall_of(k: pl.Expr, n_positives: pl.Expr) -> pl.Expr:
+    """`k / n_positives`, exact to the last bit.
+
+    The divisor gets a value of its own in each row: by one repeated value Polars multiplies with the reciprocal, and 3 / 10
+    comes out as 0.30000000000000004, which is a level that 3 of 10 do not reach.
+
+    >>> pl.DataFrame({"k": [3, 4]}).select(recall_of(pl.col("k"), pl.lit(10))).to_series().to_list()
+    [0.3, 0.4]
+    """
+    return k / (n_positives + 0 * k)
