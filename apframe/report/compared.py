@@ -81,6 +81,14 @@ class Compared:
         return USUAL_THRESHOLD if protocol.threshold_number(USUAL_THRESHOLD) is not None else protocol.iou_thresholds[0]
 
     @property
+    def threshold(self) -> str:
+        """That threshold in words: "IoU 0.5"."""
+        if self.iou_threshold < 0:
+            return f"a distance of {-self.iou_threshold:g} m"
+        name = {"keypoints": "OKS"}.get(self.first.protocol.iou_type, "IoU")
+        return f"{name} {self.iou_threshold:g}"
+
+    @property
     def has_intervals(self) -> bool:
         """Whether there are at least two images to draw from."""
         return self.first.dataset.images.height > 1
@@ -103,6 +111,14 @@ class Compared:
             return self._of_all.clear().with_columns(name=pl.lit(None, pl.String), n_positives=pl.lit(None, pl.Int64))
         rows = self._of_all.filter(pl.col("category_id").is_not_null())
         return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
+
+    @cached_property
+    def error_impact(self) -> pl.DataFrame:
+        """What each kind of error costs, as `error_impact` has it, of all models one after the other: `model` is the name."""
+        tables = (each.error_impact(self.iou_threshold) for each in self.evaluations)
+        return pl.concat(
+            table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
+        )
 
     def by_key(self, key: SliceKeys) -> pl.DataFrame:
         """The first headline number for each slice, as `intervals` or `compare` has it, and the slice's support."""

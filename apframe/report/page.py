@@ -11,7 +11,7 @@ from apframe.exceptions import OutputError
 from apframe.file_formats.files import write_whole
 from apframe.paths import kind_at, to_write
 from apframe.report.markup import Markup, element
-from apframe.report.section import Block, Chart, Section, Table
+from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
@@ -92,6 +92,8 @@ def _block(block: Block) -> Markup:
         return element("div", table_markup(block), class_="table", tabindex=0, role="region", aria_label=block.caption)
     if isinstance(block, Chart):
         return element("figure", block.svg, element("figcaption", block.caption))
+    if isinstance(block, Details):
+        return element("details", element("summary", block.summary), [_block(each) for each in block.blocks])
     return block.markup
 
 

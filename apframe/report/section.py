@@ -4,9 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from typing import TypeAlias
 
 import polars as pl
 
+from apframe.exceptions import ParameterError
 from apframe.report.markup import Markup
 
 MOST_ROWS = 200
@@ -58,7 +60,15 @@ class Fragment:
     markup: Markup
 
 
-Block = Table | Chart | Fragment
+@dataclass(frozen=True)
+class Details:
+    """Blocks that are shown on a click on the summary, and on paper."""
+
+    summary: str
+    blocks: Sequence[Block]
+
+
+Block: TypeAlias = "Table | Chart | Fragment | Details"
 
 
 @dataclass(frozen=True)
@@ -84,3 +94,13 @@ class Section:
     sentences: Sequence[str] = ()
     blocks: Sequence[Block] = ()
     notes: Sequence[str] = ()
+
+
+def without_numbers(key: str, heading: str, error: ParameterError) -> Section:
+    """Return the section of a question that an evaluation has no answer to; it says why.
+
+    >>> without_numbers("mistaken", "What is mistaken for what?", ParameterError("the categories are pooled")).sentences
+    ('The categories are pooled.',)
+    """
+    reason = error.sentence
+    return Section(key, heading, (f"{reason[0].upper()}{reason[1:]}.",))

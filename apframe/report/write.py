@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from apframe.collecting import collecting
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError
@@ -13,13 +15,15 @@ from apframe.paths import to_write
 from apframe.report.compared import Compared
 from apframe.report.page import page, refuse_foreign_file, write_page
 from apframe.report.section import Section
-from apframe.report.sections import better, what, where
+from apframe.report.sections import better, kinds, what, where
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
-SECTIONS: Sequence[Callable[[Compared], Section | None]] = (what.section, better.section, where.section)
+SECTIONS: Sequence[Callable[[Compared], Section | None]] = (
+    what.section, better.section, where.section, kinds.section,
+)  # fmt: skip
 """The sections of one evaluation or two, in the order of the page. One that has nothing to say is None."""
 
 
@@ -108,5 +112,13 @@ def write_report(
         n_resamples=n_resamples,
         seed=seed,
     )
-    made = [section for make in SECTIONS if (section := make(compared)) is not None]
+    made = [section for make in SECTIONS if (section := _with_warnings(make, compared)) is not None]
     return write_page(target, page(title or " and ".join(called), [*made, *sections]))
+
+
+def _with_warnings(make: Callable[[Compared], Section | None], compared: Compared) -> Section | None:
+    """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal."""
+    with collecting() as found:
+        section = make(compared)
+    said = [f"{message[0].upper()}{message[1:]}." for _, message in dict.fromkeys(found)]
+    return section and replace(section, notes=[*section.notes, *said])

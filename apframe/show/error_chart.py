@@ -17,7 +17,7 @@ if TYPE_CHECKING:
 
 _OWN = ["category_id", "name", "iou_threshold", "error", "n", "ap", "delta_ap"]
 _COLOURS = dict(zip(ERRORS.categories, [*PALETTE, "#999999"], strict=False))
-_WORDS = {
+KIND_WORDS = {
     "cls": "wrong category", "loc": "wrong place", "both": "wrong category and place", "dupe": "duplicate",
     "bkg": "background", "miss": "missed", "fp": "all false positives", "fn": "all missed",
 }  # fmt: skip
@@ -54,7 +54,7 @@ def plot_error_impact(
     >>> chart.save("errors.html")  # doctest: +SKIP
     """
     alt = load_altair()
-    names = {name: _WORDS[name] for name in ERRORS.categories}
+    names = {name: KIND_WORDS[name] for name in ERRORS.categories}
     given = [kinds] if isinstance(kinds, str) else list(kinds)
     chosen = [by_name("error kind", kind, {name: name for name in names}) for kind in given]
     rows = _rows(impact, chosen)
@@ -101,7 +101,7 @@ def _rows(impact: Any, kinds: list[str]) -> pl.DataFrame:
     rows = pl.concat(tables, how="vertical_relaxed") if tables else pl.DataFrame(schema={"bar": pl.String, "error": pl.String})
     if rows.select("bar", "error").is_duplicated().any():
         raise ParameterError("impact has a bar with two rows of one kind", "filter them, or add a column that names the bars")
-    place = pl.DataFrame({"error": kinds, "order": range(len(kinds)), "kind": [_WORDS[kind] for kind in kinds]})
+    place = pl.DataFrame({"error": kinds, "order": range(len(kinds)), "kind": [KIND_WORDS[kind] for kind in kinds]})
     rows = rows.with_row_index("at").join(place, on="error").sort("at").drop("at", "error")
     if rows.is_empty():
         raise InputError("there is nothing to draw", "give the table of Evaluation.error_impact", table="impact")

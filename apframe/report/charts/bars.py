@@ -1,0 +1,65 @@
+"""Bars from 0, one below the other for each model: all rows of a table on one scale."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from apframe.report.markup import Markup, element, joined
+
+_WIDTH, _BAR, _GAP = 160, 6, 2
+_CLASSES = ("a", "b")
+
+
+def bar_cells(values: Sequence[pl.Series]) -> list[Markup]:
+    """Return a small drawing for each row: a bar for each model, filled for the first one and hollow for the second.
+
+    Parameters
+    ----------
+    values
+        a column for each model, one or two; a null has no bar
+
+    >>> print(bar_cells([pl.Series([0.5, 0.25])])[1])
+    <svg class="bars" viewBox="0 0 160 10" width="160" height="10" aria-hidden="true"><rect class="a" x="1" y="2" width="79" \
+height="6"></rect><line class="zero" x1="1" y1="0" x2="1" y2="10"></line></svg>
+    """
+    ends = pl.concat([each.cast(pl.Float64) for each in values]).drop_nulls()
+    least, most = min([0.0, *ends]), max([0.0, *ends])
+    span = (most - least) or 1.0
+    height = len(values) * (_BAR + _GAP) + _GAP
+
+    def place(value: float) -> int:
+        return 1 + round((value - least) / span * (_WIDTH - 2))
+
+    cells = []
+    for row in zip(*values, strict=True):
+        bars = [
+            element(
+                "rect",
+                class_=_CLASSES[k],
+                x=min(place(value), place(0)),
+                y=_GAP + k * (_BAR + _GAP),
+                width=abs(place(value) - place(0)),
+                height=_BAR,
+            )
+            for k, value in enumerate(row)
+            if value is not None
+        ]
+        zero = element("line", class_="zero", x1=place(0), y1=0, x2=place(0), y2=height)
+        cells.append(_svg([*bars, zero], _WIDTH, height))
+    return cells
+
+
+def legend(names: Sequence[str]) -> Markup:
+    """Return the names of the models, each with its mark.
+
+    >>> legend(["new"]).endswith(" new</span>")
+    True
+    """
+    marks = [_svg([element("rect", class_=_CLASSES[k], x=1, y=1, width=10, height=_BAR)], 12, 8) for k in range(len(names))]
+    return joined(element("span", mark, f" {name}", class_="mark") for mark, name in zip(marks, names, strict=True))
+
+
+def _svg(parts: Sequence[Markup], width: int, height: int) -> Markup:
+    return element("svg", parts, class_="bars", viewBox=f"0 0 {width} {height}", width=width, height=height, aria_hidden="true")

@@ -1,0 +1,117 @@
+"""What kind of error? What each kind costs and how many there are, of one model or of two side by side."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.detection.diagnose.error_kinds import ERROR_KINDS, KINDS
+from apframe.exceptions import ParameterError
+from apframe.report.charts.bars import bar_cells, legend
+from apframe.report.compared import Compared
+from apframe.report.section import Block, Details, Section, Table, without_numbers
+from apframe.show.error_chart import KIND_WORDS
+
+KEY, HEADING = "kinds", "What kind of error?"
+NOTE = (
+    "Each kind is fixed alone, so what the kinds cost does not add up. All false positives and all missed annotations are the "
+    "sums of other kinds. There are no intervals: small differences may be chance."
+)
+_NOUNS = {
+    "cls": "wrong categories", "loc": "wrong places", "both": "wrong categories in wrong places", "dupe": "duplicates",
+    "bkg": "detections of background", "miss": "missed annotations",
+}  # fmt: skip
+MEANINGS = Details(
+    "What the kinds are",
+    [
+        Table(
+            pl.DataFrame(
+                [(KIND_WORDS[name], name, kind.description) for name, kind in ERROR_KINDS.items()],
+                schema=["kind", "name in tables", "meaning"],
+                orient="row",
+            ),
+            "Kinds of errors",
+        )
+    ],
+)
+_SEEN = 0.0005  # of AP: what three digits show
+
+
+def section(compared: Compared) -> Section:
+    """Return the section, of one model or of a pair."""
+    try:
+        impact = compared.error_impact
+    except ParameterError as error:
+        return without_numbers(KEY, HEADING, error)
+    blocks: list[Block] = [_by_kind(impact, compared), *by_category(impact, compared), MEANINGS]
+    return Section(KEY, HEADING, [*losses(impact, compared), *_change(impact, compared)], blocks, (NOTE,))
+
+
+def losses(impact: pl.DataFrame, compared: Compared) -> list[str]:
+    """Say of each model which kinds cost it most."""
+    means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
+    return [_loss(name, means.filter(model=name), compared.threshold) for name in compared.names]
+
+
+def _loss(name: str, rows: pl.DataFrame, threshold: str) -> str:
+    ap = rows["ap"][0]
+    if ap is None:
+        return f"AP of {name} has no value, as no annotation counts, so no kind of error costs any."
+    costs = rows.filter(pl.col("delta_ap") >= _SEEN).sort("delta_ap", descending=True, maintain_order=True).head(2)
+    named = [f"{_NOUNS[kind]} ({cost:.3f})" for kind, cost in costs.select("error", "delta_ap").iter_rows()]
+    start = f"{name} has AP {ap:.3f} at {threshold}"
+    return f"{start}, and loses most to {', then to '.join(named)}." if named else f"{start}; no kind of error costs any."
+
+
+def _change(impact: pl.DataFrame, compared: Compared) -> list[str]:
+    """Which kind costs the second of two models more or less than the first."""
+    if not compared.is_pair:
+        return []
+    means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
+    costs = means.group_by("error", maintain_order=True).agg(change=pl.col("delta_ap").last() - pl.col("delta_ap").first())
+    costs = costs.filter(pl.col("change").abs() >= _SEEN)
+    if costs.is_empty():
+        return []
+    kind, change = costs.sort(pl.col("change").abs(), descending=True, maintain_order=True).row(0)
+    word = "more" if change > 0 else "less"
+    return [f"They differ most in {_NOUNS[kind]}, which cost {compared.names[1]} {abs(change):.3f} AP {word}."]
+
+
+def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
+    means = impact.filter(pl.col("category_id").is_null())
+    of_each = [means.filter(model=name) for name in compared.names]
+    kinds = of_each[0]["error"].cast(pl.String).to_list()
+    costs = {f"cost {k}": each["delta_ap"] for k, each in enumerate(of_each)}
+    counts = {f"errors {k}": each["n"] for k, each in enumerate(of_each)}
+    frame = pl.DataFrame({"kind": [KIND_WORDS[kind] for kind in kinds], **counts, **costs})
+    of = [f" of {name}" if compared.is_pair else "" for name in compared.names]
+    heads = {f"errors {k}": f"errors{name}" for k, name in enumerate(of)}
+    heads |= {f"cost {k}": f"AP lost{name}" if not name else f"AP that {compared.names[k]} loses" for k, name in enumerate(of)}
+    heads |= {"bars": legend(compared.names) if compared.is_pair else "AP lost"}
+    bars = {"bars": bar_cells([*costs.values()])}
+    return Table(frame, f"Errors at {compared.threshold}, and AP that each kind costs", heads, drawn=bars)
+
+
+def by_category(impact: pl.DataFrame, compared: Compared) -> list[Details]:
+    """Return what each kind costs in each category, and how many there are; nothing where there is one category at most."""
+    rows = impact.filter(pl.col("category_id").is_not_null(), pl.col("error").is_in(KINDS))
+    if rows["category_id"].n_unique() < 2:
+        return []
+    order = "the largest differences" if len(compared.names) > 1 else "the largest numbers"
+    tables = [
+        Table(_wide(rows, values, compared), f"{what} by category and kind, {order} first", KIND_WORDS)
+        for values, what in (("delta_ap", "AP lost"), ("n", "Errors"))
+    ]
+    return [Details("By category", tables)]
+
+
+def _wide(rows: pl.DataFrame, values: str, compared: Compared) -> pl.DataFrame:
+    """A row for each category and model, a column for each kind; categories by the largest number or difference in them."""
+    several = len(compared.names) > 1
+    spread = pl.col(values).max() - pl.col(values).min() if several else pl.col(values).max()
+    largest = rows.group_by("category_id", "error").agg(spread=spread).group_by("category_id").agg(pl.col("spread").max())
+    label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
+    rows = rows.with_columns(category=label, error=pl.col("error").cast(pl.String)).join(largest, on="category_id")
+    wide = rows.pivot("error", index=["category_id", "category", "model", "spread"], values=values, maintain_order=True)
+    models = pl.DataFrame({"model": compared.names}).with_row_index("at")
+    wide = wide.join(models, on="model").sort("spread", "category_id", "at", descending=[True, False, False], nulls_last=True)
+    return wide.select("category", *(["model"] if several else []), *KINDS)

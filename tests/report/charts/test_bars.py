@@ -1,0 +1,29 @@
+"""Bars from 0."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.report.charts.bars import bar_cells, legend
+
+
+def test_all_rows_and_models_share_one_scale() -> None:
+    cells = bar_cells([pl.Series([0.0, 0.2, None]), pl.Series([0.1, 0.4, None])])
+    assert 'class="a" x="1" y="2" width="0"' in cells[0] and 'class="b" x="1" y="10" width="40"' in cells[0]
+    assert 'class="a" x="1" y="2" width="79"' in cells[1] and 'class="b" x="1" y="10" width="158"' in cells[1]
+    assert "rect" not in cells[2] and 'class="zero"' in cells[2]
+
+
+def test_bars_below_0_stand_to_its_left() -> None:
+    cells = bar_cells([pl.Series([-0.5, 0.5])])
+    assert 'x="1" y="2" width="79"' in cells[0] and 'class="zero" x1="80"' in cells[0]
+
+
+def test_without_numbers_there_are_no_bars() -> None:
+    assert bar_cells([pl.Series([], dtype=pl.Float64)]) == []
+    assert "rect" not in bar_cells([pl.Series([None, None], dtype=pl.Float64)])[0]
+
+
+def test_names_are_escaped() -> None:
+    assert legend(["<a>", "b"]).count("<svg") == 2
+    assert "&lt;a&gt;" in legend(["<a>"])

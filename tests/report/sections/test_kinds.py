@@ -1,0 +1,100 @@
+"""The section of the report: kinds."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import NoAnnotationsWarning
+from apframe.report.compared import Compared
+from apframe.report.section import Details, Section, Table
+from apframe.report.sections import kinds
+from apframe.rule_sets.protocol import Protocol
+from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, TINY, tiny
+
+KINDS = ["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"]
+
+
+def of(*evaluations: apf.Evaluation, **options: Any) -> Compared:
+    return Compared(evaluations, [f"model_{k}" for k in range(len(evaluations))], **({"folder": kinds} | options))
+
+
+def tables(section: Section) -> dict[str, pl.DataFrame]:
+    """All tables by their captions, also those that are shown on a click."""
+    blocks = [each for block in section.blocks for each in (block.blocks if isinstance(block, Details) else [block])]
+    return {each.caption: each.frame for each in blocks if isinstance(each, Table)}
+
+
+def test_numbers_are_those_of_error_impact(pair: Compared, models: list[apf.Evaluation]) -> None:
+    section = kinds.section(pair)
+    shown = tables(section)["Errors at IoU 0.5, and AP that each kind costs"]
+    for k, each in enumerate(models):
+        wanted = each.error_impact(0.5).filter(pl.col("name").is_null())
+        assert shown[f"errors {k}"].to_list() == wanted["n"].to_list()
+        assert shown[f"cost {k}"].to_list() == wanted["delta_ap"].to_list()
+    lost = tables(section)["AP lost by category and kind, the largest differences first"]
+    assert lost.height == 24
+    bus = lost.filter(category="bus", model="model_b").row(0, named=True)
+    wanted = models[1].error_impact(0.5).filter(name="bus")
+    assert [bus[kind] for kind in KINDS[:6]] == wanted["delta_ap"].to_list()[:6]
+    assert tables(section)["Errors by category and kind, the largest differences first"]["miss"].sum() == 1192 + 1210
+
+
+def test_the_answer_in_words(pair: Compared, one: Compared) -> None:
+    a, _, change = kinds.section(pair).sentences
+    assert a.startswith("model_a has AP 0.458 at IoU 0.5, and loses most to missed annotations (0.421), then to detections of ")
+    assert change == "They differ most in missed annotations, which cost model_b 0.035 AP more."
+    assert kinds.section(one).sentences == [a]
+
+
+def test_categories_come_by_their_largest_difference_or_number(pair: Compared, one: Compared) -> None:
+    both, single = (kinds.section(each) for each in (pair, one))
+    frame = tables(both)["AP lost by category and kind, the largest differences first"]
+    differences = frame.group_by("category", maintain_order=True).agg(pl.col(KINDS[:6]).max() - pl.col(KINDS[:6]).min())
+    largest = differences.select(pl.max_horizontal(KINDS[:6])).to_series().to_list()
+    assert largest == sorted(largest, reverse=True)
+    alone = tables(single)["AP lost by category and kind, the largest numbers first"]
+    assert "model" not in alone.columns and alone["miss"].to_list() == sorted(alone["miss"], reverse=True)
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_protocol_has_the_section(name: str) -> None:
+    section = kinds.section(of(tiny(name), tiny(name)))
+    shown = next(iter(tables(section).values()))
+    assert shown.height == len(KINDS) and len(section.sentences) == 2
+
+
+def test_nothing_detected_or_annotated_and_one_category() -> None:
+    nothing = kinds.section(of(apf.evaluate(ONE_OF_TWO, [])))
+    assert nothing.sentences == ["model_0 has AP 0.000 at IoU 0.5, and loses most to missed annotations (1.000)."]
+    with pytest.warns(NoAnnotationsWarning):
+        empty = apf.evaluate(ONE_OF_TWO | {"annotations": []}, ONE_HIT)
+    assert kinds.section(of(empty)).sentences[0].startswith("AP of model_0 has no value, as no annotation counts")
+    perfect = [{key: row[key] for key in ("image_id", "category_id", "bbox")} for row in ONE_OF_TWO["annotations"]]
+    none = kinds.section(of(apf.evaluate(ONE_OF_TWO, [row | {"score": 0.5} for row in perfect])))
+    assert none.sentences == ["model_0 has AP 1.000 at IoU 0.5; no kind of error costs any."]
+    alone = kinds.section(of(apf.evaluate(ONE_OF_TWO, ONE_HIT, categories=[1])))
+    assert [each.summary for each in alone.blocks if isinstance(each, Details)] == ["What the kinds are"]
+
+
+def test_many_categories_are_cut_in_words() -> None:
+    truth = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1204)]}
+    section = kinds.section(of(apf.evaluate(truth, ONE_HIT), apf.evaluate(truth, ONE_HIT)))
+    details = section.blocks[1]
+    assert isinstance(details, Details) and isinstance(details.blocks[0], Table)
+    assert details.blocks[0].frame.height == 2 * 1203
+    assert details.blocks[0].frame["category"].head(4).to_list() == ["c1", "c1", "c2", "c2"]
+
+
+def test_thresholds_without_kinds_are_said_in_words() -> None:
+    protocol = Protocol("distances", "", iou_type="distance", similarity=apf.CentreDistance(), iou_thresholds=(-4.0, -2.0))
+    columns = ("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_length", "cuboid_width", "cuboid_height", "cuboid_yaw")
+    cuboid = {"image_id": 1, "category_id": 1} | dict.fromkeys(columns, 1.0)
+    truth = {"images": [{"id": 1}], "categories": CATEGORIES[:1], "annotations": [{"id": 1} | cuboid]}
+    compared = of(apf.evaluate(truth, [cuboid | {"score": 0.5}], protocol))
+    assert compared.threshold == "a distance of 4 m"
+    section = kinds.section(compared)
+    assert section.blocks == () and "background must be" in section.sentences[0].lower()
