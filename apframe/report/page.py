@@ -13,6 +13,7 @@ from apframe.paths import kind_at, to_write
 from apframe.report.markup import Markup, element
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
+from apframe.show import drawings
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")
@@ -32,7 +33,7 @@ def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
         element("meta", name="viewport", content="width=device-width, initial-scale=1"),
         _GENERATOR,
         element("title", title),
-        element("style", _resource("style.css")),
+        element("style", _resource("style.css"), Markup(drawings.style())),
     ]
     links = [element("li", element("a", section.heading, href=f"#{section.key}")) for section in sections]
     body = [

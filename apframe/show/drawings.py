@@ -1,0 +1,256 @@
+"""Objects over a picture as SVG: boxes, outlines of masks, skeletons, rotated boxes, and intervals of time as bars.
+
+The stroke says who drew an object: it is solid for the ground truth, dashed and dotted for models. A sign and a word say what
+became of it. Colours repeat both. All strokes have a dark edge, so that they are seen on light and dark pictures.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from html import escape
+from importlib.resources import files
+from string import ascii_lowercase
+
+import polars as pl
+
+from apframe.shapes.boxes import BOX
+from apframe.shapes.intervals import INTERVAL
+
+TRUTH = "truth"
+MODELS = tuple(ascii_lowercase)
+"""The roles of models, in order."""
+SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
+_VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
+_NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
+_FAR = 0.7  # of the width: labels of objects from there on end at the right edge of the object
+
+
+def style() -> str:
+    """Return the CSS of the drawings, for pages and notebooks.
+
+    >>> style().startswith(".drawing")
+    True
+    """
+    return files("apframe.show").joinpath("drawing.css").read_text(encoding="utf-8")
+
+
+def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
+    """How large the picture of each image is: its size if that is known, otherwise as large as its objects need.
+
+    Videos have no size: intervals of time have a picture that is 1,000 units wide, with a lane for each of them.
+
+    Parameters
+    ----------
+    objects
+        as `draw_objects` takes them
+
+    Returns
+    -------
+    image_id, width and height, in the order in which images first come
+
+    >>> objects = {"image_id": [7, 7], "x": [5.0, 0.0], "y": [0.0, 2.0], "width": [9.5, 1.0], "height": [4.0, 6.0]}
+    >>> picture_sizes(pl.DataFrame(objects)).rows()
+    [(7, 15, 8)]
+    """
+    frame, ends = _placed(objects), (pl.col("x") + pl.col("width"), pl.col("y") + pl.col("height"))
+    known = [pl.col(name).first() if name in frame.columns else pl.lit(None) for name in ("image_width", "image_height")]
+    sides = [pl.coalesce(size, end.max().ceil(), 1).cast(pl.Int64) for size, end in zip(known, ends, strict=True)]
+    return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
+
+
+def draw_objects(objects: pl.DataFrame) -> pl.Series:
+    """Draw each object as an SVG element, in the coordinates of its picture.
+
+    An element is a group with the classes role, outcome and, if the picture is about it, `subject`. It has a title, the lines
+    of the shape, once dark and wide and once in colour, and the label. What is drawn is the first of these that the row has: an
+    interval, the outline of a mask, keypoints, corners, a box with an angle, a box.
+
+    Parameters
+    ----------
+    objects
+        - image_id, and image_width and image_height (null or absent where they are not known)
+        - role: "truth", or "a", "b", ... for the models; outcome: "tp", "fp", "fn" or "ignored"
+        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null
+        - title: what is known about it, which is shown when the mouse is over it; the label where it is null or absent
+        - is_subject: whether the picture is about the object; about none if the column is absent
+        - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
+          with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
+
+    Raises
+    ------
+    RowError
+        a shape cannot be right; evaluations refuse such rows before
+
+    >>> box = {"image_id": [1], "role": ["a"], "outcome": ["fp"], "label": ["<b>"], "x": [5.0], "y": [30.0], "width": [10.0],
+    ...        "height": [20.0]}
+    >>> print(draw_objects(pl.DataFrame(box))[0])
+    <g class="a fp"><title>&lt;b&gt;</title><path class="halo" d="M5 30H15V50H5z"/><path class="line" d="M5 30H15V50H5z"/>\
+<text x="5" y="30" dy="-0.3em">✗ &lt;b&gt;</text></g>
+    """
+    if objects.is_empty():
+        return pl.Series("element", dtype=pl.String)
+    absent = {"title": pl.lit(None, pl.String), "is_subject": pl.lit(None, pl.Boolean)}
+    frame = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
+    frame = _with_text(_with_paths(_placed(frame)))
+    subject = pl.when("is_subject").then(pl.lit("subject"))
+    kinds = pl.concat_str(pl.col("role", "outcome").cast(pl.String), subject, separator=" ", ignore_nulls=True)
+    strokes = (("halo", "path"), ("halo dots", "dots"), ("line", "path"), ("line dots", "dots"))
+    parts = [
+        pl.format('<g class="{}"><title>{}</title>', kinds, _escaped(pl.coalesce("title", "label", pl.lit("")))),
+        *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
+        "text",
+        pl.lit("</g>"),
+    ]
+    return frame.select(element=pl.concat_str(parts, ignore_nulls=True)).to_series()
+
+
+def picture(elements: Iterable[str], width: float, height: float, *, href: str | None, title: str) -> str:
+    """Return a picture with what `draw_objects` gave over it, as HTML.
+
+    Parameters
+    ----------
+    elements
+        the objects, the last one on top
+    width, height
+        of the picture, in the units of the objects' coordinates
+    href
+        where the picture is; without one there is a grey frame
+    title
+        what can be seen, in words
+
+    >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
+    <div class="drawing" style="--width:4;aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
+<svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div>
+    """
+    image = "" if href is None else f'<img src="{escape(href)}" alt="" loading="lazy">'
+    drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{"".join(elements)}</svg>'
+    return f'<div class="drawing" style="--width:{width};aspect-ratio:{width}/{height}">{image}{drawing}</div>'
+
+
+def legend(names: Sequence[str]) -> str:
+    """Return a line that says how the ground truth and each model are drawn.
+
+    >>> legend(["old", "new"]).count("<svg")
+    3
+    """
+    roles = [(TRUTH, "ground truth"), *zip(MODELS, names, strict=False)]
+    line = '<path class="halo" d="M2 6H42"/><path class="line" d="M2 6H42"/>'
+    entries = [
+        f'<span><svg viewBox="0 0 44 12" width="44" height="12" aria-hidden="true"><g class="{role}">{line}</g></svg> '
+        f"{escape(name)}</span>"
+        for role, name in roles
+    ]
+    return f'<p class="drawn-as">{" ".join(entries)}</p>'
+
+
+def _placed(objects: pl.DataFrame) -> pl.DataFrame:
+    """The objects in the coordinates of their picture: intervals as bars, each in a lane of its video; others as they are."""
+    if not _are_intervals(objects):
+        return objects
+    begin, end, last = pl.col("start_time"), pl.col("end_time"), pl.col("end_time").max().over("image_id")
+    scale, lane = _VIDEO / pl.max_horizontal(last, 1e-9), pl.int_range(1, pl.len() + 1).over("image_id")
+    bars = {"x": begin * scale, "y": lane * _LANE - _BAR - 2.0, "width": (end - begin) * scale, "height": pl.lit(float(_BAR))}
+    size = {"image_width": pl.lit(_VIDEO, pl.Int64), "image_height": pl.len().over("image_id").cast(pl.Int64) * _LANE}
+    return objects.with_columns(**bars, **size)
+
+
+def _are_intervals(objects: pl.DataFrame) -> bool:
+    return INTERVAL[0] in objects.columns
+
+
+def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
+    """The objects with their labels as elements: `text`.
+
+    Those of the ground truth are below the object, those of models above it, a line for each model, so that they are not
+    written over each other. At the edges of the picture they are inside, and in videos each object has a lane of its own.
+    """
+    sizes = picture_sizes(frame).select("image_id", across="width", down="height")
+    x, y, width, height = map(pl.col, BOX)
+    role, is_video = pl.col("role").cast(pl.String), _are_intervals(frame)
+    number = role.replace_strict({name: n for n, name in enumerate(MODELS)}, default=0, return_dtype=pl.Float64)
+    near = pl.col("down") * _NEAR
+    lines = (
+        pl.when(is_video).then(-0.3)
+        .when((role == TRUTH) & (y + height + near > pl.col("down"))).then(-0.3)
+        .when(role == TRUTH).then(1.0)
+        .when(y < near).then(1.0 + 1.3 * number)
+        .otherwise(-0.3 - 1.3 * number)
+    )  # fmt: skip
+    is_last = x + width / 2 > _FAR * pl.col("across")
+    text = pl.format(
+        '<text x="{}" y="{}" dy="{}em"{}>{} {}</text>',
+        _number(pl.when(is_last).then(x + width).otherwise(x)),
+        _number(pl.when((role == TRUTH) & ~pl.lit(is_video)).then(y + height).otherwise(y)),
+        _number(lines),
+        pl.when(is_last).then(pl.lit(' text-anchor="end"')).otherwise(pl.lit("")),
+        pl.col("outcome").cast(pl.String).replace_strict(SIGNS, default="", return_dtype=pl.String),
+        _escaped(pl.col("label")),
+    )
+    return frame.join(sizes, on="image_id", how="left", maintain_order="left").with_columns(text=text)
+
+
+def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
+    """The objects with their lines, `path`, and single points, `dots`, as SVG writes them."""
+    x, y, width, height = map(pl.col, BOX)
+    box = pl.format("M{} {}H{}V{}H{}z", *map(_number, (x, y, x + width, y + height, x)))
+    frame = frame.with_columns(path=box, dots=pl.lit(None, pl.String))
+    if "outline" in frame.columns:
+        line = pl.element().list.eval(_number(pl.element())).list.join(" ")
+        closed = pl.concat_str(pl.lit("M"), line, pl.lit("z"))
+        outline = pl.col("outline").list.eval(closed).list.join("")
+        return frame.with_columns(path=pl.when(pl.col("outline").list.len() > 0).then(outline).otherwise("path"))
+    if "keypoints" in frame.columns:
+        return _with_skeletons(frame)
+    if "corners" in frame.columns or "angle" in frame.columns:
+        return _with_turned(frame)
+    return frame
+
+
+def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
+    """The paths of objects with keypoints: lines where a skeleton joins two, and a dot for each. Those at 0, 0, 0 are nowhere."""
+    rows = frame.with_row_index("row")
+    x, y, visible = (pl.col("keypoints").list.gather_every(3, side) for side in range(3))
+    points = rows.select("row", a=x, b=y, visible=visible).drop_nulls("a").explode("a", "b", "visible")
+    points = points.with_columns(number=pl.int_range(1, pl.len() + 1).over("row"))
+    points = points.filter(pl.any_horizontal(pl.col("a", "b", "visible") != 0))
+    dots = points.select("row", part=pl.format("M{} {}h0", _number(pl.col("a")), _number(pl.col("b"))))
+    found = {"dots": dots}
+    if "skeleton" in frame.columns:
+        bones = rows.select("row", "skeleton").explode("skeleton").drop_nulls()
+        bones = bones.select("row", *(pl.col("skeleton").list.get(side, null_on_oob=True).alias(f"p{side}") for side in (0, 1)))
+        for side in (0, 1):
+            end = points.select("row", pl.col("number").alias(f"p{side}"), *(pl.col(n).alias(f"{n}{side}") for n in "ab"))
+            bones = bones.join(end, on=["row", f"p{side}"], maintain_order="left")
+        ends = [_number(pl.col(name)) for name in ("a0", "b0", "a1", "b1")]
+        found["path"] = bones.select("row", part=pl.format("M{} {}L{} {}", *ends))
+    has_points = rows["row"].is_in(points["row"].implode())
+    rows = rows.with_columns(path=pl.when(~has_points).then("path"))
+    for name, parts in found.items():
+        joined = parts.group_by("row", maintain_order=True).agg(pl.col("part").str.join("").alias("joined"))
+        rows = rows.join(joined, on="row", how="left", maintain_order="left")
+        rows = rows.with_columns(pl.coalesce("joined", name).alias(name)).drop("joined")
+    return rows.drop("row")
+
+
+def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
+    """The paths of rotated boxes, where a row has corners or an angle."""
+    from apframe.shapes.corners import quadrilaterals  # brings in NumPy
+
+    is_turned = pl.any_horizontal(pl.col(name).is_not_null() for name in ("corners", "angle") if name in frame.columns)
+    rows = frame.with_row_index("row")
+    turned = rows.filter(is_turned)
+    corners = quadrilaterals("objects", turned).reshape(len(turned), -1)
+    names = [f"c{n}" for n in range(8)]
+    path = pl.format("M{} {}L{} {}L{} {}L{} {}z", *(_number(pl.col(name)) for name in names))
+    paths = pl.DataFrame(corners, schema=names, orient="row").select(turned["row"], turned=path)
+    rows = rows.join(paths, on="row", how="left", maintain_order="left")
+    return rows.with_columns(path=pl.coalesce("turned", "path")).drop("row", "turned")
+
+
+def _number(value: pl.Expr) -> pl.Expr:
+    """Numbers as SVG writes them, with one digit behind the point where it is not 0."""
+    return (value.cast(pl.Float64).round(1) + 0.0).cast(pl.String).str.strip_suffix(".0")
+
+
+def _escaped(text: pl.Expr) -> pl.Expr:
+    return text.str.replace_many({"&": "&amp;", "<": "&lt;", ">": "&gt;", '"': "&quot;"})

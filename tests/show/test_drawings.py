@@ -1,0 +1,115 @@
+"""Drawings: what is in the elements of each shape, that text is text, and how large pictures are."""
+
+from __future__ import annotations
+
+import re
+import xml.etree.ElementTree as ET
+from typing import Any
+
+import polars as pl
+import pytest
+
+from apframe.show.drawings import SIGNS, draw_objects, legend, picture, picture_sizes, style
+
+BOX = {"x": 10.0, "y": 50.0, "width": 20.0, "height": 8.5}
+
+
+def drawn(*rows: dict[str, Any], **shared: Any) -> list[ET.Element]:
+    common = {"image_id": 1, "image_width": 200, "image_height": 100, "role": "a", "outcome": "tp", "label": "car"} | BOX
+    return [ET.fromstring(text) for text in draw_objects(pl.DataFrame([common | shared | row for row in rows]))]
+
+
+def paths(element: ET.Element) -> dict[str, str]:
+    """What each kind of line is; the dark one below each is the same."""
+    found = {path.attrib["class"]: path.attrib["d"] for path in element.iter("path")}
+    assert all(found[kind.replace("line", "halo")] == d for kind, d in found.items())
+    return {kind: d for kind, d in found.items() if "line" in kind}
+
+
+def test_boxes_have_their_role_and_outcome() -> None:
+    one, two = drawn({"is_subject": True}, {"role": "truth", "outcome": "fn", "is_subject": False})
+    assert one.attrib["class"] == "a tp subject"
+    assert two.attrib["class"] == "truth fn"
+    assert paths(one) == {"line": "M10 50H30V58.5H10z"}
+
+
+@pytest.mark.parametrize("outcome", SIGNS)
+def test_a_sign_says_the_outcome_too(outcome: str) -> None:
+    (text,) = drawn({"outcome": outcome})[0].iter("text")
+    assert text.text == f"{SIGNS[outcome]} car"
+
+
+def test_text_is_never_markup() -> None:
+    name = '<img src=x onerror="alert(1)"> & </text>'
+    (element,) = drawn({"label": name, "title": name})
+    assert [child.tag for child in element] == ["title", "path", "path", "text"]
+    assert element[0].text == name
+    assert element[-1].text == f"✓ {name}"
+    assert "<img src=x" not in picture([], 1, 1, href=name, title=name)
+    assert "<img" not in legend([name])
+
+
+def test_titles_and_labels_may_be_missing() -> None:
+    one, two = drawn({"label": None, "title": "all of it"}, {"title": None})
+    assert [child.tag for child in one] == ["title", "path", "path"]
+    assert [one[0].text, two[0].text] == ["all of it", "car"]
+
+
+def test_labels_keep_out_of_each_others_way() -> None:
+    """Truth below, models above, on lines of their own; inside at the edges of the picture, and left of its right edge."""
+    kinds = [{"role": "truth"}, {"role": "a"}, {"role": "b"}, {"y": 1.0}, {"role": "truth", "y": 90.0}, {"x": 170.0}]
+    places = [next(element.iter("text")).attrib for element in drawn(*kinds)]
+    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50"]
+    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", "-0.3em", "-0.3em"]
+    assert [place["x"] for place in places] == ["10"] * 5 + ["190"]
+    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end"]
+
+
+def test_outlines_of_masks_with_holes() -> None:
+    triangle, hole = [0.0, 0.0, 9.0, 0.0, 9.0, 9.25], [6.0, 1.0, 7.0, 1.0, 7.0, 2.0]
+    one, two = drawn({"outline": [triangle, hole]}, {"outline": []})
+    assert paths(one) == {"line": "M0 0 9 0 9 9.2zM6 1 7 1 7 2z"}
+    assert paths(two) == {"line": "M10 50H30V58.5H10z"}, "an empty mask is shown by its box"
+
+
+def test_keypoints_as_skeletons() -> None:
+    points = [1.0, 2.0, 2.0, 3.0, 4.0, 1.0, 0.0, 0.0, 0.0, 5.0, 6.5, 2.0]
+    one, two = drawn({"keypoints": points}, {"keypoints": [0.0] * 12}, skeleton=[[1, 2], [2, 3], [4, 1], [4, 99]])
+    assert paths(one) == {"line": "M1 2L3 4M5 6.5L1 2", "line dots": "M1 2h0M3 4h0M5 6.5h0"}
+    assert paths(two) == {"line": "M10 50H30V58.5H10z"}, "without a point there is the box"
+    (alone,) = drawn({"keypoints": points})
+    assert paths(alone) == {"line dots": "M1 2h0M3 4h0M5 6.5h0"}
+
+
+def test_rotated_boxes() -> None:
+    corners = [1.0, 1.0, 5.0, 1.0, 5.0, 4.0, 1.0, 4.0]
+    one, two, three = drawn(
+        {"corners": corners, "angle": None}, {"angle": 0.0, "corners": None}, {"corners": None, "angle": None}
+    )
+    assert paths(one) == {"line": "M1 1L5 1L5 4L1 4z"}
+    assert paths(two) == {"line": "M10 50L30 50L30 58.5L10 58.5z"}
+    assert paths(three) == {"line": "M10 50H30V58.5H10z"}
+
+
+def test_intervals_are_bars_in_lanes() -> None:
+    times = [{"start_time": 0.0, "end_time": 5.0}, {"start_time": 5.0, "end_time": 20.0, "role": "truth"}]
+    rows = pl.DataFrame([{"image_id": 1, "role": "a", "outcome": "fp", "label": "run"} | BOX | each for each in times])
+    assert picture_sizes(rows).rows() == [(1, 1000, 96)]
+    numbers = [[float(n) for n in re.findall(r"[\d.]+", paths(ET.fromstring(text))["line"])] for text in draw_objects(rows)]
+    assert numbers == [[0, 30, 250, 46, 0], [250, 78, 1000, 94, 250]]
+
+
+def test_sizes_of_pictures_are_those_of_the_images_if_known() -> None:
+    rows = {"image_id": [3, 3, 1], "image_width": [640, 640, None], "image_height": [480, 480, None]}
+    boxes = pl.DataFrame(rows | {name: [value] * 3 for name, value in BOX.items()})
+    assert picture_sizes(boxes).rows() == [(3, 640, 480), (1, 30, 59)]
+
+
+def test_nothing_to_draw() -> None:
+    assert draw_objects(pl.DataFrame()).to_list() == []
+    assert "<img" not in picture([], 1, 1, href=None, title="")
+
+
+def test_each_stroke_is_told_apart_without_colour() -> None:
+    dashes = dict(re.findall(r"^\.(truth|a|b|c) \.line \{.*stroke-dasharray: ([^;]*);", style(), re.MULTILINE))
+    assert len(dashes) == len(set(dashes.values())) == 4
