@@ -207,7 +207,7 @@ def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
 
 
 def _with_skeletons(frame: pl.DataFrame) -> pl.DataFrame:
-    """The paths of objects with keypoints: lines where a skeleton joins two, and a dot for each. Those at 0, 0, 0 are nowhere."""
+    """The paths of objects with keypoints: lines of the skeleton, and a dot for each point. Those at 0, 0, 0 are nowhere."""
     rows = frame.with_row_index("row")
     x, y, visible = (pl.col("keypoints").list.gather_every(3, side) for side in range(3))
     points = rows.select("row", a=x, b=y, visible=visible).drop_nulls("a").explode("a", "b", "visible")
