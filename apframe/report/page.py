@@ -10,10 +10,10 @@ from pathlib import Path
 from apframe.exceptions import OutputError
 from apframe.file_formats.files import write_whole
 from apframe.paths import kind_at, to_write
-from apframe.report.markup import Markup, element
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
 from apframe.show import drawings
+from apframe.show.elements import Markup, element
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")

@@ -9,7 +9,7 @@ from typing import TypeAlias
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.report.markup import Markup
+from apframe.show.elements import Markup
 
 MOST_ROWS = 200
 

@@ -8,8 +8,8 @@ from collections.abc import Iterable, Sequence
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.report.markup import Markup, element, joined
 from apframe.report.section import Table
+from apframe.show.elements import Markup, element, joined
 
 NOTHING = "–"
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")

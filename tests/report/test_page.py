@@ -8,9 +8,9 @@ import polars as pl
 import pytest
 
 from apframe.exceptions import OutputError
-from apframe.report.markup import element
 from apframe.report.page import page, write_page
 from apframe.report.section import Chart, Fragment, Section, Table
+from apframe.show.elements import element
 
 SECTIONS = [
     Section(

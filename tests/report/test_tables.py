@@ -4,9 +4,9 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.report.markup import Markup
 from apframe.report.section import Table
 from apframe.report.tables import table_markup
+from apframe.show.elements import Markup
 
 
 def test_numbers_are_written_as_people_read_them() -> None:

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.report.markup import Markup, element, joined
+from apframe.show.elements import Markup, element, joined
 
 _WIDTH, _BAR, _GAP = 160, 6, 2
 _CLASSES = ("a", "b")

@@ -6,7 +6,7 @@ from collections.abc import Sequence
 
 import polars as pl
 
-from apframe.report.markup import Markup, element
+from apframe.show.elements import Markup, element
 
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 6
 

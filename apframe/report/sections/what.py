@@ -8,10 +8,10 @@ import polars as pl
 
 from apframe.exceptions import counted
 from apframe.report.compared import Compared
-from apframe.report.markup import element, joined
 from apframe.report.section import Fragment, Section, Table
 from apframe.rule_sets.published import departures
 from apframe.schema import Dataset
+from apframe.show.elements import element, joined
 from apframe.store.parquet import input_hash
 
 _SHOWN = 12  # digits of a hash

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from apframe.report.markup import Markup, element, joined
+from apframe.show.elements import Markup, element, joined
 
 BAD = '<img src=x onerror="alert(1)">'
 
