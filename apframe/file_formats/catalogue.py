@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, nearest, spelled
 from apframe.file_formats.activitynet import ActivityNet
+from apframe.file_formats.argoverse2 import Argoverse2
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
@@ -41,8 +42,8 @@ from apframe.paths import files_in, folders_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
-    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Dota(), ActivityNet(), Boxes(),
-    Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Dota(),
+    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS, _MOST = (

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import json
 from abc import abstractmethod
-from collections.abc import Iterator, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from pathlib import Path
 from typing import Any, BinaryIO, ClassVar
 
@@ -46,13 +46,17 @@ class _Tables(Format):
 
     def is_dataset(self, path: Path) -> bool:
         """One of the three tables is there."""
-        return any(self._files(path, table) for table in GROUND_TRUTH)
+        there = [path / name for table in GROUND_TRUTH for name in self._files(path, table)]
+        return bool(there) and not any(is_of_sweeps(columns_of(each)) for each in there)
 
     def is_results(self, path: Path) -> bool:
         """A file with such an ending and a row for each object, or a folder where one is called detections."""
         if is_folder(path):
             return bool(self._files(path, "detections"))
-        return path.suffix in self.endings and not has_objects(columns_of(path))
+        if path.suffix not in self.endings:
+            return False
+        columns = columns_of(path)
+        return not (has_objects(columns) or is_of_sweeps(columns))
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
@@ -71,7 +75,7 @@ class _Tables(Format):
 
     def read_results(self, path: Path, dataset: Dataset | None) -> pl.DataFrame:
         """Read detections: see `Format.read_results`."""
-        return self._read_from(path, "detections") if is_folder(path) else self._read(path)
+        return self._read_from(path, "detections") if is_folder(path) else self.read_file(path)
 
     def results_in_parts(self, path: Path, dataset: Dataset | None) -> Iterator[pl.DataFrame | None]:
         """Read detections part by part: see `Format.results_in_parts`."""
@@ -109,7 +113,8 @@ class _Tables(Format):
     def _write(self, frame: pl.DataFrame, path: Path) -> None:
         """Write one."""
 
-    def _read(self, path: Path) -> pl.DataFrame:
+    def read_file(self, path: Path) -> pl.DataFrame:
+        """Read one file."""
         with reading(path) as file:
             _refuse_empty(path, file)
             try:
@@ -118,7 +123,7 @@ class _Tables(Format):
                 raise FormatError(f"cannot be read as {self.kind} ({reason(error)})", path=path) from error
 
     def _read_from(self, folder: Path, table: str) -> pl.DataFrame:
-        return self._read(folder / self._file(folder, table))
+        return self.read_file(folder / self._file(folder, table))
 
     def _file(self, folder: Path, table: str) -> str:
         """The name of the file of a table; an error where there is none, or several."""
@@ -235,6 +240,15 @@ def columns_of(path: Path) -> Mapping[str, Any]:
             return from_arrow_stream(schema.empty_table()).schema
     except (OSError, ValueError, NotImplementedError, pl.exceptions.PolarsError, pl.exceptions.PanicException):
         return {}  # whoever reads it says what is wrong
+
+
+def is_of_sweeps(columns: Collection[str]) -> bool:
+    """Whether columns are those of Argoverse 2.
+
+    >>> is_of_sweeps(["timestamp_ns", "category", "tx_m"]), is_of_sweeps(["image_id", "cuboid_x"])
+    (True, False)
+    """
+    return {"timestamp_ns", "category", "tx_m"} <= set(columns)
 
 
 def _beside(path: Path) -> dict[str, Any]:

@@ -8,13 +8,15 @@ from typing import Any
 
 from tests.file_formats.folders import written
 from tests.file_formats.scenes import Objects, box, tables, write_results, write_tables
+from tests.file_formats.sweeps import sweep, write_feather, write_log
 
 _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 
 
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
-    return {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}[name](folder)
+    made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
+    return (made | {"argoverse2": _argoverse2})[name](folder)
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:
@@ -74,3 +76,9 @@ def _nuscenes(folder: Path) -> tuple[Path, Path]:
     ]
     found = {"t1": [box("t1", "car", 0.5, (110.0, 51.0, 1.0), attribute="vehicle.moving")], "t2": []}
     return write_tables(folder / "truth", tables(samples, objects)), write_results(folder / "found.json", found)
+
+
+def _argoverse2(folder: Path) -> tuple[Path, Path]:
+    rows = [sweep(10, "BUS", (3.0, 4.0, 0.0), num_interior_pts=7), sweep(20, "SIGN", (1.0, 2.0, 2.0), num_interior_pts=0)]
+    found = [sweep(10, "BUS", (3.0, 4.0, 0.5), log_id="log", score=0.5)]
+    return write_log(folder / "truth", "log", rows).parent, write_feather(folder / "found.feather", found)

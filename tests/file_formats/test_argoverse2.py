@@ -1,0 +1,90 @@
+"""Argoverse 2: annotations of logs, detections of sweeps, and files that cannot be read."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import FormatError
+from apframe.file_formats.argoverse2 import EVALUATED, Argoverse2
+from apframe.file_formats.tables import Arrow
+from apframe.shapes.cuboids import CUBOID
+from tests.file_formats.folders import written
+from tests.file_formats.sweeps import sweep, write_feather, write_log
+
+BUS = sweep(20, "BUS", (3.0, 4.0, 12.0), (10.0, 2.5, 3.0), yaw=0.5, num_interior_pts=7, track_uuid="u1")
+DOG = sweep(10, "DOG", (1.0, 0.0, 0.0), num_interior_pts=0, track_uuid="u2")
+HORSE = sweep(20, "HORSE", (1.0, 0.0, 0.0), num_interior_pts=1, track_uuid="u3")
+FOUND = [sweep(10, "DOG", (0.0, 2.0, 0.0), log_id="b", score=0.5), sweep(20, "BUS", (3.0, 4.0, 0.0), log_id="a", score=0.25)]
+
+
+def test_logs_are_one_data_set(tmp_path: Path) -> None:
+    write_log(tmp_path / "val", "b", [BUS, DOG])
+    write_log(tmp_path / "val", "a", [HORSE])
+    written(
+        tmp_path / "val",
+        {"b/sensors/lidar/30.feather": "", "b/sensors/lidar/10.feather": "", "b/sensors/lidar/odd.feather": ""},
+    )
+    truth = apf.read_dataset(tmp_path / "val")
+    assert truth.images.select("image_id", "log_id", "timestamp_ns").rows() == [
+        ("a/20", "a", 20), ("b/10", "b", 10), ("b/20", "b", 20), ("b/30", "b", 30),
+    ]  # fmt: skip
+    assert truth.categories["name"].to_list() == [*EVALUATED, "HORSE"]
+    assert len(EVALUATED) == 26
+    rows = truth.annotations.select("image_id", "category_id", "n_points", "ego_distance", "track_uuid").rows()
+    assert rows == [("a/20", "HORSE", 1, 1, "u3"), ("b/20", "BUS", 7, 13, "u1"), ("b/10", "DOG", 0, 1, "u2")]
+    assert truth.annotations.select(CUBOID).row(1) == (3, 4, 12, 10, 2.5, 3, pytest.approx(0.5))
+    alone = apf.read_dataset(tmp_path / "val" / "a")
+    assert alone.images["image_id"].to_list() == ["a/20"]
+
+
+def test_detections_are_of_sweeps(tmp_path: Path) -> None:
+    found = apf.read_results(write_feather(tmp_path / "found.feather", FOUND))
+    assert found.select("image_id", "category_id", "score", "ego_distance").rows() == [
+        ("b/10", "DOG", 0.5, 2),
+        ("a/20", "BUS", 0.25, 5),
+    ]
+
+
+BAD: dict[str, tuple[dict[str, Any], str]] = {
+    "no score": ({"score": [None, None]}, "the column score holds Null, not numbers; correct the file"),
+    "a missing score": ({"score": [0.5, None]}, "score is missing or out of range in row 2; correct the file"),
+    "text": ({"tx_m": ["1", "2"]}, "the column tx_m holds String, not numbers; correct the file"),
+    "a number as a log": ({"log_id": [1, 2]}, "the column log_id holds Int64, not text; correct the file"),
+    "fractions of nanoseconds": (
+        {"timestamp_ns": [1e30, 1.0]},
+        "timestamp_ns is missing or out of range in row 1; correct the file",
+    ),
+}
+
+
+@pytest.mark.parametrize(("columns", "message"), BAD.values(), ids=BAD)
+def test_bad_rows_are_named(columns: dict[str, Any], message: str, tmp_path: Path) -> None:
+    path = tmp_path / "found.feather"
+    pl.DataFrame(FOUND).with_columns(**{name: pl.Series(values) for name, values in columns.items()}).write_ipc(path)
+    with pytest.raises(FormatError, match=f"{re.escape(message)}$"):
+        apf.read_results(path)
+
+
+def test_missing_columns_and_folders_are_named(tmp_path: Path) -> None:
+    path = write_feather(tmp_path / "found.feather", [{name: value for name, value in FOUND[0].items() if name != "score"}])
+    with pytest.raises(FormatError, match=r"found\.feather: no column score; there are 'timestamp_ns', 'category',"):
+        apf.read_results(path)
+    with pytest.raises(FormatError, match=r"there is no annotations\.feather, and no folder with one$"):
+        apf.read_dataset(tmp_path, "argoverse2")
+
+
+def test_recognized_by_the_columns(tmp_path: Path) -> None:
+    log, found = write_log(tmp_path / "val", "a", [BUS]), write_feather(tmp_path / "found.feather", FOUND)
+    ours = {"image_id": ["a"], "category_id": ["BUS"], "score": [0.5]} | {name: [1.0] for name in CUBOID}
+    plain = write_feather(tmp_path / "plain.feather", pl.DataFrame(ours).to_dicts())
+    assert Argoverse2().is_dataset(log)
+    assert Argoverse2().is_dataset(tmp_path / "val")
+    assert not Arrow().is_dataset(log)
+    assert [Argoverse2().is_results(path) for path in (found, plain)] == [True, False]
+    assert [Arrow().is_results(path) for path in (found, plain)] == [False, True]
