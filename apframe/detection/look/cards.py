@@ -1,0 +1,70 @@
+"""Which errors are shown: the highest scores of every kind and category in turn."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.comparison.changes import changes
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+
+MODELS = ("a", "b")
+_PAIR = 2
+# of each model: the other one, the changes of objects that it misses and of false positives that it has alone, and their name
+_CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_added", "added"))
+_GROUPS = ["model", "change", "kind", "category_id"]
+
+
+def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
+    """Every error of one model or two, as cards have them.
+
+    Returns
+    -------
+    model ("a" or "b"), kind (see `apframe.error_kinds`), image_id, file_name, category_id, name, detection_id, score (null for
+    missed annotations), annotation_id (what the error is about, if anything), target_name (its category), similarity, change,
+    found_score. `change` is null for one model. Of a pair it says what b changed: "lost" and "won" are objects, "added" and
+    "removed" false positives that only one model has; "both" is an error of both models. `found_score` is the score with which
+    the other model found an object that was lost or won.
+    """
+    columns = ["image_id", "file_name", "category_id", "name", "detection_id", "score", "annotation_id", "target_name"]
+    tables = [
+        each.errors(iou_threshold).select(
+            pl.lit(model).alias("model"), pl.col("error").cast(pl.String).alias("kind"), *columns, "similarity"
+        )
+        for model, each in zip(MODELS, evaluations, strict=False)
+    ]
+    if len(tables) < _PAIR:
+        return tables[0].with_columns(change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64))
+    changed = changes(evaluations[0], evaluations[1], iou_threshold)
+    joined = []
+    for (model, other, missed, wrong, named), table in zip(_CHANGES, tables, strict=True):
+        rows = changed.filter(change=missed)
+        objects = rows.select("annotation_id", of_object=pl.lit(missed), found_score=f"score_{other}")
+        rows = changed.filter(change=wrong)
+        detections = rows.select(pl.col(f"detection_id_{model}").alias("detection_id"), of_detection=pl.lit(named))
+        table = table.join(objects, on="annotation_id", how="left", maintain_order="left")
+        table = table.join(detections, on="detection_id", how="left", maintain_order="left")
+        joined.append(table.with_columns(change=pl.coalesce("of_object", "of_detection", pl.lit("both"))))
+    return pl.concat(joined).drop("of_object", "of_detection")
+
+
+def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
+    """At most so many cards: of each model, change, kind and category the highest scores in turn.
+
+    For objects that the other model found, its score counts. Rows without a score come last, by their ids.
+
+    >>> cards = {"model": ["a"] * 3, "change": ["both"] * 3, "kind": ["cls", "cls", "loc"], "category_id": [1, 1, 1],
+    ...          "score": [0.9, 0.8, 0.1], "found_score": [None] * 3, "image_id": [1, 1, 1], "detection_id": [1, 2, 3],
+    ...          "annotation_id": [None] * 3}
+    >>> choose_cards(pl.DataFrame(cards), 2)["detection_id"].to_list()
+    [1, 3]
+    """
+    score = pl.coalesce("score", "found_score").cast(pl.Float64)
+    by_score = [score.neg(), *map(pl.col, ("image_id", "detection_id", "annotation_id", "model", "kind"))]
+    ordered = cards.sort(*by_score, nulls_last=True, maintain_order=True)
+    turn = pl.int_range(pl.len()).over(_GROUPS)
+    return ordered.with_columns(turn=turn).sort("turn", maintain_order=True).head(most).drop("turn")

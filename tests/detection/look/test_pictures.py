@@ -1,0 +1,76 @@
+"""Where the pictures of images are."""
+
+from __future__ import annotations
+
+from base64 import b64decode
+from io import BytesIO
+from pathlib import Path
+from unittest.mock import patch
+
+import pytest
+
+from apframe.detection.look.pictures import SIDE, Pictures
+from apframe.exceptions import FormatError, ParameterError
+
+ODD = "grüße #1 100% 'a' & \"b\".jpg"
+
+
+@pytest.fixture
+def folder(tmp_path: Path) -> Path:
+    """Some pictures, none of which can be read, in folders."""
+    for name in ("a.jpg", "b.svg", "val/c.png", "val/d.jpg", "train/d.jpg", "train/notes.txt", ODD):
+        (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
+        (tmp_path / "images" / name).write_text("x")
+    return tmp_path / "images"
+
+
+@pytest.mark.parametrize(
+    ("name", "file"),
+    [
+        ("a.jpg", "a.jpg"),
+        ("./a.jpg", "a.jpg"),
+        ("b.jpg", "b.svg"),
+        ("c.png", "val/c.png"),
+        ("val2014/c.png", "val/c.png"),
+        ("val2014\\c.jpg", "val/c.png"),
+        ("val/d.jpg", "val/d.jpg"),
+        ("a", "a.jpg"),
+        ("d.jpg", None),  # there are two
+        ("e.jpg", None),
+        ("notes.jpg", None),
+        (None, None),
+    ],
+)
+def test_a_picture_is_found_by_its_name(folder: Path, name: str | None, file: str | None) -> None:
+    assert Pictures(folder).find([name]) == [None if file is None else folder / file]
+
+
+def test_links_are_relative_to_the_page_and_quoted(folder: Path) -> None:
+    pictures = Pictures(folder, folder.parent / "reports")
+    assert pictures.addresses(["a.jpg", "x", ODD]).to_list() == [
+        "../images/a.jpg",
+        None,
+        "../images/gr%C3%BC%C3%9Fe%20%231%20100%25%20%27a%27%20%26%20%22b%22.jpg",
+    ]
+    assert Pictures(folder).addresses(["a.jpg"]).to_list() == [(folder / "a.jpg").as_uri()]
+    assert Pictures(None).addresses(["a.jpg"]).to_list() == [None]
+
+
+def test_thumbnails_are_small_and_what_cannot_be_read_is_missing(folder: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGBA", (1000, 500)).save(folder / "large.png")
+    image.new("L", (10, 20)).save(folder / "grey.png")
+    large, grey, drawing, broken = Pictures(folder, folder, embed=True).addresses(["large.png", "grey.png", "b.svg", "a.jpg"])
+    sizes = [image.open(BytesIO(b64decode(each.partition(",")[2]))).size for each in (large, grey)]
+    assert sizes == [(SIDE, SIDE // 2), (10, 20)]
+    assert drawing.startswith("data:image/svg+xml;base64,")
+    assert broken is None
+
+
+def test_errors_say_what_to_do(folder: Path) -> None:
+    with pytest.raises(FormatError, match="is not there; name the folder"):
+        Pictures(folder / "missing")
+    with pytest.raises(FormatError, match="is a file, not a folder of pictures"):
+        Pictures(folder / "a.jpg")
+    with patch.dict("sys.modules", {"PIL": None, "PIL.Image": None}), pytest.raises(ParameterError, match=r"apframe\[report\]"):
+        Pictures(folder, embed=True)
