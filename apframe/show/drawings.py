@@ -70,7 +70,8 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
     objects
         - image_id, and image_width and image_height (null or absent where they are not known)
         - role: "truth", or "a", "b", ... for the models; outcome: "tp", "fp", "fn" or "ignored"
-        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null
+        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null. Annotations
+          that are found have none, as their detections have one, unless the picture is about them
         - title: what is known about it, which is shown when the mouse is over it; the label where it is null or absent
         - is_subject: whether the picture is about the object; about none if the column is absent
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
@@ -98,7 +99,7 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
     parts = [
         pl.format('<g class="{}"><title>{}</title>', kinds, _escaped(pl.coalesce("title", "label", pl.lit("")))),
         *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
-        "text",
+        pl.when((pl.col("role") != TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")).then("text"),
         pl.lit("</g>"),
     ]
     return frame.select(element=pl.concat_str(parts, ignore_nulls=True)).to_series()

@@ -39,6 +39,12 @@ def test_a_sign_says_the_outcome_too(outcome: str) -> None:
     assert text.text == f"{SIGNS[outcome]} car"
 
 
+def test_annotations_that_are_found_have_no_text() -> None:
+    """Their detections have it; unless the picture is about them."""
+    texts = [len(list(element.iter("text"))) for element in drawn({"is_subject": False}, {"is_subject": True}, role="truth")]
+    assert texts == [0, 1]
+
+
 def test_text_is_never_markup() -> None:
     name = '<img src=x onerror="alert(1)"> & </text>'
     (element,) = drawn({"label": name, "title": name})
@@ -57,7 +63,8 @@ def test_titles_and_labels_may_be_missing() -> None:
 
 def test_labels_keep_out_of_each_others_way() -> None:
     """Truth below, models above, on lines of their own; inside at the edges of the picture, and left of its right edge."""
-    kinds = [{"role": "truth"}, {"role": "a"}, {"role": "b"}, {"y": 1.0}, {"role": "truth", "y": 90.0}, {"x": 170.0}]
+    missed = {"role": "truth", "outcome": "fn"}
+    kinds = [missed, {"role": "a"}, {"role": "b"}, {"y": 1.0}, missed | {"y": 90.0}, {"x": 170.0}]
     places = [next(element.iter("text")).attrib for element in drawn(*kinds)]
     assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50"]
     assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", "-0.3em", "-0.3em"]

@@ -1,0 +1,170 @@
+"""The objects of some images: annotations and detections in one table, each with who drew it and what became of it."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.tables import area_at, threshold_at
+from apframe.rows import KEY_OF
+from apframe.schema import OUTCOMES, is_known
+from apframe.shapes.boxes import BOX
+from apframe.shapes.corners import CORNERS
+from apframe.shapes.intervals import INTERVALS
+from apframe.shapes.keypoints import KEYPOINTS
+from apframe.shapes.masks import MASKS
+from apframe.show.drawings import MODELS, TRUTH
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+
+_SIZE = ["image_width", "image_height"]
+_SKELETON = pl.List(pl.List(pl.Int64))
+_DRAWN = (KEYPOINTS, CORNERS, INTERVALS)
+_WORDS = {"tp": "true positive", "fp": "false positive", "ignored": "ignored"}
+
+
+def objects_of(
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    image_ids: pl.Series,
+    iou_threshold: float | None = None,
+    min_score: float | None = None,
+) -> pl.DataFrame:
+    """The annotations of some images, and the detections of each evaluation that take part, with what became of them.
+
+    Parameters
+    ----------
+    evaluations, names
+        evaluations that can be compared, and what they are called
+    image_ids
+        the images; those without objects have no rows
+    iou_threshold
+        one of the protocol's; the lowest by default. The area range is that of the headline numbers
+    min_score
+        use only detections of at least this score: annotations that others alone match are missed
+
+    Returns
+    -------
+    image_id, image_width, image_height (null where unknown), role ("truth", then "a", "b", ... for the evaluations), outcome,
+    label and title (a few words, and all in words), detection_id, annotation_id (of a true positive: what it matches), score,
+    category_id, name, x, y, width, height and the columns of the shape that is compared, as `draw_objects` takes them.
+
+    The outcome of a detection is that of `matches`. An annotation is `tp` if each evaluation has a true positive for it, `fn`
+    if one has not, and otherwise `ignored`. Annotations come first, then the detections by score, the highest last.
+
+    Raises
+    ------
+    ParameterError
+        a threshold that was not evaluated
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": [
+    ...     {"id": 5, "image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 9]}]}
+    >>> ev = evaluate(truth, [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 9, 3], "score": 0.5}])
+    >>> objects_of([ev], ["a"], pl.Series([1])).select("role", "outcome", "title").rows()
+    [('truth', 'fn', 'ground truth: cat, missed, annotation 5'), ('a', 'fp', 'a: cat 0.50, false positive, detection 1')]
+    """
+    first = evaluations[0]
+    threshold = threshold_at(first, iou_threshold)
+    matches = [_matches(each, image_ids, threshold, min_score) for each in evaluations]
+    parts = [_annotations(first, image_ids, matches, names)]
+    for each, role, name, table in zip(evaluations, MODELS, names, matches, strict=False):
+        parts.append(_detections(each, image_ids, table).with_columns(role=pl.lit(role), who=pl.lit(name)))
+    objects = pl.concat(parts, how="diagonal_relaxed")
+    images = first.dataset.core("images")
+    known = [name if name in images.columns else pl.lit(None, pl.Int64).alias(name) for name in _SIZE]
+    objects = objects.join(images.select("image_id", *known), on="image_id", how="left", maintain_order="left")
+    objects = objects.join(_categories(first), on="category_id", how="left", maintain_order="left")
+    return _in_words(objects)
+
+
+def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: float | None) -> pl.DataFrame:
+    """The table of matches of some images, as `matches` has it without a lowest score."""
+    from apframe.matching.outcomes import expand_matches  # brings in NumPy
+
+    verdicts = self._pipeline.verdicts if min_score is None else self._pipeline.at_score(min_score)
+    part = verdicts.of_images(is_known(verdicts.images["image_id"], image_ids).to_numpy())
+    inputs = self._inputs
+    return expand_matches(part, inputs.detections, inputs.annotations, threshold, area_at(self, None)).collect()
+
+
+def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
+    """The annotations with their outcome, and in words who missed them."""
+    missed = pl.when(pl.col("outcome") == "fn")
+    judged = pl.concat(
+        table.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id", missed=missed.then(pl.lit(name)))
+        for table, name in zip(matches, names, strict=True)
+    )
+    missed_by = judged.group_by("annotation_id").agg(pl.col("missed").drop_nulls().str.join(", "))
+    annotations = self._inputs.annotations
+    found = _with_shape(self, "annotations", annotations.filter(is_known(annotations["image_id"], image_ids)))
+    found = found.join(missed_by, on="annotation_id", how="left", maintain_order="left")
+    by = pl.lit("missed") if len(names) == 1 else pl.lit("missed by ") + pl.col("missed")
+    return found.with_columns(
+        role=pl.lit(TRUTH),
+        who=pl.lit("ground truth"),
+        outcome=pl.when(pl.col("missed").is_null()).then(pl.lit("ignored", OUTCOMES))
+        .when(pl.col("missed") == "").then(pl.lit("tp", OUTCOMES))
+        .otherwise(pl.lit("fn", OUTCOMES)),
+        missed=pl.when(pl.col("missed") != "").then(by),
+    )  # fmt: skip
+
+
+def _detections(self: Evaluation, image_ids: pl.Series, matches: pl.DataFrame) -> pl.DataFrame:
+    """The detections that take part, the highest score last, with their outcome and what they match."""
+    detections = self._inputs.detections
+    found = _with_shape(self, "detections", detections.filter(is_known(detections["image_id"], image_ids)))
+    outcomes = matches.select("detection_id", "annotation_id", "similarity", "outcome").drop_nulls("detection_id")
+    found = found.join(outcomes, on="detection_id", maintain_order="left")
+    return found.sort("score", nulls_last=False, maintain_order=True)
+
+
+def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFrame:
+    """The ids, boxes and scores, and the columns of the shape that is compared, as `draw_objects` takes them."""
+    shape = self.protocol.similarity.shape
+    columns = [KEY_OF[table], "image_id", "category_id", *(["score"] if "score" in frame.columns else []), *BOX]
+    if shape is MASKS:
+        from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
+        from apframe.shapes.outlines import outlines
+
+        images = self.dataset.core("images")
+        sized = frame.join(images, on="image_id", how="left", maintain_order="left")
+        return frame.select(*columns, outlines(read_masks(table, sized)))
+    own = [column.name for column in shape.columns if column.name in frame.columns] if shape in _DRAWN else []
+    return frame.select(*columns, *own)
+
+
+def _categories(self: Evaluation) -> pl.DataFrame:
+    """category_id, name, and skeleton where keypoints are compared and the categories say which of them are joined."""
+    categories = self.dataset.categories
+    if self.protocol.similarity.shape is not KEYPOINTS or "skeleton" not in categories.columns:
+        return categories.select("category_id", "name")
+    skeleton = categories["skeleton"]
+    try:
+        skeleton = skeleton.str.json_decode(_SKELETON) if skeleton.dtype == pl.String else skeleton.cast(_SKELETON)
+    except pl.exceptions.PolarsError:  # an attribute of that name is something else
+        return categories.select("category_id", "name")
+    return categories.select("category_id", "name", skeleton)
+
+
+def _in_words(objects: pl.DataFrame) -> pl.DataFrame:
+    """The objects with a label of a few words, and a title that says all."""
+    name = pl.coalesce("name", pl.format("category {}", pl.col("category_id")))
+    score = pl.col("score").round(2).cast(pl.String).str.pad_end(4, "0")
+    what = pl.concat_str(name, score, separator=" ", ignore_nulls=True)
+    outcome = pl.col("outcome").cast(pl.String)
+    is_found = (pl.col("role") == TRUTH) & (outcome == "tp")
+    words = pl.coalesce(
+        "missed", pl.when(is_found).then(pl.lit("found")).otherwise(outcome.replace_strict(_WORDS, default=None))
+    )
+    match = pl.format("similarity {} to annotation {}", pl.col("similarity").round(3), pl.col("annotation_id"))
+    ids = [
+        pl.format(f"{kind} {{}}", pl.when(condition).then(f"{kind}_id"))
+        for kind, condition in (("annotation", pl.col("role") == TRUTH), ("detection", pl.lit(True)))
+    ]
+    title = pl.concat_str(pl.format("{}: {}", pl.col("who"), what), words, match, *ids, separator=", ", ignore_nulls=True)
+    label = pl.concat_str(what, "missed", separator=", ", ignore_nulls=True)
+    return objects.with_columns(label=label, title=title).drop("who", "missed", "similarity")
