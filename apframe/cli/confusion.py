@@ -14,9 +14,10 @@ from apframe.cli.options import Latex, Markdown, Where, one_style
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.detection.diagnose.cuts import BEST_F1
-from apframe.exceptions import ParameterError, counted
+from apframe.exceptions import ParameterError
+from apframe.show.mistakes import confusion_totals, mistakes
 
-_SHOWN, _SIDES = 20, ("true", "found")
+_SHOWN = 20
 
 
 def show_confusion(
@@ -78,19 +79,14 @@ def _score(text: str | None) -> float | str | None:
 
 def _print_mistakes(table: pl.DataFrame, style: str | None, iou_threshold: float, min_score: str | None) -> None:
     """Totals in a line, then the largest cells of one category found as another."""
-    true, found, n = pl.col("true_category_id"), pl.col("found_category_id"), pl.col("n")
-    mistaken = table.filter(true != found).sort(n, true, found, descending=[True, False, False])
+    mistaken = mistakes(table)
     if style is None:
-        parts = (true == found, true != found, true.is_null(), found.is_null())
-        right, others, nothing, missed = (int(table.filter(part)["n"].sum()) for part in parts)
         at = "all scores" if min_score is None else f"scores from {min_score}"
         at = "scores from the best F1 of each category" if min_score == BEST_F1 else at
-        found_so = f"{counted(right, 'detection')} right, {others:,} found as another category, {nothing:,} where nothing is"
-        print_lines([f"At IoU {iou_threshold:g}, {at}: {found_so}; {counted(missed, 'annotation')} missed."])
+        print_lines([f"At IoU {iou_threshold:g}, {at}: {confusion_totals(table)}."])
         if mistaken.is_empty():
             return
-    id_or_name = [pl.coalesce(f"{side}_name", pl.col(f"{side}_category_id").cast(pl.String)).alias(side) for side in _SIDES]
-    shown = mistaken.select(*id_or_name, "n", "share_of_true", "share_of_found")
+    shown = mistaken.select("true", "found", "n", "share_of_true", "share_of_found")
     show_table(shown if style else shown.head(_SHOWN), style, digits=3)
     if style is None and shown.height > _SHOWN:
         print_lines([f"The other {shown.height - _SHOWN:,} cells are smaller or equal; --csv has all."])

@@ -113,6 +113,13 @@ class Compared:
         return rows.join(self._positives(), on="category_id", how="left", maintain_order="left")
 
     @cached_property
+    def categories(self) -> pl.DataFrame:
+        """category_id of the evaluated categories, in the order of the ground truth, and their label: the name, or the id."""
+        evaluated = self.first.metrics.select("category_id").unique()
+        known = self.first.dataset.categories.join(evaluated, on="category_id", how="semi", maintain_order="left")
+        return known.select("category_id", label=pl.coalesce("name", pl.col("category_id").cast(pl.String)))
+
+    @cached_property
     def error_impact(self) -> pl.DataFrame:
         """What each kind of error costs, as `error_impact` has it, of all models one after the other: `model` is the name."""
         tables = (each.error_impact(self.iou_threshold) for each in self.evaluations)

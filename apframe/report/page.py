@@ -13,7 +13,7 @@ from apframe.paths import kind_at, to_write
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
 from apframe.show import drawings
-from apframe.show.elements import Markup, element
+from apframe.show.elements import Markup, element, scrolling
 
 POLICY = "default-src 'none'; img-src 'self' file: data:; style-src 'unsafe-inline'; script-src 'unsafe-inline'"
 _GENERATOR = element("meta", name="generator", content="apframe report")
@@ -90,9 +90,10 @@ def _section(section: Section) -> Markup:
 
 def _block(block: Block) -> Markup:
     if isinstance(block, Table):
-        return element("div", table_markup(block), class_="table", tabindex=0, role="region", aria_label=block.caption)
+        return table_markup(block)
     if isinstance(block, Chart):
-        return element("figure", block.svg, element("figcaption", block.caption))
+        drawn = scrolling(block.svg, "wide", block.caption) if block.scrolls else block.svg
+        return element("figure", drawn, element("figcaption", block.caption))
     if isinstance(block, Details):
         return element("details", element("summary", block.summary), [_block(each) for each in block.blocks])
     return block.markup

@@ -47,10 +47,14 @@ class Table:
 
 @dataclass(frozen=True)
 class Chart:
-    """A drawing in SVG with its caption, which says in words what can be seen."""
+    """A drawing in SVG with its caption, which says in words what can be seen.
+
+    One that `scrolls` keeps its size on narrow screens; others shrink.
+    """
 
     svg: Markup
     caption: str
+    scrolls: bool = False
 
 
 @dataclass(frozen=True)

@@ -9,7 +9,7 @@ import polars as pl
 
 from apframe.exceptions import counted
 from apframe.report.section import Table
-from apframe.show.elements import Markup, element, joined
+from apframe.show.elements import Markup, element, joined, scrolling
 
 NOTHING = "–"
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
@@ -19,8 +19,9 @@ def table_markup(table: Table) -> Markup:
     """Return a table in HTML, with a button in each head that sorts it, and a line about the rows that were cut.
 
     >>> print(table_markup(Table(pl.DataFrame({"name": ["a<b"], "AP": [0.25]}), "AP by category")))
-    <table><caption>AP by category</caption><thead><tr><th scope="col">name</th><th scope="col" class="n">AP</th></tr></thead>\
-<tbody><tr><th scope="row">a&lt;b</th><td class="n">0.250</td></tr></tbody></table>
+    <div class="table" tabindex="0" role="region" aria-label="AP by category"><table><caption>AP by category</caption>\
+<thead><tr><th scope="col">name</th><th scope="col" class="n">AP</th></tr></thead>\
+<tbody><tr><th scope="row">a&lt;b</th><td class="n">0.250</td></tr></tbody></table></div>
     """
     frame = table.frame.head(table.most)
     columns: dict[str, Sequence[str]] = {
@@ -42,7 +43,7 @@ def table_markup(table: Table) -> Markup:
     )
     cut = table.frame.height - frame.height
     line = f"The first {frame.height:,} of {counted(table.frame.height, 'row')} are shown."
-    return joined(drawn, element("p", line, class_="note") if cut else None)
+    return joined(scrolling(drawn, "table", table.caption), element("p", line, class_="note") if cut else None)
 
 
 def _cells(cells: Iterable[str], kinds: Iterable[str | None]) -> list[Markup]:

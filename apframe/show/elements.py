@@ -52,3 +52,12 @@ def joined(*children: Child) -> Markup:
         elif child is not None:
             parts.append(joined(*child))
     return Markup("".join(parts))
+
+
+def scrolling(content: Markup, class_: str, label: str) -> Markup:
+    """Return a box for what may be larger than the screen; the keyboard scrolls it too.
+
+    >>> scrolling(Markup("..."), "wide", "a chart")
+    '<div class="wide" tabindex="0" role="region" aria-label="a chart">...</div>'
+    """
+    return element("div", content, class_=class_, tabindex=0, role="region", aria_label=label)

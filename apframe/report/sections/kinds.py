@@ -13,8 +13,8 @@ from apframe.show.error_chart import KIND_WORDS
 
 KEY, HEADING = "kinds", "What kind of error?"
 NOTE = (
-    "Each kind is fixed alone, so what the kinds cost does not add up. All false positives and all missed annotations are the "
-    "sums of other kinds. There are no intervals: small differences may be chance."
+    "Each kind is fixed alone, so what the kinds cost does not add up. All false positives and all missed annotations count "
+    "errors of the other kinds again. There are no intervals: small differences may be chance."
 )
 _NOUNS = {
     "cls": "wrong categories", "loc": "wrong places", "both": "wrong categories in wrong places", "dupe": "duplicates",

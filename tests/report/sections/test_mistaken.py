@@ -1,0 +1,70 @@
+"""The section of the report: mistaken."""
+
+from __future__ import annotations
+
+import re
+import warnings
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import NoAnnotationsWarning
+from apframe.report.compared import Compared
+from apframe.report.section import Chart, Table
+from apframe.report.sections import mistaken
+from tests.report.sections.test_kinds import of
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
+
+
+def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
+    section = mistaken.section(pair)
+    table = section.blocks[0]
+    assert isinstance(table, Table)
+    for k, each in enumerate(models):
+        cells = each.confusion(0.5, min_score="best_f1").filter(pl.col("true_name") != pl.col("found_name"))
+        shown = table.frame.filter(pl.col(f"n {k}") > 0).select("true", "found", f"n {k}", f"share_of_true {k}")
+        assert sorted(shown.rows()) == sorted(cells.select("true_name", "found_name", "n", "share_of_true").rows())
+    totals = table.frame.select(pl.col("n 0") + pl.col("n 1")).to_series().to_list()
+    assert totals == sorted(totals, reverse=True)
+
+
+def test_the_answer_in_words(pair: Compared, one: Compared) -> None:
+    assert list(mistaken.section(pair).sentences) == [
+        "model_a: 1,080 detections right, 10 found as another category, 383 where nothing is; 1,276 annotations missed.",
+        "model_b: 1,079 detections right, 3 found as another category, 312 where nothing is; 1,284 annotations missed.",
+        "The most frequent mistake is traffic sign found as traffic light: 3 times by model_a, 0 times by model_b.",
+    ]
+    assert mistaken.section(one).sentences[1].endswith("traffic sign found as traffic light: 3 times by model_a.")
+
+
+def test_heat_maps_have_the_shares_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
+    charts = [each for each in mistaken.section(pair).blocks if isinstance(each, Chart)]
+    assert len(charts) == 2
+    shown = re.findall(r"<title>pedestrian (?:found as )?([a-z ]+): (\d+), (\S+) % of the row", charts[1].svg)
+    cells = models[1].confusion(0.5, min_score="best_f1").filter(true_name="pedestrian")
+    wanted = cells.select(pl.col("found_name").fill_null("missed"), "n", "share_of_true").rows()
+    assert [(name, int(n)) for name, n, _ in shown] == [(name, n) for name, n, _ in wanted]
+    assert [text for *_, text in shown] == [f"{share:.0%}".strip("%") if share >= 0.005 else "&lt;1" for *_, share in wanted]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_protocol_has_the_section(name: str) -> None:
+    section = mistaken.section(of(tiny(name), tiny(name)))
+    if name == "proposals":
+        assert section.sentences == ("The categories are pooled, so none can be mistaken for another.",)
+    else:
+        assert section.sentences[0].startswith("model_0: ")
+
+
+def test_nothing_detected_or_annotated_one_category_and_many() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoAnnotationsWarning)
+        for truth, found in ((ONE_OF_TWO, []), (ONE_OF_TWO | {"annotations": []}, ONE_HIT)):
+            section = mistaken.section(of(apf.evaluate(truth, found)))
+            assert section.sentences[-1] == "No category is found as another." and len(section.blocks) == 1
+    alone = mistaken.section(of(apf.evaluate(ONE_OF_TWO, ONE_HIT, categories=[1])))
+    assert alone.blocks == []
+    many = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1204)]}
+    section = mistaken.section(of(apf.evaluate(many, ONE_HIT)))
+    assert section.blocks == [] and section.notes[-1] == "Heat maps are drawn for up to 30 categories; there are 1,203."
