@@ -12,7 +12,7 @@ import polars as pl
 import apframe as apf
 from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
-from apframe.cli.options import Latex, Markdown, RunName, Tags, Where, given_labels, numbers, one_style, words
+from apframe.cli.options import Latex, Markdown, RunName, Tags, Where, given_labels, numbers, one_style, thresholds, words
 from apframe.cli.output import JSON_VERSION, print_lines, progress, show_table, terminal_width
 from apframe.cli.sharded import (
     Engine,
@@ -51,7 +51,9 @@ def evaluate_files(
         list[str] | None, Option(metavar="0.5", help="with --out: also store the table matches, at these IoU thresholds")
     ] = None,
     as_json: Annotated[bool, Option("--json", help="print one JSON object instead of lines")] = False,
-    iou_thresholds: Annotated[list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]")] = None,
+    iou_thresholds: Annotated[
+        list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]; or Car=0.7,Cyclist=0.5 of each category")
+    ] = None,
     matching: Annotated[
         str | None, Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
     ] = None,
@@ -79,7 +81,7 @@ def evaluate_files(
     if style == "csv" and not by:
         raise ParameterError("--csv needs slices: name columns with --by")
     chosen = files.rules(  # errors come before the work, not after it
-        matching=matching, iou_thresholds=numbers("--iou-thresholds", iou_thresholds, float, "numbers")
+        matching=matching, iou_thresholds=thresholds("--iou-thresholds", iou_thresholds)
     )
     if not shards:
         refuse_options_of_shards(context)

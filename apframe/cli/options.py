@@ -157,6 +157,18 @@ def numbers(option: str, texts: Sequence[str] | None, kind: Callable[[str], Any]
         raise ParameterError(f"{option} takes {what} with commas between them, got {given!r}") from None
 
 
+def thresholds(option: str, texts: Sequence[str] | None) -> list[float] | dict[str, float] | None:
+    """The values of an option that takes numbers, or NAME=NUMBER for each category; None where there are none."""
+    given = words(texts)
+    if not any("=" in word for word in given):
+        return numbers(option, texts, float, "numbers")
+    pairs = [word.rpartition("=") for word in given]
+    found = numbers(option, [number for *_, number in pairs], float, "numbers, or NAME=NUMBER for each category,") or []
+    if len({name for name, *_ in pairs} - {""}) < len(found):
+        raise ParameterError(f"{option} takes one NAME=NUMBER for each category, got {','.join(texts or ())!r}")
+    return {name: number for (name, *_), number in zip(pairs, found, strict=True)}
+
+
 def given_labels(out: Path | None, kind: str, name: str | None, tags: Sequence[str] | None) -> dict[str, Any]:
     """The arguments of `write_parquet` from --name and --tag; an error without --out, or if its folder holds something else."""
     if out is None and (name is not None or tags):

@@ -31,7 +31,7 @@ def evaluate(
     protocol: Protocol | str = COCO,
     *,
     iou_type: str | None = None,
-    iou_thresholds: Sequence[float] | None = None,
+    iou_thresholds: Sequence[float] | Mapping[str, float] | None = None,
     recall_levels: Sequence[float] | None = None,
     area_ranges: Mapping[str, tuple[float, float]] | None = None,
     max_detections: Sequence[int | None] | None = None,
@@ -70,7 +70,7 @@ def evaluate(
         which of the protocol's variants ("segm", "keypoints", ...); its first by default.
     iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
         depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
-        [1, 10, None].
+        [1, 10, None]. `iou_thresholds` may be one for each category: {"Car": 0.7, "Cyclist": 0.5}.
     categories
         evaluate only these, given by name or id; one or several.
     unknown_images

@@ -22,7 +22,7 @@ class Options(ReadingOptions, total=False):
     """The keywords of `evaluate`, which says what they are."""
 
     iou_type: str | None
-    iou_thresholds: Sequence[float] | None
+    iou_thresholds: Sequence[float] | Mapping[str, float] | None
     recall_levels: Sequence[float] | None
     area_ranges: Mapping[str, tuple[float, float]] | None
     max_detections: Sequence[int | None] | None

@@ -9,10 +9,11 @@ import polars as pl
 
 from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
 from apframe.detection.prepare.extents import with_image_sizes
+from apframe.detection.prepare.list_thresholds import thresholds_of
 from apframe.matching.judge import MatchingRules
 from apframe.matching.order import order_detections
 from apframe.matching.policies import POLICIES
-from apframe.matching.reached import NEARLY_ONE
+from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
 from apframe.similarity.pairs import require
@@ -93,6 +94,10 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
             is_crowd=crowds(inputs.annotations, protocol),
         )[by_list]
         pairs = pairing.result()
+    if protocol.category_thresholds:
+        number = expected["category"].gather(pairs["annotation"]).to_numpy()
+        own = thresholds_of(inputs, protocol)[number]
+        pairs = pairs.filter(pl.Series(reaches(pairs["similarity"].to_numpy(), own, strict=protocol.strict)))
     detections = detections.select("list", "image", "row", "place", "score", "inside")
     places = []
     for rows in (detections["row"].to_numpy(), by_list):
@@ -117,6 +122,7 @@ def matching_rules(protocol: Protocol) -> MatchingRules:
         ties=protocol.ties,
         strict=protocol.strict,
         count_groups=protocol.crowds == "counted",
+        all_reach=bool(protocol.category_thresholds),
     )
 
 

@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.pairing import arrange, matching_rules
+from apframe.detection.prepare.list_thresholds import thresholds_of
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
@@ -233,10 +234,13 @@ class Pipeline:
             rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
             hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
         names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
-        tables = []
+        most, tables = self.protocol.similarity.bounds[1], []
         for t, k in cells:
-            changes = changes_of_verdicts(verdicts, t, k) if hits is None else changes_of_hits(verdicts, hits, t, k)
-            table = sweep_thresholds(changes.pooled() if pooled else changes, names[t], verdicts.images.height, beta)
+            changes = changes_of_verdicts(verdicts, t, k, most) if hits is None else changes_of_hits(verdicts, hits, t, k, most)
+            reach = most - thresholds_of(self.inputs, self.protocol, t).round(10)
+            if pooled:
+                changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)
+            table = sweep_thresholds(changes, reach, verdicts.images.height, beta)
             number = table["list"].clear(table.height) if pooled else table["list"]
             category = verdicts.lists["category_id"].gather(number)
             where = [category, areas.gather([k] * table.height), names.gather([t] * table.height)]

@@ -28,6 +28,8 @@ class MatchingRules:
         whether a similarity must be greater than the threshold; otherwise equal is enough
     count_groups
         see `match_by_best_overlap`
+    all_reach
+        whether every pair there is reaches the one threshold, as categories have their own
     """
 
     policy: MatchingPolicy
@@ -37,6 +39,12 @@ class MatchingRules:
     ties: str
     strict: bool = False
     count_groups: bool = False
+    all_reach: bool = False
+
+    @property
+    def cuts(self) -> np.ndarray:
+        """The thresholds that similarities are compared with."""
+        return np.array([-np.inf] if self.all_reach else self.thresholds)
 
 
 def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.DataFrame) -> Verdicts:
@@ -94,7 +102,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         pairs,
         rows.annotations["is_crowd"].to_numpy(),
         ~np.array([has_bit(counts, k) for k in range(n_ranges)]),
-        np.array(rules.thresholds),
+        rules.cuts,
         strict=rules.strict,
         count_groups=rules.count_groups,
     )

@@ -1,4 +1,4 @@
-"""Which thresholds a similarity reaches: all policies compare here, and only here."""
+"""Which thresholds a similarity reaches: everything that matches compares here, and only here."""
 
 from __future__ import annotations
 
@@ -21,6 +21,16 @@ def count_reached(similarity: np.ndarray, thresholds: np.ndarray, *, strict: boo
     if strict:
         return np.searchsorted(thresholds, similarity, side="left")
     return np.searchsorted(np.minimum(thresholds, NEARLY_ONE), similarity, side="right")
+
+
+def reaches(similarity: np.ndarray, threshold: np.ndarray, *, strict: bool) -> np.ndarray:
+    """Whether each similarity reaches a threshold of its own; see `count_reached`.
+
+    >>> reaches(np.array([0.6, 0.6]), np.array([0.5, 0.7]), strict=False).tolist()
+    [True, False]
+    """
+    flags: np.ndarray = similarity > threshold if strict else similarity >= np.minimum(threshold, NEARLY_ONE)
+    return flags
 
 
 def reached_before(group: np.ndarray, reach: np.ndarray) -> np.ndarray:

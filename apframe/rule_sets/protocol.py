@@ -88,7 +88,10 @@ class Protocol:
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds
-        strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m
+        strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
+        names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
+    category_thresholds
+        (name, threshold) of each category, where `iou_thresholds` was a mapping
     definition
         that of average precision, one of `apframe.definitions()` that is a weighted sum, or its name; its recall levels, where
         it has some, increase strictly and lie in [0, 1]
@@ -137,6 +140,7 @@ class Protocol:
     crowds: str = "ignored"
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
+    category_thresholds: tuple[tuple[str, float], ...] = ()
     definition: WeightedSum = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
@@ -168,6 +172,8 @@ class Protocol:
         return describe(self)
 
     def __post_init__(self) -> None:
+        if isinstance(self.iou_thresholds, Mapping):
+            object.__setattr__(self, "category_thresholds", tuple(self.iou_thresholds.items()))
         for name, take in _TAKES.items():
             given = getattr(self, name)
             try:
@@ -176,6 +182,9 @@ class Protocol:
                 raise
             except (TypeError, ValueError, AttributeError) as error:
                 raise ParameterError(f"has the wrong type ({error}): {name}={given!r}", option=name) from error
+        own = tuple(threshold for _, threshold in self.category_thresholds)
+        if own:
+            object.__setattr__(self, "iou_thresholds", (min(own),))
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
         for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS)):
             one_of(option, getattr(self, option), list(known))
@@ -195,9 +204,11 @@ class Protocol:
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
         low, high = self.similarity.bounds
-        if not (thresholds and _increasing(thresholds) and thresholds[0] > low and thresholds[-1] <= high):
-            problem = f"must lie in ({low:g}, {high:g}] and increase, got {thresholds}"
+        if not (thresholds and _increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
+            problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
             raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
+        if own and self.agnostic:
+            raise ParameterError("must be numbers where categories are pooled, not one for each", option="iou_thresholds")
         if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
         if not (limits and _increasing(limits) and limits[0] >= 1):
@@ -282,7 +293,7 @@ class Protocol:
     def with_options(
         self,
         *,
-        iou_thresholds: Sequence[float] | float | None = None,
+        iou_thresholds: Sequence[float] | Mapping[str, float] | float | None = None,
         recall_levels: Sequence[float] | float | None = None,
         area_ranges: Mapping[str, tuple[float, float]] | None = None,
         max_detections: Sequence[int | None] | int | None = None,
@@ -294,12 +305,15 @@ class Protocol:
 
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
-        [100, None]. One number stands for a list of one. `similarity` is a value, or a function of your own, see
-        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
+        [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
+        `similarity` is a value, or a function of your own, see `apframe.UserSimilarity`; the `iou_type` becomes that of the
+        similarity, where it has another.
         """
         options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
                    "agnostic": agnostic, "matching": matching, "similarity": similarity}  # fmt: skip
         changes: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+        if iou_thresholds is not None:
+            changes["category_thresholds"] = ()
         if recall_levels is not None:
             changes["definition"] = self._at_levels(recall_levels)
         if agnostic is not None:
@@ -359,7 +373,13 @@ def _several(values: Any) -> Any:
 
 
 def _numbers(values: Any) -> tuple[float, ...]:
+    if isinstance(values, Mapping):
+        return tuple(value for _, value in _by_name(values.items()))
     return tuple(float(value) for value in _several(values))
+
+
+def _by_name(values: Any) -> tuple[tuple[str, float], ...]:
+    return tuple((_text(name), float(value)) for name, value in values)
 
 
 def _limits(values: Any) -> tuple[int | None, ...]:
@@ -398,7 +418,8 @@ def _matching(value: Any) -> Any:
 
 _TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
-    "iou_thresholds": _numbers, "definition": as_definition, "area_ranges": _area_ranges, "max_detections": _limits,
+    "iou_thresholds": _numbers, "category_thresholds": _by_name, "definition": as_definition,
+    "area_ranges": _area_ranges, "max_detections": _limits,
     "ignores": _texts, "parts": _parts, "report": _texts,
 }  # fmt: skip
 

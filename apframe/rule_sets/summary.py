@@ -33,11 +33,10 @@ class Headline:
         return self.metric if self.part is None else self.metric.removesuffix(self.part)
 
     def thresholds_of(self, protocol: Protocol) -> str:
-        """The threshold as people read it, or the first and last that the number is a mean over: 0.50:0.95."""
-        if self.iou_threshold is not None:
-            return f"{self.iou_threshold:.2f}"
-        first, last = protocol.iou_thresholds[0], protocol.iou_thresholds[-1]
-        return f"{first:.2f}:{last:.2f}" if first < last else f"{first:.2f}"
+        """The threshold as people read it, or the smallest and largest that the number is a mean over: 0.50:0.95."""
+        own = [threshold for _, threshold in protocol.category_thresholds] or protocol.iou_thresholds
+        sizes = sorted(map(abs, own if self.iou_threshold is None else [self.iou_threshold]))
+        return ":".join(dict.fromkeys(f"{size:.2f}" for size in (sizes[0], sizes[-1])))
 
     def part_of(self, protocol: Protocol) -> str:
         """The part as column=value; nothing where the number is of all images and categories."""

@@ -20,7 +20,6 @@ def describe(protocol: Protocol) -> str:
     """
     others = f" (also {', '.join(protocol.iou_types[1:])})" if protocol.variants else ""
     policy = POLICIES[protocol.matching]
-    above = "above" if protocol.strict else "of at least"
     areas = ", ".join(f"{name} {low:g} to {high:g}" for name, low, high in protocol.area_ranges)
     summary = headlines(protocol, with_parts=True)
     has_precision = any(line.column == "ap" for line in summary)
@@ -32,7 +31,7 @@ def describe(protocol: Protocol) -> str:
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
         ("needs", _needs(protocol)),
         ("matching", policy.description),
-        ("thresholds", f"similarity {above} {_few(protocol.iou_thresholds)}"),
+        ("thresholds", _thresholds(protocol)),
         ("precision", precision if has_precision else ""),
         ("detections", _limits(protocol)),
         ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
@@ -69,6 +68,14 @@ def _needs(protocol: Protocol) -> str:
 
 def _few(values: Sequence[float]) -> str:
     return ", ".join(f"{value:g}" for value in values) if len(values) <= 4 else short(values)
+
+
+def _thresholds(protocol: Protocol) -> str:
+    own = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds)
+    if protocol.similarity.bounds[1] > 0:
+        return f"similarity {'above' if protocol.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
+    metres = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
+    return f"distance {'below' if protocol.strict else 'of at most'} {metres} m; tables show it as a negative similarity"
 
 
 def _limits(protocol: Protocol) -> str:

@@ -32,9 +32,9 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
         kind = " Average Precision  (AP)" if line.column == "ap" else " Average Recall     (AR)"
         value = values[line.metric]
         part = "" if line.part is None else f" | {line.part_of(protocol)}"
-        iou = line.thresholds_of(protocol)
+        at = f"{protocol.similarity.measure}={line.thresholds_of(protocol):<9}"
         lines.append(
-            f"{kind} @[ IoU={iou:<9} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part} ] = "
+            f"{kind} @[ {at} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part} ] = "
             f"{-1 if value is None else value:0.3f}"
         )
     missing = [line.metric for line in headings if not line.is_evaluated(protocol)]

@@ -51,6 +51,6 @@ def evaluation_html(
         rows.append(cells)
     changed = departures(protocol)
     departs = f" (not as published: other {', '.join(changed)})" if changed else ""
-    names = ["metric", "value", "IoU", "area", "max. detections", *(["part"] if has_parts else [])]
+    names = ["metric", "value", protocol.similarity.measure, "area", "max. detections", *(["part"] if has_parts else [])]
     head = f"<p>{escape(protocol.name + departs)}: {counted(n_detections, 'detection')} against {escape(dataset)}</p>"
     return head + "".join(f"<p>{escape(note)}</p>" for note in notes) + html_table(names, rows)

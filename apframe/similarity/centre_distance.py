@@ -39,6 +39,7 @@ class CentreDistance(Similarity):
     name: ClassVar[str] = "centre_distance"
     shape: ClassVar[Shape] = CUBOIDS
     bounds: ClassVar[tuple[float, float]] = (-inf, 0.0)
+    measure: ClassVar[str] = "distance"
 
     axes: str = "xy"
 

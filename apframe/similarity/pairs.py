@@ -31,6 +31,8 @@ class Similarity(ABC):
         whether the last pixel of a box belongs to it, so that a box covers width + 1 pixels
     bounds
         thresholds are above the first number, and at most the second
+    measure
+        what printed summaries call it
     """
 
     name: ClassVar[str]
@@ -39,6 +41,7 @@ class Similarity(ABC):
     shape: ClassVar[Shape | None] = None
     inclusive: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
+    measure: ClassVar[str] = "IoU"
 
     @property
     @abstractmethod

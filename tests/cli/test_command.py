@@ -132,6 +132,10 @@ OPTIONS: dict[str, tuple[list[str], dict[str, object]]] = {
     "max_detections": (["--max-detections", "1,5"], {"max_detections": [1, 5]}),
     "a limit and all": (["--max-detections", "all, 5"], {"max_detections": [5, None]}),
     "iou_thresholds": (["--iou-thresholds", "0.5,0.75"], {"iou_thresholds": [0.5, 0.75]}),
+    "thresholds by category": (
+        ["--iou-thresholds", "Car=0.7, bus=.5", "--categories", "car,bus"],
+        {"iou_thresholds": {"Car": 0.7, "bus": 0.5}, "categories": ["car", "bus"]},
+    ),
     "one threshold": (["--iou-thresholds", ".9"], {"iou_thresholds": [0.9]}),
     "categories by name": (["--categories", "car, rider"], {"categories": ["car", "rider"]}),
     "categories by id": (["--categories", "3"], {"categories": [3]}),
@@ -209,6 +213,7 @@ BAD: dict[str, tuple[list[str], int, str]] = {
     "out is a file": (["eval", TRUTH, RESULTS, "--out", "{file}"], 1, "this is a file; name a folder"),
     "out is another's": (["eval", TRUTH, RESULTS, "--out", "{folder}"], 1, "holds something else (a.jsonl, file)"),
     "thresholds of text": (["eval", TRUTH, RESULTS, "--iou-thresholds", "half"], 2, "--iou-thresholds takes numbers"),
+    "threshold of one category": (["eval", TRUTH, RESULTS, "--iou-thresholds", "car=0.5,0.7"], 2, "--iou-thresholds takes one"),
     "threshold too large": (["eval", TRUTH, RESULTS, "--iou-thresholds", "50"], 2, "--iou-thresholds must lie in (0, 1]"),
     "half a detection": (["eval", TRUTH, RESULTS, "--max-detections", "1.5"], 2, "--max-detections takes whole numbers"),
     "no detections": (["eval", TRUTH, RESULTS, "--max-detections", "0"], 2, "--max-detections must be different numbers"),

@@ -17,6 +17,7 @@ if TYPE_CHECKING:
 
 CHANGES = pl.Enum(["lost", "won", "fp_added", "fp_removed", "found", "missed", "fp_kept"])
 _OF_ONE = ["detection_id", "score", "similarity"]  # columns that there are of each evaluation
+_SAME = 0.5  # IoU of the boxes of false positives that are the same, where the protocol compares distances
 
 
 def changes(
@@ -99,7 +100,8 @@ def changes(
         objects = objects.join(of_one, on="annotation_id", how="left", maintain_order="left")
     is_found = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows = [objects.with_columns(change=_change(is_found, ("found", "lost", "won", "missed")))]
-    wrong = _false_positives(both, outcomes, self.protocol.iou_thresholds[threshold])
+    least = self.protocol.iou_thresholds[threshold]
+    wrong = _false_positives(both, outcomes, least if least > 0 else _SAME)
     is_wrong = [pl.col(f"detection_id_{name}").is_not_null() for name in "ab"]
     rows.append(wrong.with_columns(change=_change(is_wrong, ("fp_kept", "fp_removed", "fp_added", "fp_kept"))))
     table = pl.concat(rows, how="diagonal")

@@ -178,6 +178,8 @@ def _choose(
         raise ParameterError(f"is a whole number from 1 to {_MOST_BINS}, not {n_bins!r}", option="n_bins")
     one_of("bins", bins, BINS)
     one_of("target", target, TARGETS)
+    if target == "similarity" and self.protocol.similarity.bounds[1] < 1:
+        raise ParameterError(f"needs similarities from 0 to 1, and {self.protocol.name} compares distances", option="target")
     at = threshold_at(self, iou_threshold), area_at(self, area_range)
     return _Options(*at, int(n_bins), bins, target, as_score(min_score))
 

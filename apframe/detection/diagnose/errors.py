@@ -143,8 +143,9 @@ def error_impact(
 
 
 def usual_background(self: Evaluation) -> float:
-    """The background threshold of tables at the lowest threshold: 0 where that is not above the usual one."""
-    return BACKGROUND if self.protocol.iou_thresholds[0] > BACKGROUND else 0.0
+    """The background threshold of tables at the lowest threshold: 0 where that is not above the usual one; twice a distance."""
+    lowest = self.protocol.iou_thresholds[0]
+    return BACKGROUND if lowest > BACKGROUND else min(2 * lowest, 0.0)
 
 
 def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float | None = None) -> pl.DataFrame:
@@ -160,9 +161,11 @@ def checked_thresholds(self: Evaluation, iou_threshold: float | None, background
     """The number of the threshold, and the background threshold as a number."""
     threshold = threshold_at(self, iou_threshold)
     foreground = self.protocol.iou_thresholds[threshold]
-    if isinstance(background, bool) or not isinstance(background, (int, float)) or not 0 <= background < foreground:
-        problem = f"must be at least 0 and below the IoU threshold {foreground:.10g}, not {background!r}"
-        raise ParameterError(problem, option="background")
+    least = self.protocol.similarity.bounds[0]
+    if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
+        lowest = "below the" if least < 0 else "at least 0 and below the IoU"
+        problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"
+        raise ParameterError(problem, f"such as {2 * foreground:g}" if least < 0 else "", option="background")
     return threshold, float(background)
 
 

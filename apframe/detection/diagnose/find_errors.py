@@ -11,6 +11,7 @@ import polars as pl
 from apframe.detection.diagnose.across import place_pairs
 from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
 from apframe.detection.diagnose.outcomes import Outcomes, outcomes, verdicts_at
+from apframe.detection.prepare.list_thresholds import thresholds_of
 from apframe.matching.by_best_overlap import find_best
 from apframe.matching.verdicts import Verdicts
 
@@ -55,11 +56,13 @@ def errors_of(pipeline: Pipeline, threshold: int, background: float) -> tuple[Ve
     verdicts = verdicts_at(pipeline.verdicts, threshold, k)
     found = outcomes(verdicts)
     pairs = place_pairs(pipeline.across(background), verdicts, inputs)
-    foreground = protocol.iou_thresholds[threshold]
+    foreground = thresholds_of(inputs, protocol, threshold)
     return verdicts, found, find_errors(verdicts, found, pairs, foreground=foreground, background=background)
 
 
-def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: float, background: float) -> Errors:
+def find_errors(
+    verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, foreground: np.ndarray, background: float
+) -> Errors:
     """Decide which error each false positive is, by the first rule that applies.
 
     `same` and `other` are the largest similarities of a detection to annotations of its own category and of others that
@@ -80,8 +83,10 @@ def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, for
         at one threshold and area range, and their outcomes
     pairs
         those of `pair_across`, by positions: detection, annotation, similarity and is_same, from the background threshold on
-    foreground, background
-        the thresholds; 0 <= background < foreground
+    foreground
+        the threshold of each list: for a pair, that of the annotation
+    background
+        the background threshold, below all of them
 
     Source: Bolya et al., TIDE, ECCV 2020, in the order of `tidecv`.
     """
@@ -89,6 +94,7 @@ def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, for
     kept = found.is_false[pairs["detection"].to_numpy()] & found.counts[pairs["annotation"].to_numpy()]
     pairs = pairs.filter(pl.Series(kept))
     detection, annotation, similarity, is_same = (pairs[name].to_numpy() for name in pairs.columns)
+    least = foreground[verdicts.annotations["list"].to_numpy()]
     first = verdicts.annotations["row"].to_numpy()[annotation]  # the input's order decides between equal ones
 
     def best(chosen: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
@@ -99,15 +105,16 @@ def find_errors(verdicts: Verdicts, found: Outcomes, pairs: pl.DataFrame, *, for
         return which, value
 
     (same_at, same), (other_at, other) = best(is_same), best(~is_same)
-    matched_at, matched = best(is_same & found.is_found[annotation] & (similarity >= foreground))
+    matched_at, matched = best(is_same & found.is_found[annotation] & (similarity >= least[annotation]))
     kind = np.full(n, NONE, dtype=np.int8)
     # the rules from the last to the first; comparisons with NaN are false
     false = found.is_false
     kind[false] = BOTH
     kind[false & ~(same > background) & ~(other > background)] = BKG
     kind[matched_at != NONE] = DUPE
-    kind[other >= foreground] = CLS
-    kind[(background <= same) & (same <= foreground)] = LOC
+    reached = [np.append(least, np.nan)[at] for at in (same_at, other_at)]  # NONE is the last place
+    kind[other >= reached[1]] = CLS
+    kind[(background <= same) & (same <= reached[0])] = LOC
     targets = [(CLS, other_at, other), (LOC, same_at, same), (BOTH, other_at, other), (DUPE, matched_at, matched)]
     target, value = np.full(n, NONE, dtype=np.int64), np.full(n, np.nan)
     for number, at, of in targets:

@@ -83,8 +83,8 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
         return None
     of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
     what = {"ap": "AP", "recall": "recall"}[name]
-    threshold, value = metrics["iou_threshold"][0], values.sum() / len(values)
-    return f"{what} at IoU {threshold:g} is {value:.4f}, with {of}: that can hardly be right for a trained model"
+    at, value = f"{protocol.similarity.measure} {abs(metrics['iou_threshold'][0]):g}", values.sum() / len(values)
+    return f"{what} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 
 def _with_shifts(problem: str, inputs: Inputs, protocol: Protocol) -> str:

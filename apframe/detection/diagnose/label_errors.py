@@ -81,7 +81,10 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
 
     from apframe.detection.diagnose.find_errors import errors_of
     from apframe.detection.diagnose.suspects import Evidence, find_suspects
+    from apframe.detection.prepare.list_thresholds import thresholds_of
 
+    if self.protocol.similarity.bounds[1] < 1:
+        raise ParameterError(f"label errors need similarities from 0 to 1, and {self.protocol.name} compares distances")
     threshold, background = checked_thresholds(self, iou_threshold, background)
     least = _cuts(self, min_score, threshold)
     inputs, protocol = self._inputs, self.protocol
@@ -90,7 +93,7 @@ def suspicious_labels(self: Evaluation, iou_threshold: float | None, min_score: 
     score = verdicts.detections["score"].to_numpy()
     confident = score >= of_row["min_score"].fill_null(-np.inf).gather(verdicts.detections["row"]).to_numpy()
     evidence = Evidence(verdicts, outcomes, errors, self._pipeline.across(background), confident)
-    found = find_suspects(evidence, inputs, protocol, protocol.iou_thresholds[threshold], background)
+    found = find_suspects(evidence, inputs, protocol, thresholds_of(inputs, protocol, threshold), background)
 
     detections, annotations = inputs.detections, inputs.annotations
     kind = found["kind"].cast(LABEL_ERRORS)

@@ -39,7 +39,9 @@ class Evidence:
     confident: np.ndarray
 
 
-def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foreground: float, background: float) -> pl.DataFrame:
+def find_suspects(
+    evidence: Evidence, inputs: Inputs, protocol: Protocol, foreground: np.ndarray, background: float
+) -> pl.DataFrame:
     """The annotations that are likely to be wrong.
 
     `missing`: a confident false positive with no similarity of `background` or more to any annotation of the image, and less
@@ -53,7 +55,7 @@ def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foregr
     evidence, inputs, protocol
         what was evaluated, and what became of it
     foreground, background
-        the IoU threshold and the background threshold
+        the IoU threshold of each list, and the background threshold
 
     Returns
     -------
@@ -81,12 +83,13 @@ def find_suspects(evidence: Evidence, inputs: Inputs, protocol: Protocol, foregr
     return pl.concat([empty, *tables], how="diagonal_relaxed").select(*SCHEMA)
 
 
-def _wrong_class(evidence: Evidence, inputs: Inputs, foreground: float) -> pl.DataFrame:
+def _wrong_class(evidence: Evidence, inputs: Inputs, foreground: np.ndarray) -> pl.DataFrame:
     """detection, annotation (positions) and similarity: the most similar missed annotation of another category."""
     verdicts, found = evidence.verdicts, evidence.found
-    pairs = place_pairs(evidence.pairs, verdicts, inputs).filter(~pl.col("is_same"), pl.col("similarity") >= foreground)
+    pairs = place_pairs(evidence.pairs, verdicts, inputs).filter(~pl.col("is_same"))
     detection, annotation, similarity = (pairs[name].to_numpy() for name in ("detection", "annotation", "similarity"))
-    kept = np.flatnonzero((found.is_false & evidence.confident)[detection] & found.is_missed[annotation])
+    is_alike = similarity >= foreground[verdicts.annotations["list"].to_numpy()][annotation]
+    kept = np.flatnonzero(is_alike & (found.is_false & evidence.confident)[detection] & found.is_missed[annotation])
     row = find_best(kept, detection, verdicts.annotations["row"].to_numpy()[annotation], similarity)
     return pl.DataFrame({"detection": detection[row], "annotation": annotation[row], "similarity": similarity[row]})
 

@@ -26,7 +26,7 @@ class Changes:
     tp, fp
         what comes in, or, if negative, goes out
     loss
-        the change of the sum of 1 - similarity over the true positives
+        the change of the sum of 1 - similarity over the true positives; of distances, that of the distance
     positives
         how many annotations count, of every list
     """
@@ -50,8 +50,10 @@ class Changes:
         return Changes(np.zeros(len(order), dtype=np.int64), score, tp, fp, loss, self.positives.sum(keepdims=True))
 
 
-def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int) -> Changes:
+def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int, most: float = 1) -> Changes:
     """What each counted detection changes, where cutting by score is filtering; threshold and area range by number.
+
+    `most` is the largest similarity there can be: 1, or 0 of distances.
 
     >>> from apframe.matching.verdicts import example
     >>> changes = changes_of_verdicts(example(), 0, 0)
@@ -62,14 +64,14 @@ def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int) -> Changes:
     found, hits = outcomes(at_one), at_one.hits
     is_true = hits["true"].to_numpy() > 0
     loss = np.zeros(at_one.detections.height)
-    loss[hits["detection"].to_numpy()[is_true]] = 1 - hits["similarity"].to_numpy()[is_true]
+    loss[hits["detection"].to_numpy()[is_true]] = most - hits["similarity"].to_numpy()[is_true]
     kept = np.flatnonzero(found.is_true | found.is_false)
     number, score = (at_one.detections[name].to_numpy()[kept] for name in ("list", "score"))
     tp, fp = (each[kept].astype(np.int64) for each in (found.is_true, found.is_false))
     return Changes(number.astype(np.int64), score, tp, fp, loss[kept], verdicts.positives[:, k])
 
 
-def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int) -> Changes:
+def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1) -> Changes:
     """What changes at each score, where it takes another match.
 
     Parameters
@@ -80,12 +82,14 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: i
         from `hits_by_score`, by the same numbers of detections and thresholds
     threshold, k
         the threshold and the area range, by number
+    most
+        as in `changes_of_verdicts`
     """
     rows, hits = verdicts.detections, _held(hits, threshold, k)
     inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
     alone = np.flatnonzero(rows["place"].to_numpy() <= verdicts.limits[-1])
     detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k).astype(np.int64)
-    loss = (1 - hits["similarity"].to_numpy()) * is_true
+    loss = (most - hits["similarity"].to_numpy()) * is_true
     begin, end = hits["up_to"].to_numpy(), hits["above"].to_numpy()
     nothing = np.zeros(len(alone), dtype=np.int64)
     # a hit turns an unmatched detection into what it is from `up_to` on, and back at `above`
@@ -100,15 +104,15 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: i
     return Changes(number[order], score[order], tp[order], fp[order], loss[order], verdicts.positives[:, k])
 
 
-def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta: float = 1) -> pl.DataFrame:
+def sweep_thresholds(changes: Changes, reach: np.ndarray, n_images: int, beta: float = 1) -> pl.DataFrame:
     """Counts and rates at every score at which the counts change, for each list.
 
     Parameters
     ----------
     changes
         from `changes_of_verdicts` or `changes_of_hits`
-    iou_threshold
-        what a similarity must reach, for LRP
+    reach
+        the largest similarity there can be less what a similarity must reach, by list, for LRP, which is null where this is NaN
     n_images
         how many images were evaluated, for `fppi`
     beta
@@ -123,8 +127,8 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
     threshold first.
 
     >>> changes = Changes(*map(np.array, ([0] * 3, [0.9, 0.5, 0.5], [1, 0, 1], [0, 1, 0], [0.1, 0.0, 0.3], [3])))
-    >>> sweep_thresholds(changes, 0.5, n_images=10).select("score_threshold", "tp", "fp", "fn", "f1", "is_best").rows()
-    [(0.9, 1, 0, 2, 0.5, False), (0.5, 2, 1, 1, 0.6666666666666666, True)]
+    >>> sweep_thresholds(changes, np.array([0.5]), n_images=10).select("score_threshold", "tp", "fp", "fn", "f1").rows()
+    [(0.9, 1, 0, 2, 0.5), (0.5, 2, 1, 1, 0.6666666666666666)]
     """
     n_rows = len(changes.score)
     ends = np.flatnonzero(np.append(_differs(changes.number) | _differs(changes.score), True)[:n_rows])
@@ -144,7 +148,7 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
         f1 = 2 * tp / (2 * tp + fp + fn) * known
         f_beta = weight * tp / (weight * tp + beta**2 * fn + fp) * known
         rates = {"precision": tp / (tp + fp), "recall": tp / positives, "f1": f1}
-        lrp = {name: value * known for name, value in _lrp(tp, fp, positives, loss, iou_threshold).items()}
+        lrp = {name: value * known for name, value in _lrp(tp, fp, positives, loss, reach[number]).items()}
     n_lists = len(changes.positives)
     columns: dict[str, np.ndarray] = rates | {"is_best": _first_best(f1, number, n_lists)}
     if beta != 1:
@@ -157,14 +161,14 @@ def sweep_thresholds(changes: Changes, iou_threshold: float, n_images: int, beta
     return pl.DataFrame({"list": number, "score_threshold": score, **counts, **shown})
 
 
-def _lrp(tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, loss: np.ndarray, threshold: float) -> dict[str, np.ndarray]:
+def _lrp(tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, loss: np.ndarray, reach: np.ndarray) -> dict[str, np.ndarray]:
     """The localization recall precision error and its parts; lower is better.
 
     lrp `(loss / (1 - threshold) + fp + fn) / (tp + fp + fn)`, lrp_loc `loss / tp`, lrp_fp `fp / (tp + fp)` and lrp_fn
     `fn / positives`. NaN where a divisor is 0; at a threshold of 1, where every match is perfect, there is no lrp.
     """
     fn = positives - tp
-    scaled = loss / (1 - threshold) if threshold < 1 else np.full(len(loss), np.nan)
+    scaled = loss / np.where(reach > 0, reach, np.nan)
     return {
         "lrp": (scaled + fp + fn) / (tp + fp + fn),
         "lrp_loc": np.where(tp > 0, loss / tp, np.nan),

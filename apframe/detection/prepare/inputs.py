@@ -10,6 +10,7 @@ from typing import Any
 import polars as pl
 
 from apframe.detection.prepare.counting import ignored_annotations, outside
+from apframe.detection.prepare.list_thresholds import thresholds_of
 from apframe.detection.prepare.rules import FIND_OUT, RULES, WHEN_READ, Rule, describe_dropped
 from apframe.exceptions import (
     BoxFormatWarning,
@@ -158,7 +159,10 @@ def make_inputs(
     _warn_of_fractions(tables, protocol)
     _warn_of_keypoints(found, protocol)
     found, unknown = _of_known_images(found, dataset, drop=drop_unknown_images)
-    return replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
+    inputs = replace(_by_rules(dataset, found, category_ids, protocol, RULES), unknown_images=unknown)
+    if protocol.category_thresholds:
+        thresholds_of(inputs, protocol)  # an error where a category has none
+    return inputs
 
 
 def stored_inputs(dataset: Dataset, detections: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> Inputs:
