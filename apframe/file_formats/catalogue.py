@@ -32,6 +32,7 @@ from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_c
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.object_rows import as_detections, is_of_objects, tables_of_objects
 from apframe.file_formats.open_images import OpenImages
+from apframe.file_formats.scalabel import Scalabel
 from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
@@ -42,7 +43,7 @@ from apframe.paths import files_in, folders_in, kind_at, reading_once
 from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polars, warn_of_boxes
 
 _ALL: tuple[Format, ...] = (
-    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Dota(),
+    Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
     ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}

@@ -24,11 +24,11 @@ class Fields:
     path
         the file
     noun, unit
-        what an object is called, and what its place is: "detection" and "frame"
-    places, rows
-        the place of each object, and the objects
+        what an object is called, and what its place is: "detection" and "frame"; without a unit, objects have no places
+    rows, places
+        the objects, and the place of each
 
-    >>> found = Fields(Path("a.json"), "detection", "frame", ["f1", "f2"], [{"score": 0.5}, {"score": "high"}])
+    >>> found = Fields(Path("a.json"), "detection", "frame", [{"score": 0.5}, {"score": "high"}], ["f1", "f2"])
     >>> found.number("score")
     Traceback (most recent call last):
     apframe.exceptions.FormatError: a.json: score is missing or not a number in detection 2 (frame 'f2'); correct the file
@@ -37,8 +37,8 @@ class Fields:
     path: Path
     noun: str
     unit: str
-    places: Sequence[str]
     rows: Sequence[Any]
+    places: Sequence[str] = ()
 
     def __post_init__(self) -> None:
         self.refuse([not isinstance(row, dict) for row in self.rows], "there is no JSON object")
@@ -48,8 +48,8 @@ class Fields:
         numbers = list(compress(range(1, len(self.rows) + 1), wrong))
         if numbers:
             noun = self.noun if len(numbers) == 1 else f"{self.noun}s"
-            where = f"{noun} {listed(numbers)} ({self.unit} {self.places[numbers[0] - 1]!r})"
-            raise FormatError(f"{problem} in {where}", "correct the file", path=self.path, rows=numbers)
+            place = f" ({self.unit} {self.places[numbers[0] - 1]!r})" if self.unit else ""
+            raise FormatError(f"{problem} in {noun} {listed(numbers)}{place}", "correct the file", path=self.path, rows=numbers)
 
     def number(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of numbers; null where they are missing, if that is allowed."""

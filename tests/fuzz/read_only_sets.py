@@ -16,7 +16,7 @@ _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
-    return (made | {"argoverse2": _argoverse2})[name](folder)
+    return (made | {"argoverse2": _argoverse2, "scalabel": _scalabel})[name](folder)
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:
@@ -82,3 +82,15 @@ def _argoverse2(folder: Path) -> tuple[Path, Path]:
     rows = [sweep(10, "BUS", (3.0, 4.0, 0.0), num_interior_pts=7), sweep(20, "SIGN", (1.0, 2.0, 2.0), num_interior_pts=0)]
     found = [sweep(10, "BUS", (3.0, 4.0, 0.5), log_id="log", score=0.5)]
     return write_log(folder / "truth", "log", rows).parent, write_feather(folder / "found.feather", found)
+
+
+def _scalabel(folder: Path) -> tuple[Path, Path]:
+    rle = {"size": [48, 64], "counts": "T3d0l0000\\\\h2"}
+    flags = {"occluded": True, "crowd": False}
+    labels = [{"id": "1", "category": "cat", "attributes": flags, "rle": rle}, {"id": "2", "category": "dog", "rle": rle}]
+    frames = [{"name": "one.jpg", "attributes": {"weather": "rain"}, "labels": labels}, {"name": "two.jpg", "labels": None}]
+    box = {"x1": 4.0, "y1": 4.0, "x2": 23.0, "y2": 19.0}
+    found = [{"name": "one.jpg", "labels": [{"id": "1", "category": "cat", "score": 0.5, "box2d": box}]}]
+    config = {"imageSize": {"width": 64, "height": 48}, "categories": [{"name": "cat"}, {"name": "dog"}]}
+    written(folder, {"truth.json": json.dumps({"frames": frames, "config": config}), "found.json": json.dumps(found)})
+    return folder / "truth.json", folder / "found.json"

@@ -98,7 +98,7 @@ def _samples(path: Path) -> dict[str, list[Any]]:
 
 def _detections(path: Path, samples: dict[str, list[Any]]) -> pl.DataFrame:
     places = [token for token, rows in samples.items() for _ in rows]
-    fields = Fields(path, "detection", "sample", places, list(chain.from_iterable(samples.values())))
+    fields = Fields(path, "detection", "sample", list(chain.from_iterable(samples.values())), places)
     x, y, z = fields.numbers("translation", 3)
     width, length, height = fields.numbers("size", 3)
     rotation = pl.DataFrame(dict(zip(QUATERNION, fields.numbers("rotation", 4), strict=True)))
