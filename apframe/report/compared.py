@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
-from pathlib import Path
+from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.detection.look.pictures import Pictures
 from apframe.lazily import cached_property
 from apframe.rule_sets.summary import headlines
 
@@ -32,10 +32,8 @@ class Compared:
         the models, the first one first; what they are called, all different
     by
         keys of slices; a list of keys stands for the combinations of their values
-    images, embed, max_images
-        the folder of pictures, whether thumbnails are put into the page, and how many cards are shown
-    folder
-        where the page is written: pictures are linked relative to it
+    pictures, max_images
+        where the pictures are, and how many cards are shown
     command
         what makes the page again
     n_resamples, seed
@@ -44,10 +42,8 @@ class Compared:
 
     evaluations: Sequence[Evaluation]
     names: Sequence[str]
-    folder: Path
     by: Sequence[SliceKeys] = ()
-    images: Path | None = None
-    embed: bool = False
+    pictures: Pictures = field(default_factory=lambda: Pictures(None))
     max_images: int = 300
     command: str = ""
     n_resamples: int = 1_000

@@ -10,19 +10,20 @@ from typing import TYPE_CHECKING
 from apframe.collecting import collecting
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
+from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import ParameterError
 from apframe.paths import to_write
 from apframe.report.compared import Compared
 from apframe.report.page import page, refuse_foreign_file, write_page
 from apframe.report.section import Section
-from apframe.report.sections import better, kinds, mistaken, what, where
+from apframe.report.sections import better, kinds, labels, look, mistaken, what, where
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
 SECTIONS: Sequence[Callable[[Compared], Section | None]] = (
-    what.section, better.section, where.section, kinds.section, mistaken.section,
+    what.section, better.section, where.section, kinds.section, mistaken.section, look.section, labels.section,
 )  # fmt: skip
 """The sections of one evaluation or two, in the order of the page. One that has nothing to say is None."""
 
@@ -103,10 +104,8 @@ def write_report(
     compared = Compared(
         evaluations=agree(evaluations, called),
         names=called,
-        folder=target.parent,
         by=keys,
-        images=None if images is None else Path(images),
-        embed=embed,
+        pictures=Pictures(images, target.parent, embed=embed),
         max_images=max_images,
         command=command,
         n_resamples=n_resamples,

@@ -51,6 +51,7 @@ class Pictures:
         self.folder = None if folder is None else Path(folder).resolve()
         self._relative_to = None if relative_to is None else Path(relative_to).resolve()
         self._pillow: Any = None
+        self._made: dict[Path, str | None] = {}
         if self.folder is None:
             return
         if (kind := kind_at(self.folder)) != "folder":
@@ -69,12 +70,13 @@ class Pictures:
     def addresses(self, file_names: Iterable[str | None]) -> pl.Series:
         """What the `src` of each picture is: a link, or the picture itself; null where it is missing or cannot be read."""
         paths = self.find(file_names)
+        new = [path for path in dict.fromkeys(paths) if path is not None and path not in self._made]
         if self._pillow is None:
-            return pl.Series([None if path is None else self._link(path) for path in paths], dtype=pl.String)
-        distinct = [path for path in dict.fromkeys(paths) if path is not None]
-        with pool() as others:
-            made = dict(zip(distinct, others.map(self._embedded, distinct), strict=True))
-        return pl.Series([None if path is None else made[path] for path in paths], dtype=pl.String)
+            self._made |= {path: self._link(path) for path in new}
+        else:
+            with pool() as others:
+                self._made |= dict(zip(new, others.map(self._embedded, new), strict=True))
+        return pl.Series([None if path is None else self._made[path] for path in paths], dtype=pl.String)
 
     @cached_property
     def _names(self) -> dict[str, str | None]:

@@ -1,0 +1,150 @@
+"""The cards of errors: each with its picture, the objects around what is in question, words and ids."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.detection.diagnose.error_kinds import ERROR_KINDS
+from apframe.detection.look.objects import objects_of
+from apframe.detection.look.pictures import Pictures
+from apframe.show.cards import card
+from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
+from apframe.show.elements import Markup
+
+if TYPE_CHECKING:
+    from apframe.detection.evaluation import Evaluation
+
+MOST_OBJECTS = 12  # of a card: those nearest to what is in question
+LEAST_SCORE = 0.3  # of detections that are not in question
+_CHANGES = {
+    "lost": "{a} found it, {b} did not",
+    "won": "{b} found it, {a} did not",
+    "added": "{a} does not have it",
+    "removed": "{b} does not have it",
+    "both": "{a} and {b} have it",
+}
+
+
+def draw_cards(
+    evaluations: Sequence[Evaluation],
+    names: Sequence[str],
+    cards: pl.DataFrame,
+    pictures: Pictures,
+    iou_threshold: float,
+    keys: Sequence[str] = (),
+) -> list[Markup]:
+    """Draw the cards of a table such as `choose_cards` gives, in its order.
+
+    Parameters
+    ----------
+    evaluations, names
+        the models, in the order of their letters
+    cards
+        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score, and the
+        columns of `keys`; of label errors also suspicion
+    pictures
+        where pictures are
+    iou_threshold
+        that of the errors
+    keys
+        columns to filter by
+    """
+    if cards.is_empty():
+        return []
+    cards = cards.with_row_index("card")
+    image_ids = cards["image_id"].unique(maintain_order=True)
+    objects = objects_of(evaluations, names, image_ids, iou_threshold)
+    sizes = {row[0]: row[1:] for row in picture_sizes(objects).iter_rows()}
+    near = _near(cards, objects)
+    near = near.with_columns(element=draw_objects(near))
+    drawn = dict(near.group_by("card", maintain_order=True).agg("element").iter_rows())
+    images = evaluations[0].dataset.images
+    file_names = images["file_name"] if "file_name" in images.columns else images["image_id"].cast(pl.String)
+    files = dict(zip(images["image_id"], file_names, strict=True))
+    shown = image_ids.to_list()
+    hrefs = dict(zip(shown, pictures.addresses([files[each] for each in shown]), strict=True))
+    called = dict(zip("ab", names, strict=False))
+    made = []
+    for row in cards.iter_rows(named=True):
+        width, height = sizes[row["image_id"]]
+        heading, facts = _words(row, called)
+        data = {"kind": row["kind"], "category": str(row["name"]), "model": called[row["model"]], "change": row["change"] or ""}
+        data |= {key: str(row[key]) for key in keys} | {
+            "score": _number(row.get("suspicion"), row["score"], row["found_score"])
+        }
+        drawing = picture(
+            drawn[row["card"]], width, height, href=hrefs[row["image_id"]], title=f"{heading} on {files[row['image_id']]}"
+        )
+        made.append(card(drawing, heading, facts, _ids(row), _sql(row, iou_threshold), data))
+    return made
+
+
+def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
+    """For each card the objects in question and those nearest to them, in the order in which they are drawn.
+
+    Near are objects whose middles are near, as seen from the middle of what is in question.
+    """
+    of_card = cards.select("card", "image_id", model="model", of_detection="detection_id", of_annotation="annotation_id")
+    rows = objects.with_row_index("number").join(of_card, on="image_id")
+    is_detection = (pl.col("role").cast(pl.String) == pl.col("model")) & pl.col("detection_id").eq(pl.col("of_detection"))
+    is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & pl.col("annotation_id").eq(pl.col("of_annotation"))
+    rows = rows.with_columns(is_subject=(is_detection | is_annotation).fill_null(False))
+    strong = pl.col("score").is_null() | (pl.col("score") >= LEAST_SCORE)
+    rows = rows.filter(pl.col("is_subject") | strong)
+    middle = [pl.col(start) + pl.col(size) / 2 for start, size in (("x", "width"), ("y", "height"))]
+    rows = rows.with_columns(middle[0].alias("across"), middle[1].alias("down"))
+    subject = [pl.col(name).filter("is_subject").mean().over("card") for name in ("across", "down")]
+    distance = (pl.col("across") - subject[0]) ** 2 + (pl.col("down") - subject[1]) ** 2
+    rows = rows.with_columns(distance=pl.when("is_subject").then(-1.0).otherwise(distance))
+    rows = rows.sort("card", "distance", "number").filter(pl.int_range(pl.len()).over("card") < MOST_OBJECTS)
+    return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
+
+
+def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]:
+    """The heading of a card, and what else is known about the error."""
+    kind, name, model = row["kind"], row["name"], called[row["model"]]
+    target = row["target_name"]
+    headings = {
+        "miss": f"{name} missed",
+        "cls": f"{target} found as {name}",
+        "loc": f"{name} in the wrong place",
+        "both": f"{target} found as {name}, in the wrong place",
+        "dupe": f"{name} found twice",
+        "bkg": f"{name} where there is none",
+        "missing": f"{target} without an annotation",
+        "wrong_class": f"{name} may be {target}",
+        "misplaced": f"{name} may be in the wrong place",
+        "duplicate": f"{name} annotated twice",
+    }
+    facts = [f"by {model}"]
+    if row["score"] is not None:
+        facts.append(f"score {row['score']:.2f}")
+    if "suspicion" in row:
+        facts[0] = f"suggested by {model}"
+    if row["change"] is not None and len(called) > 1:
+        facts.append(_CHANGES[row["change"]].format(**called))
+    if row["found_score"] is not None:
+        facts[-1] += f" (score {row['found_score']:.2f})"
+    return headings.get(kind, f"{kind}: {name}"), ", ".join(facts)
+
+
+def _ids(row: Mapping[str, Any]) -> str:
+    names = ("image_id", "detection_id", "annotation_id")
+    return ", ".join(f"{name} {row[name]}" for name in names if row[name] is not None)
+
+
+def _sql(row: Mapping[str, Any], iou_threshold: float) -> str:
+    image = row["image_id"]
+    literal = image if isinstance(image, int) else "'" + str(image).replace("'", "''") + "'"
+    return f"SELECT * FROM matches WHERE image_id = {literal} AND iou_threshold = {iou_threshold:g} AND area_range = 'all'"
+
+
+def _number(*scores: float | None) -> str:
+    return next((f"{score:.4g}" for score in scores if score is not None), "")
+
+
+KINDS = {name: kind.description for name, kind in ERROR_KINDS.items() if not kind.is_special}
+"""What the kinds of errors mean, by name."""

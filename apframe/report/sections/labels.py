@@ -1,0 +1,66 @@
+"""Are the labels right? Annotations that are likely to be wrong, as a table and as cards."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.detection.look.cards import MODELS
+from apframe.detection.look.gallery import draw_cards
+from apframe.exceptions import ParameterError, counted
+from apframe.report.compared import Compared
+from apframe.report.section import Block, Fragment, Section, Table, without_numbers
+from apframe.report.sections.look import gallery, missing_pictures
+
+HEADING = "Are the labels right?"
+_PAIR, _SHARE = 2, 5  # one card in five is about labels
+KINDS = {
+    "missing": "objects without an annotation",
+    "wrong_class": "annotations of another category",
+    "misplaced": "annotations in the wrong place",
+    "duplicate": "annotations that are there twice",
+}
+
+
+def section(compared: Compared) -> Section:
+    """Return the section; of a pair, with what either model suggests."""
+    evaluations, names = compared.evaluations[:_PAIR], compared.names[:_PAIR]
+    try:
+        found = [each.label_errors(compared.iou_threshold) for each in evaluations]
+    except ParameterError as error:
+        return without_numbers("labels", HEADING, error)
+    of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
+    rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
+    rows = rows.sort("suspicion", descending=True, maintain_order=True)
+    # both models may point at the same annotation
+    same = ["kind", "image_id", "annotation_id", "other_annotation_id"]
+    rows = rows.filter(pl.col("annotation_id").is_null() | pl.struct(same).is_first_distinct())
+    if rows.is_empty():
+        return Section("labels", HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
+    counts = dict(rows["kind"].value_counts(sort=True).rows())
+    said = ", ".join(f"{counts[kind]:,} {words}" for kind, words in KINDS.items() if kind in counts)
+    shown = rows.head(max(compared.max_images // _SHARE, 1))
+    called = dict(zip(MODELS, names, strict=False))
+    table = rows.select(
+        "kind", "file_name", pl.col("name").alias("labelled"), pl.col("proposed_name").alias("proposed"),
+        pl.col("model").replace_strict(called, return_dtype=pl.String), "suspicion",
+    )  # fmt: skip
+    cards = shown.select(
+        "model", "kind", "image_id", "file_name", "category_id", pl.coalesce("name", "proposed_name").alias("name"),
+        "detection_id", "score", "annotation_id", pl.col("proposed_name").alias("target_name"),
+        change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64), suspicion="suspicion",
+    )  # fmt: skip
+    drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
+    options = {"kind": sorted(cards["kind"].unique()), "category": sorted(cards["name"].drop_nulls().unique())}
+    blocks: list[Block] = [
+        Table(table, "Annotations that are likely to be wrong, the most suspicious first"),
+        Fragment(gallery(drawn, {"kind": "Kind", "category": "Category"}, options, {"kind": KINDS})),
+    ]
+    notes = [f"{len(drawn):,} of {counted(rows.height, 'candidate')} are shown as pictures."]
+    warning = "These are candidates: look at them. A model that was trained on these images may have learned their errors."
+    return Section(
+        "labels",
+        HEADING,
+        (f"Confident detections and close pairs suggest {said}.", warning),
+        blocks,
+        [*notes, *missing_pictures(compared, cards)],
+    )

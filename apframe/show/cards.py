@@ -1,0 +1,36 @@
+"""Cards: a picture with what is drawn over it, and what it is about in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from apframe.show.elements import Markup, element
+
+
+def card(
+    picture: str, heading: str, facts: str, ids: str, sql: str = "", data: Mapping[str, str] | None = None, name: str = "card"
+) -> Markup:
+    """Return a card as HTML.
+
+    Parameters
+    ----------
+    picture
+        as `drawings.picture` makes it
+    heading, facts
+        what it is about, in a few words and in a sentence
+    ids, sql
+        the ids, to be copied, and a query that gives the same rows
+    data
+        what galleries filter and sort by, by name
+    name
+        its class
+
+    >>> print(card("<svg></svg>", "missed car", "by b", "image_id 7", data={"kind": "miss"}))
+    <article class="card" tabindex="0" data-kind="miss"><figure><svg></svg><figcaption><strong>missed car</strong>\
+<span>by b</span><code class="ids">image_id 7</code></figcaption></figure></article>
+    """
+    words = [element("strong", heading), element("span", facts), element("code", ids, class_="ids")]
+    query = element("code", sql, class_="sql") if sql else None
+    figure = element("figure", Markup(picture), element("figcaption", words, query))
+    given = {f"data_{key}": value for key, value in (data or {}).items()}
+    return element("article", figure, class_=name, tabindex=0, **given)
