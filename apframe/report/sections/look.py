@@ -27,6 +27,8 @@ def section(compared: Compared) -> Section:
         return without_numbers("look", HEADING, error)
     cards, keys = _with_slices(cards, compared)
     chosen = choose_cards(cards, compared.max_images)
+    if cards.is_empty():
+        return Section("look", HEADING, notes=("There are no errors.",))
     drawn = draw_cards(evaluations, names, chosen, compared.pictures, compared.iou_threshold, keys)
     rule = "of each model, kind and category the highest scores in turn"
     is_cut = chosen.height < cards.height
@@ -44,7 +46,7 @@ def section(compared: Compared) -> Section:
     filters |= {key: key for key in keys}
     options = {name: sorted(values[name].drop_nulls().unique()) for name in filters}
     markup = joined(Markup(legend(names)), gallery(drawn, filters, options, labels))
-    return Section("look", HEADING, (), (Fragment(markup),) if drawn else (), notes)
+    return Section("look", HEADING, (), (Fragment(markup),), notes)
 
 
 def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:

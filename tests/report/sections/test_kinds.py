@@ -19,7 +19,7 @@ KINDS = ["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"]
 
 
 def of(*evaluations: apf.Evaluation, **options: Any) -> Compared:
-    return Compared(evaluations, [f"model_{k}" for k in range(len(evaluations))], **({"folder": kinds} | options))
+    return Compared(evaluations, [f"model_{k}" for k in range(len(evaluations))], **options)
 
 
 def tables(section: Section) -> dict[str, pl.DataFrame]:
