@@ -81,7 +81,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     """The detections in rank order, the annotations by list, and the pairs of them; a list is a category, or all of them."""
     found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
-        pairing = threads.submit(_pair, inputs, protocol, [found["cell"], expected["cell"]], protocol.iou_thresholds[0])
+        pairing = threads.submit(_links, inputs, protocol, found, expected)
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, by_image=protocol.ties == "image")
@@ -94,10 +94,6 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
             is_crowd=crowds(inputs.annotations, protocol),
         )[by_list]
         pairs = pairing.result()
-    if protocol.category_thresholds:
-        number = expected["category"].gather(pairs["annotation"]).to_numpy()
-        own = thresholds_of(inputs, protocol)[number]
-        pairs = pairs.filter(pl.Series(reaches(pairs["similarity"].to_numpy(), own, strict=protocol.strict)))
     detections = detections.select("list", "image", "row", "place", "score", "inside")
     places = []
     for rows in (detections["row"].to_numpy(), by_list):
@@ -110,6 +106,22 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     n = 1 if protocol.agnostic else len(inputs.category_ids)
     lists = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
     return Rows(detections, annotations, links, lists)
+
+
+def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl.DataFrame) -> pl.DataFrame:
+    """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables; `found` and `expected` are `codes`."""
+    cells, least = [found["cell"], expected["cell"]], protocol.iou_thresholds[0]
+    pairs = _pair(inputs, protocol, cells, least)
+    if protocol.crowds == "all_ignored":
+        inside = _pair(inputs, protocol, cells, least, pl.repeat(True, inputs.annotations.height, eager=True))
+        pairs = pairs.join(inside.rename({"similarity": "inside"}), on=["detection", "annotation"], how="full", coalesce=True)
+    if not protocol.category_thresholds:
+        return pairs
+    own = thresholds_of(inputs, protocol)[expected["category"].gather(pairs["annotation"]).to_numpy()]
+    similarities = pairs.columns[2:]
+    reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=protocol.strict)) for name in similarities]
+    pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
+    return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
 
 
 def matching_rules(protocol: Protocol) -> MatchingRules:

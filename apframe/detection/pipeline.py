@@ -165,7 +165,7 @@ class Pipeline:
 
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`; nothing is matched."""
-        pairs = self.rows.links
+        pairs = self.rows.links.drop_nulls("similarity")
         pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 

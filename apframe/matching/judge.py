@@ -96,7 +96,12 @@ def _find_in_parts(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.
 
 
 def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataFrame:
-    """The hits among some pairs: see `Verdicts.hits`, without `limit`."""
+    """The hits among some pairs: see `Verdicts.hits`, without `limit`.
+
+    Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
+    """
+    if "inside" in pairs.columns:
+        return pl.concat([_find_in_range(rows, pairs, rules, k) for k in range(len(rules.ranges))]).sort("detection")
     counts, n_ranges = rows.annotations["counts"].to_numpy(), len(rules.ranges)
     assigned = rules.policy.assign(
         pairs,
@@ -121,3 +126,16 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         pl.Series("ranges", ranges),
         pl.Series("true", true),
     )
+
+
+def _find_in_range(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules, k: int) -> pl.DataFrame:
+    """The hits among some pairs in one area range, where ignored annotations are crowds."""
+    counts = rows.annotations["counts"]
+    ignored = pl.Series(~has_bit(counts.to_numpy(), k))
+    of_range = rows.annotations.with_columns(
+        counts=(~ignored).cast(counts.dtype), is_crowd=rows.annotations["is_crowd"] | ignored
+    )
+    similarity = pl.when(ignored.gather(pairs["annotation"])).then("inside").otherwise("similarity").alias("similarity")
+    met = pairs.select("detection", "annotation", similarity).drop_nulls()
+    hits = find_hits(replace(rows, annotations=of_range), met, replace(rules, ranges=(rules.ranges[k],)))
+    return hits.with_columns((pl.col("ranges", "true").cast(pl.UInt64) * 2**k).cast(counts.dtype))

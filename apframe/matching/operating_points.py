@@ -46,7 +46,8 @@ def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     [(0, 0.2, 0.9), (1, -inf, 0.2)]
     """
     pairs = rows.links.filter((rows.detections["place"] <= rules.limits[-1]).gather(rows.links["detection"]))
-    reach = count_reached(pairs["similarity"].to_numpy(), rules.cuts, strict=rules.strict)
+    largest = pairs.select(pl.max_horizontal(pairs.columns[2:])).to_series().to_numpy()
+    reach = count_reached(largest, rules.cuts, strict=rules.strict)
     pairs = pairs.filter(pl.Series(reach > 0))
     score = rows.detections["score"].gather(pairs["detection"]).fill_null(-np.inf).to_numpy()
     part = connect(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy())

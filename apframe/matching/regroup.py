@@ -24,7 +24,8 @@ class Rows:
     annotations
         list, image, row, counts: see `Verdicts`; `is_crowd` where they are matched. By list, then row
     links
-        detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit
+        detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
+        Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low
     lists
         group and category (the number of the list that it is a part of) of each list, by its number
     """

@@ -26,6 +26,7 @@ REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 CROWDS = {
     "ignored": "any number of detections can match a group of objects; they are ignored",
+    "all_ignored": "any number of detections can match a group of objects or another ignored annotation; they are ignored",
     "counted": "a group of objects counts once, for its best detection; the others are ignored",
     "ordinary": "crowds are annotations like any other",
 }
@@ -84,7 +85,8 @@ class Protocol:
     ties
         in what order detections of equal scores are: "image" (ids, and pooled categories one after the other) or "input"
     crowds
-        what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`
+        what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`. With "all_ignored", other
+        ignored annotations are crowds too, also those outside an area range or a slice: intersections are over the detection
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds

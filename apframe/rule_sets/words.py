@@ -94,11 +94,9 @@ def _ignored(protocol: Protocol) -> str:
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
-    return (
-        f"nothing: {which} are left out"
-        if POLICIES[protocol.matching].removes_ignored
-        else f"{which}, and what is matched to them"
-    )
+    if POLICIES[protocol.matching].removes_ignored:
+        return f"nothing: {which} are left out"
+    return f"{which}, and what is {'inside' if protocol.crowds == 'all_ignored' else 'matched to'} them"
 
 
 def _categories(protocol: Protocol) -> str:

@@ -493,7 +493,7 @@ def test_no_limit_by_option() -> None:
 # choices of a protocol that cannot be -> the message
 WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
-    "crowds": ({"crowds": "removed"}, r'^crowds is "ignored", "counted" or "ordinary", not .removed.$'),
+    "crowds": ({"crowds": "removed"}, r'^crowds is "ignored", "all_ignored", "counted" or "ordinary", not .removed.$'),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints$"),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),

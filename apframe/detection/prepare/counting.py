@@ -27,7 +27,7 @@ def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Ser
     [True, False]
     """
     ignored = outside(annotations)
-    if protocol.crowds == "ignored":
+    if protocol.crowds in ("ignored", "all_ignored"):
         ignored = ignored | annotations["is_crowd"]
     if "ignore" in protocol.ignores and "ignore" in annotations.columns:
         ignored = ignored | annotations["ignore"]
