@@ -49,6 +49,7 @@ bench-shards: .venv-bench/installed
 # make the sample set anew; it comes out the same
 sample: .venv/installed
 	$(BIN)/python data/generate.py
+	$(BIN)/python data/generate_pictures.py
 	$(BIN)/python data/generate_retrieval.py
 
 # execute the notebooks and store them with their outputs
