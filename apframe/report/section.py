@@ -8,7 +8,7 @@ from typing import TypeAlias
 
 import polars as pl
 
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ApframeError
 from apframe.show.elements import Markup
 
 MOST_ROWS = 200
@@ -100,10 +100,10 @@ class Section:
     notes: Sequence[str] = ()
 
 
-def without_numbers(key: str, heading: str, error: ParameterError) -> Section:
+def without_numbers(key: str, heading: str, error: ApframeError) -> Section:
     """Return the section of a question that an evaluation has no answer to; it says why.
 
-    >>> without_numbers("mistaken", "What is mistaken for what?", ParameterError("the categories are pooled")).sentences
+    >>> without_numbers("mistaken", "What is mistaken for what?", ApframeError("the categories are pooled")).sentences
     ('The categories are pooled.',)
     """
     reason = error.sentence

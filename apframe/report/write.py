@@ -16,14 +16,15 @@ from apframe.paths import to_write
 from apframe.report.compared import Compared
 from apframe.report.page import page, refuse_foreign_file, write_page
 from apframe.report.section import Section
-from apframe.report.sections import better, kinds, labels, look, mistaken, what, where
+from apframe.report.sections import better, honest, kinds, labels, look, mistaken, rules, thresholds, what, where
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
 SECTIONS: Sequence[Callable[[Compared], Section | None]] = (
-    what.section, better.section, where.section, kinds.section, mistaken.section, look.section, labels.section,
+    what.section, better.section, where.section, kinds.section, mistaken.section, thresholds.section,
+    honest.section, look.section, labels.section, rules.section,
 )  # fmt: skip
 """The sections of one evaluation or two, in the order of the page. One that has nothing to say is None."""
 

@@ -1,0 +1,106 @@
+"""Lines on two axes from 0 to 1, or over scores: one for each model, with a mark on the best point."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
+
+import polars as pl
+
+from apframe.show.elements import Markup, element
+
+WIDTH, HEIGHT = 300, 220
+_LEFT, _TOP, _RIGHT, _BOTTOM = 36, 14, 10, 38
+CLASSES = ("a", "b", "c", "d", "e", "f")
+_MARKS = {"a": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "b": "M0-5L5 4H-5z"}  # a circle and a triangle
+
+
+@dataclass(frozen=True, eq=False)
+class Line:
+    """One line: numbers from left to right, and the number of the point that is marked, if one is."""
+
+    name: str
+    x: pl.Series
+    y: pl.Series
+    marked: int | None = None
+
+
+def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
+    """Draw lines. Those of different models differ in their dashes and marks as well as in colour.
+
+    Parameters
+    ----------
+    lines
+        a line for each model; points without a number are left out
+    x_title, y_title
+        what the axes are; the vertical one goes from 0 to 1
+    x_ends
+        where the horizontal axis begins and ends
+
+    >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
+    >>> 'd="M36 14L290 182"' in chart, "precision against recall: new" in chart
+    (True, True)
+    """
+    across, down = scales(x_ends)
+    parts = [axes(x_ends, x_title, y_title)]
+    for line, class_ in zip(lines, CLASSES, strict=False):
+        points = [(across(x), down(y)) for x, y in zip(line.x, line.y, strict=True) if x is not None and y is not None]
+        path = "L".join(f"{x} {y}" for x, y in dict.fromkeys(points))
+        if points:
+            parts.append(element("path", element("title", line.name), class_=f"curve {class_}", d=f"M{path}"))
+        if line.marked is not None and line.y[line.marked] is not None:
+            x, y = across(line.x[line.marked]), down(line.y[line.marked])
+            shape = _MARKS.get(class_, _MARKS["a"])
+            parts.append(element("path", class_=f"mark {class_}", d=shape, transform=f"translate({x} {y})"))
+    said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
+    return element(
+        "svg", parts, class_="lines", viewBox=f"0 0 {WIDTH} {HEIGHT}", width=WIDTH, height=HEIGHT, role="img", aria_label=said
+    )
+
+
+def legend(names: Sequence[str]) -> Markup:
+    """Return the names of the models, each with its line and its mark.
+
+    >>> legend(["old", "new"]).count("<svg")
+    2
+    """
+    entries = []
+    for name, class_ in zip(names, CLASSES, strict=False):
+        line = element("path", class_=f"curve {class_}", d="M1 7H39")
+        mark = element("path", class_=f"mark {class_}", d=_MARKS.get(class_, _MARKS["a"]), transform="translate(20 7)")
+        drawn = element("svg", line, mark, class_="lines", viewBox="0 0 40 14", width=40, height=14, aria_hidden="true")
+        entries.append(element("span", drawn, f" {name}"))
+    return element("p", entries, class_="drawn-as")
+
+
+def scales(x_ends: tuple[float, float]) -> tuple[Callable[[float], int], Callable[[float], int]]:
+    """Return where numbers are across, between two ends, and down, from 1 to 0, in a chart.
+
+    >>> across, down = scales((0.0, 0.5))
+    >>> across(0.5), down(1.0)
+    (290, 14)
+    """
+    low, high = x_ends
+    span = (high - low) or 1.0
+    return (
+        lambda value: round(_LEFT + (value - low) / span * (WIDTH - _LEFT - _RIGHT)),
+        lambda value: round(_TOP + (1 - value) * (HEIGHT - _TOP - _BOTTOM)),
+    )
+
+
+def axes(x_ends: tuple[float, float], x_title: str, y_title: str) -> Markup:
+    """Draw both axes with their numbers and titles.
+
+    >>> axes((0.0, 1.0), "recall", "precision").count("<text")
+    12
+    """
+    (low, high), (across, down) = x_ends, scales(x_ends)
+    bottom, right = HEIGHT - _BOTTOM, WIDTH - _RIGHT
+    parts = [element("path", class_="axis", d=f"M{_LEFT} {_TOP}V{bottom}H{right}")]
+    for step in range(5):
+        x, y = low + step / 4 * (high - low), step / 4
+        parts.append(element("text", f"{x:.3g}", x=across(x), y=bottom + 15, text_anchor="middle"))
+        parts.append(element("text", f"{y:.3g}", x=_LEFT - 5, y=down(y) + 4, text_anchor="end"))
+    parts.append(element("text", x_title, x=(_LEFT + right) // 2, y=HEIGHT - 6, text_anchor="middle", class_="title"))
+    parts.append(element("text", y_title, x=_LEFT + 6, y=_TOP - 4, class_="title"))
+    return element("g", parts)
