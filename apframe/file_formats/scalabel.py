@@ -21,7 +21,7 @@ from apframe.file_formats.names import categories_of
 from apframe.schema import SIZE, Dataset
 
 _CORNERS, _RLE = ("x1", "y1", "x2", "y2"), ("size", "counts")
-_FLAGS = {"crowd": "is_crowd", "ignored": "ignore"}
+_OF_CROWDS = ("crowd", "ignored")
 _SHAPES = ("box2d", "rle", "poly2d", "box3d", "graph")
 _ATTRIBUTES = "attributes"
 
@@ -35,8 +35,8 @@ class Scalabel(ReadOnly):
 
     The corners of box2d are inclusive pixels, as the programs of Scalabel and BDD100K count them: a box from 0 to 9 is 10 wide.
     If a label of the file has an `rle`, masks are read, with the boxes around them, and labels without one are left out; so are
-    labels with neither box2d nor rle, all with a `ShapesLeftOutWarning`. Attributes of labels are columns; `crowd` becomes
-    `is_crowd`, `ignored` becomes `ignore`. The id is `label_id`.
+    labels with neither box2d nor rle, all with a `ShapesLeftOutWarning`. Attributes of labels are columns. As in
+    Scalabel's own conversion to COCO, `is_crowd` is true where one of crowd and ignored is. The id is `label_id`.
 
     Source: the documentation of Scalabel, "Scalabel format".
     """
@@ -157,13 +157,11 @@ def _labels(path: Path, frames: list[dict[str, Any]], table: str) -> pl.DataFram
     if table == "detections":
         columns["score"] = labels.number("score")
     else:
-        columns |= {
-            ours: pl.Series([bool(row.get(theirs)) for row in attributes], dtype=pl.Boolean) for theirs, ours in _FLAGS.items()
-        }
+        is_crowd = [any(row.get(name) for name in _OF_CROWDS) for row in attributes]
+        columns["is_crowd"] = pl.Series(is_crowd, dtype=pl.Boolean)
     columns |= _masks(labels) if kind == "rle" else _boxes(labels)
-    further = [{name: value for name, value in row.items() if name not in _FLAGS} for row in attributes]
     ids = [None if row.get("id") is None else str(row["id"]) for row in labels.rows]
-    return pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String)).hstack(_attributes(table, further))
+    return pl.DataFrame(columns).with_columns(label_id=pl.Series(ids, dtype=pl.String)).hstack(_attributes(table, attributes))
 
 
 def _boxes(labels: Fields) -> dict[str, pl.Series]:

@@ -79,8 +79,8 @@ def test_corners_are_inclusive_and_flags_are_columns(tmp_path: Path) -> None:
         "label_id",
     ]
     assert truth.annotations.select(names).rows() == [
-        ("car", 10.5, 20, 20, 5, 100, True, False, True, "NA", "7"),
-        ("bus", 0, 0, 10, 5, 50, False, True, None, None, "7"),
+        ("car", 10.5, 20, 20, 5, 100, True, None, True, "NA", "7"),
+        ("bus", 0, 0, 10, 5, 50, True, True, None, None, "7"),
     ]
     found = apf.read_results(saved(tmp_path / "b.json", [frame("a.jpg", label("car", score=0.5))]))
     assert found.select("image_id", "category_id", "score", "width", "height").rows() == [("a.jpg", "car", 0.5, 10, 5)]
