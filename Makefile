@@ -51,6 +51,7 @@ sample: .venv/installed
 	$(BIN)/python data/generate.py
 	$(BIN)/python data/generate_pictures.py
 	$(BIN)/python data/generate_retrieval.py
+	rm -r data/driving && $(BIN)/python data/generate_driving.py
 
 # execute the notebooks and store them with their outputs
 notebooks: .venv/installed-test

@@ -73,7 +73,7 @@ def test_corners_are_inclusive_and_flags_are_columns(tmp_path: Path) -> None:
         "height",
         "area",
         "is_crowd",
-        "ignore",
+        "ignored",
         "occluded",
         "trafficLightColor",
         "label_id",

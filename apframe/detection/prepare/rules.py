@@ -11,7 +11,7 @@ import polars as pl
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
-from apframe.exceptions import ColumnError, NoAnnotationsWarning, UnknownCategoryWarning, counted, listed, warn
+from apframe.exceptions import ColumnError, NoAnnotationsWarning, UnknownCategoryWarning, counted, listed, nearest, warn
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known
 
@@ -140,17 +140,18 @@ WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
 
 
 def describe_dropped(key: str, found: pl.DataFrame, unknown: pl.Series, known: pl.Series) -> str:
-    """Describe dropped detections: their number, their ids, and the ids that exist.
+    """Describe dropped detections: their number, their ids, and the ids that exist; names that are nearly one are asked about.
 
     >>> found = pl.DataFrame({"image_id": [7, 8]})
     >>> describe_dropped("image_id", found, pl.Series([False, True]), pl.Series([7]))
     '1 of 2 detections has an unknown image_id and was dropped: 8; the ground truth has 7'
     """
     has, was = ("has", "was") if unknown.sum() == 1 else ("have", "were")
-    given = listed(found[key].filter(unknown).unique(maintain_order=True).to_list())
+    given = found[key].filter(unknown).unique(maintain_order=True).to_list()
+    question = nearest(given[0], known.to_list()) if known.dtype == pl.String else ""
     return (
-        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {given}; "
-        f"the ground truth has {listed(known.to_list()) or 'none'}"
+        f"{unknown.sum():,} of {counted(found.height, 'detection')} {has} an unknown {key} and {was} dropped: {listed(given)}; "
+        f"the ground truth has {listed(known.to_list()) or 'none'}{question and f'; {question}'}"
     )
 
 

@@ -1,0 +1,70 @@
+"""The sample set of driving scenes: what the generator makes, and what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+from polars.testing import assert_frame_equal
+
+import apframe as apf
+from apframe.shapes.cuboids import CUBOID
+
+DATA = Path(__file__).parents[2] / "data"
+DRIVING = DATA / "driving"
+MODELS = ("model_a", "model_b")
+
+
+def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
+    script = [sys.executable, str(DATA / "generate_driving.py"), "--out", str(tmp_path / "made")]
+    subprocess.run(script, check=True, capture_output=True)
+    made = {path.relative_to(tmp_path / "made"): path for path in (tmp_path / "made").rglob("*.*")}
+    assert made.keys() == {path.relative_to(DRIVING) for path in DRIVING.rglob("*.*")}
+    for name, path in made.items():
+        if name.suffix == ".parquet":
+            assert_frame_equal(pl.read_parquet(path), pl.read_parquet(DRIVING / name))
+        else:
+            assert path.read_bytes() == (DRIVING / name).read_bytes(), name
+
+
+def test_sample_is_as_described() -> None:
+    assert sum(path.stat().st_size for path in DRIVING.rglob("*.*")) < 300_000
+    scenes = apf.read_dataset(DRIVING / "scenes")
+    assert scenes.images.height == 40
+    assert scenes.images["scene"].value_counts()["count"].to_list() == [5] * 8
+    assert scenes.annotations.select(CUBOID).null_count().row(0) == (0,) * 7
+    places = scenes.annotations.join(scenes.images, on="image_id", maintain_order="left")
+    distance = ((places["cuboid_x"] - places["ego_x"]).pow(2) + (places["cuboid_y"] - places["ego_y"]).pow(2)).sqrt()
+    assert (distance - places["ego_distance"]).abs().max() < 1e-9  # type: ignore[operator]
+    labels = apf.read_dataset(DRIVING / "kitti" / "label_2")
+    assert labels.images.height == 40
+    assert {"Car", "Pedestrian", "Cyclist", "DontCare"} <= set(labels.categories["name"])
+
+
+@pytest.mark.parametrize("name", MODELS)
+def test_both_forms_of_the_results_are_of_the_same_objects(name: str) -> None:
+    """What the camera sees is part of what was found around the car, in the camera's frame."""
+    found = apf.read_results(DRIVING / f"{name}.json", dataset=DRIVING / "scenes")
+    seen = apf.read_results(DRIVING / "kitti" / name)
+    cars = found.filter(category_id="car").select("score", "ego_distance")
+    both = seen.filter(category_id="Car").join(cars, on="score")
+    assert both.height >= 0.9 * seen.filter(category_id="Car").height > 50
+    away = (both["cuboid_x"].pow(2) + both["cuboid_y"].pow(2)).sqrt()
+    assert (away - both["ego_distance"]).abs().median() < 0.05  # type: ignore[operator]
+
+
+def test_sample_shows_how_the_models_differ() -> None:
+    """Model A is better far away, at night, and on the whole; model B in rain and near by."""
+    protocol = apf.COCO.with_options(similarity=apf.CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5])
+    a, b = (apf.evaluate(DRIVING / "scenes", DRIVING / f"{name}.json", protocol=protocol) for name in MODELS)
+    assert a.summary["value"][0] > b.summary["value"][0] + 0.02
+
+    def better(key: object) -> list[bool]:
+        return (a.by(key)["AP"] > b.by(key)["AP"]).to_list()
+
+    assert better("weather") == [True, False]  # clear, rain
+    assert better("time_of_day") == [False, True]  # day, night
+    assert better(apf.bins("ego_distance", [0, 15, 30, 60])) == [False, True, True]
