@@ -10,6 +10,7 @@ from typing import Any, Unpack
 import polars as pl
 
 from apframe.checks.boxes import check_areas, check_boxes, check_image_sizes, check_near_duplicates
+from apframe.checks.cuboids import check_sides, check_yaws
 from apframe.checks.findings import Finding, Findings, as_table, of_refused
 from apframe.checks.masks import check_masks
 from apframe.checks.misplaced import check_misplaced
@@ -76,11 +77,11 @@ def check(truth: Any, detections: Any = None, **options: Unpack[ReadingOptions])
 
     - errors: `duplicate_id`, `unknown_reference` (of annotations and lists of categories), `unknown_image` (of detections),
       `id_types` (text on one side, numbers on the other), `column` (missing, or of another type), `invalid_value` (missing,
-      NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals)
+      NaN, negative, of another type), `invalid_shape` (keypoints, corners, intervals, cuboids)
     - warnings: `duplicate_name`, `annotation_id_0`, `no_annotations`, `image_size`, `mask_size`, `area_of_box`, `area_of_mask`,
       `near_duplicate`, `no_detections`, `score_outside_0_1`, `equal_scores`, `repeated_image`, `unknown_category`,
       `shifted_ids`, `no_overlap`, `corners`, `centres`, `fractions`, `swapped_axes`, `scaled`,
-      `resized_images`
+      `resized_images`, `degrees` and `swapped_sides` (of cuboids)
     - notes: `unused_category`, `image_without_annotations`, `missing_mask`, `many_of_category`, `many_detections`
     - errors or warnings: `invalid_mask` (a warning where there are boxes)
     - warnings or notes: `outside_image` (a note where a part is inside), `empty_box` (a note of detections)
@@ -149,11 +150,13 @@ def _check_dataset(dataset: Dataset) -> Iterable[Finding]:
     yield from check_near_duplicates(annotations)
     yield from check_masks("annotations", annotations, images)
     yield from check_shapes("annotations", annotations)
+    yield from check_yaws("annotations", annotations)
 
 
 def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Finding]:
     yield from check_scores(found)
     yield from check_shapes("detections", found)
+    yield from check_yaws("detections", found)
     yield from check_repeats(found)
     yield from check_numbers(found)
     if dataset is not None:
@@ -162,3 +165,4 @@ def _check_results(found: pl.DataFrame, dataset: Dataset | None) -> Iterable[Fin
         yield from check_boxes("detections", found, images)
         yield from check_masks("detections", found, images)
         yield from check_shifts(found, dataset)
+        yield from check_sides(found, dataset.core("annotations"))

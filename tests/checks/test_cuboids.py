@@ -1,0 +1,69 @@
+"""Yaws in degrees, and sides that were exchanged, as `check` reports them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+
+
+def scene(n: int = 60, *, strings: bool = False) -> tuple[dict[str, Any], dict[str, Any]]:
+    """Cars on a few images, found nearly where they are."""
+    rng = np.random.default_rng(5)
+    images = [f"image {k % 6}" if strings else k % 6 for k in range(n)]
+    cars = {
+        "image_id": images, "category_id": [1] * n, "cuboid_x": rng.uniform(0, 200, n), "cuboid_y": rng.uniform(0, 200, n),
+        "cuboid_z": np.zeros(n), "cuboid_length": rng.uniform(3.5, 5, n), "cuboid_width": rng.uniform(1.5, 2, n),
+        "cuboid_height": np.full(n, 1.5), "cuboid_yaw": rng.uniform(-3, 3, n),
+    }  # fmt: skip
+    truth = {"images": {"image_id": sorted(set(images))}, "categories": {"category_id": [1], "name": ["car"]}}
+    return truth | {"annotations": cars}, cars | {"score": rng.random(n), "cuboid_x": cars["cuboid_x"] + 0.2}
+
+
+def named(truth: Any, found: Any) -> list[tuple[str, str]]:
+    return apf.check(truth, found).filter(pl.col("severity") == "warning").select("check", "table").rows()
+
+
+@pytest.mark.parametrize("strings", [False, True])
+def test_good_cuboids(strings: bool) -> None:
+    assert named(*scene(strings=strings)) == []
+
+
+@pytest.mark.parametrize("change", ["sides", "yaw"])
+@pytest.mark.parametrize("strings", [False, True])
+def test_sides_that_were_exchanged(change: str, strings: bool) -> None:
+    truth, found = scene(strings=strings)
+    if change == "sides":
+        found |= {"cuboid_length": found["cuboid_width"], "cuboid_width": found["cuboid_length"]}
+    else:
+        found |= {"cuboid_yaw": found["cuboid_yaw"] + np.pi / 2}
+    assert named(truth, found) == [("swapped_sides", "detections")]
+    (problem,) = apf.check(truth, found).filter(pl.col("check") == "swapped_sides")["problem"]
+    assert problem == (
+        "100% of the detections fit an annotation (IoU 0.5 or more seen from above) if their length and width are exchanged, "
+        "and 0% as they are"
+    )
+
+
+def test_few_detections_show_nothing() -> None:
+    truth, found = scene(9)
+    assert named(truth, found | {"cuboid_length": found["cuboid_width"], "cuboid_width": found["cuboid_length"]}) == []
+
+
+def test_a_side_of_zero_is_an_error_of_its_own() -> None:
+    truth, found = scene()
+    found["cuboid_width"] = np.append(found["cuboid_width"][1:], 0.0)
+    findings = apf.check(truth, found)
+    assert findings.filter(pl.col("severity") == "error").select("check", "rows").rows() == [("invalid_shape", ["60"])]
+
+
+@pytest.mark.parametrize("table", ["annotations", "detections"])
+def test_degrees(table: str) -> None:
+    truth, found = scene()
+    changed = truth["annotations"] if table == "annotations" else found
+    changed["cuboid_yaw"] = np.degrees(changed["cuboid_yaw"])
+    assert ("degrees", table) in named(truth, found)
