@@ -115,14 +115,16 @@ OUTCOMES = pl.Enum(["tp", "fp", "fn", "ignored"])
 LABEL_ERRORS = pl.Enum(["missing", "wrong_class", "misplaced", "duplicate", "spurious"])
 ERRORS = pl.Enum(["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"])
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
-_THRESHOLD = Column("iou_threshold", pl.Float64, "lowest similarity at which a pair can match, rounded to ten digits")
+_THRESHOLD = Column(
+    "iou_threshold", pl.Float64, "lowest similarity at which a pair can match, to ten digits; minus the distance"
+)
 _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
 _DETECTION = _id("detection_id", "the detection", required=False)
 _ANNOTATION = _id("annotation_id", "the annotation", required=False)
 _CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
 _CATEGORY_OR_MEAN = _id("category_id", "the category; null: the mean over categories, or pooled categories", required=False)
 _POSITIVES = Column("n_annotations", pl.Int64, "annotations that count")
-_SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity")
+_SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity: minus the distance")
 _TARGET = Column("target", pl.String, "outcome: 1 for a true positive, 0 for a false one; similarity: that instead of 1")
 _MIN_SCORE = Column("min_score", pl.Float64, "detections below this score are left out")
 _COUNTS = (
