@@ -15,6 +15,8 @@ from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Where, words
 from apframe.cli.output import print_lines, progress
 from apframe.exceptions import ParameterError
+from apframe.paths import names_of
+from apframe.store.parquet import RETRIEVAL, read_manifest
 
 
 def report_models(
@@ -47,12 +49,21 @@ def report_models(
     is_stored = are_stored(paths, context, least=1)
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
+    of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
+    if of_search and (where is not None or images is not None):
+        raise ParameterError("--where and --images are about detections, not about search runs", "leave them out")
     rules = None if is_stored else files.rules()
     with progress() as say:
-        evaluations = read_models(paths, files, rules, where, say)
+        names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()
+        if of_search:
+            runs = [apf.read_run_evaluation(path) for path in paths]
+            names = [name or folder for each, folder in zip(runs, names_of(paths), strict=True) for name in each.runs]
+            evaluations += runs
+        else:
+            evaluations += read_models(paths, files, rules, where, say)
         say(f"writing {out}")
         written = apf.write_report(
-            out, *evaluations, by=words(by), images=images, embed=embed, max_images=max_images, title=title,
+            out, *evaluations, names=names, by=words(by), images=images, embed=embed, max_images=max_images, title=title,
             n_resamples=n_resamples, seed=seed, command=shlex.join([*context.command_path.split(), *context.meta[GIVEN]]),
         )  # fmt: skip
     print_lines([f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"])

@@ -5,33 +5,39 @@ from __future__ import annotations
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
 from apframe.collecting import collecting
 from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
+from apframe.detection.evaluation import Evaluation
 from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import ParameterError
 from apframe.paths import to_write
 from apframe.report.compared import Compared
 from apframe.report.page import page, refuse_foreign_file, write_page
+from apframe.report.searched import Searched, together
 from apframe.report.section import Section
-from apframe.report.sections import better, honest, kinds, labels, look, mistaken, rules, thresholds, what, where
+from apframe.report.sections import better, honest, kinds, labels, look, mistaken, rules, search, thresholds, what, where
+from apframe.retrieval.evaluation import RunEvaluation
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
     from apframe.detection.slices.keys import SliceKey
 
 SECTIONS: Sequence[Callable[[Compared], Section | None]] = (
     what.section, better.section, where.section, kinds.section, mistaken.section, thresholds.section,
     honest.section, look.section, labels.section, rules.section,
 )  # fmt: skip
-"""The sections of one evaluation or two, in the order of the page. One that has nothing to say is None."""
+"""The sections about detections, in the order of the page. One that has nothing to say is None."""
+OF_SEARCH: Sequence[Callable[[Searched], Section | None]] = (
+    search.what, search.better, search.where, search.changed, search.queries, search.coverage, search.rules,
+)  # fmt: skip
+"""The sections about search runs."""
 
 
 def write_report(
     path: str | Path,
-    *evaluations: Evaluation,
+    *evaluations: Evaluation | RunEvaluation,
     names: Sequence[str] | None = None,
     by: Sequence[SliceKey | Sequence[SliceKey]] = (),
     images: str | Path | None = None,
@@ -52,7 +58,8 @@ def write_report(
     path
         where the file is written; an earlier report is replaced, other files are not
     evaluations
-        of the same ground truth by the same rules; the first one is that which others are compared with
+        of the same ground truth by the same rules, or of search runs on the same judgements; the first one is what others are
+        compared with
     names
         what they are called; by default their own names
     by
@@ -98,27 +105,32 @@ def write_report(
     """
     if not evaluations:
         raise ParameterError("there is nothing to report on", "give one evaluation or more")
-    called = names_beside(evaluations, names)
     target = to_write(path)
     refuse_foreign_file(target)  # before the work, not after it
     keys = [by] if isinstance(by, (str, dict)) else list(by)
-    compared = Compared(
-        evaluations=agree(evaluations, called),
-        names=called,
-        by=keys,
-        pictures=Pictures(images, target.parent, embed=embed),
-        max_images=max_images,
-        command=command,
-        n_resamples=n_resamples,
-        seed=seed,
-    )
-    made = [section for make in SECTIONS if (section := _with_warnings(make, compared)) is not None]
+    options: dict[str, Any] = {"by": keys, "command": command, "n_resamples": n_resamples, "seed": seed}
+    runs = [each for each in evaluations if isinstance(each, RunEvaluation)]
+    if runs:
+        if len(runs) < len(evaluations):
+            raise ParameterError("detections and search runs cannot be in one report", "write a report for each")
+        evaluation, called = together(runs, names)
+        made = _made(OF_SEARCH, Searched(evaluation, called, **options))
+    else:
+        models = [each for each in evaluations if isinstance(each, Evaluation)]
+        called = names_beside(models, names)
+        pictures = Pictures(images, target.parent, embed=embed)
+        made = _made(SECTIONS, Compared(agree(models, called), called, pictures=pictures, max_images=max_images, **options))
     return write_page(target, page(title or " and ".join(called), [*made, *sections]))
 
 
-def _with_warnings(make: Callable[[Compared], Section | None], compared: Compared) -> Section | None:
+def _made(makers: Sequence[Callable[[Any], Section | None]], about: Compared | Searched) -> list[Section]:
+    """The sections that have something to say."""
+    return [section for make in makers if (section := _with_warnings(make, about)) is not None]
+
+
+def _with_warnings(make: Callable[[Any], Section | None], about: Compared | Searched) -> Section | None:
     """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal."""
     with collecting() as found:
-        section = make(compared)
+        section = make(about)
     said = [f"{message[0].upper()}{message[1:]}." for _, message in dict.fromkeys(found)]
     return section and replace(section, notes=[*section.notes, *said])

@@ -29,6 +29,19 @@ def test_files_and_stored_evaluations_give_the_same_page(tmp_path: Path) -> None
     assert pages[0] == pages[1]
 
 
+def test_stored_search_runs(tmp_path: Path) -> None:
+    data = STREET.parent / "search"
+    for name in ("lexical", "hybrid"):
+        apf.evaluate_run(data / "qrels.txt", data / f"run_{name}.txt").write_parquet(tmp_path / name)
+    page = tmp_path / "report.html"
+    done = apframe("report", str(tmp_path / "lexical"), str(tmp_path / "hybrid"), "--out", str(page))
+    assert (done.returncode, done.stderr) == (0, "")
+    assert "Is hybrid better?" in page.read_text()
+    assert "hybrid is better than lexical by 0.104 AP" in page.read_text()
+    done = apframe("report", str(tmp_path / "lexical"), "--out", str(page), "--where", "weather = 'fog'")
+    assert "not about search runs" in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

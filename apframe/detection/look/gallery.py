@@ -7,7 +7,6 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.detection.look.objects import objects_of
 from apframe.detection.look.pictures import Pictures
 from apframe.show.cards import card
@@ -20,11 +19,11 @@ if TYPE_CHECKING:
 MOST_OBJECTS = 12  # of a card: those nearest to what is in question
 LEAST_SCORE = 0.3  # of detections that are not in question
 _CHANGES = {
-    "lost": "{a} found it, {b} did not",
-    "won": "{b} found it, {a} did not",
-    "added": "{a} does not have it",
-    "removed": "{b} does not have it",
-    "both": "{a} and {b} have it",
+    "lost": "{a} found it",
+    "won": "{b} found it",
+    "added": "not in {a}",
+    "removed": "not in {b}",
+    "both": "{a} and {b} are wrong",
 }
 
 
@@ -127,7 +126,7 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
     if row["change"] is not None and len(called) > 1:
         facts.append(_CHANGES[row["change"]].format(**called))
     if row["found_score"] is not None:
-        facts[-1] += f" (score {row['found_score']:.2f})"
+        facts[-1] += f" with a score of {row['found_score']:.2f}"
     return headings.get(kind, f"{kind}: {name}"), ", ".join(facts)
 
 
@@ -144,7 +143,3 @@ def _sql(row: Mapping[str, Any], iou_threshold: float) -> str:
 
 def _number(*scores: float | None) -> str:
     return next((f"{score:.4g}" for score in scores if score is not None), "")
-
-
-KINDS = {name: kind.description for name, kind in ERROR_KINDS.items() if not kind.is_special}
-"""What the kinds of errors mean, by name."""

@@ -7,12 +7,13 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from apframe.detection.look.cards import choose_cards, find_cards
-from apframe.detection.look.gallery import KINDS, LEAST_SCORE, MOST_OBJECTS, draw_cards
+from apframe.detection.look.gallery import LEAST_SCORE, MOST_OBJECTS, draw_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers
 from apframe.show.drawings import legend
 from apframe.show.elements import Markup, element, joined
+from apframe.show.error_chart import KIND_WORDS
 
 HEADING = "Which errors? Show me."
 _PAIR = 2
@@ -38,7 +39,7 @@ def section(compared: Compared) -> Section:
         f"{LEAST_SCORE:g}.",
     ]
     notes += missing_pictures(compared, chosen)
-    labels = {"kind": KINDS, "change": _changes(names)} if len(names) > 1 else {"kind": KINDS}
+    labels = {"kind": KIND_WORDS, "change": _changes(names)} if len(names) > 1 else {"kind": KIND_WORDS}
     filters = {"kind": "Kind", "category": "Category"} | ({"model": "Model", "change": "Change"} if len(names) > 1 else {})
     values = {"kind": chosen["kind"], "category": chosen["name"].cast(pl.String), "change": chosen["change"]}
     values["model"] = chosen["model"].replace_strict(dict(zip("ab", names, strict=False)), return_dtype=pl.String)

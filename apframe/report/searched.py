@@ -1,0 +1,96 @@
+"""What a report of search runs is about: one evaluation of all runs, their names and options."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, replace
+from typing import TYPE_CHECKING, Any
+
+import polars as pl
+
+from apframe.exceptions import NotComparableError, ParameterError, counted, listed
+
+if TYPE_CHECKING:
+    from apframe.retrieval.evaluation import RunEvaluation
+
+RUN = "run"
+
+
+@dataclass(frozen=True, eq=False)
+class Searched:
+    """Runs on the same judgements, and what was asked for.
+
+    Attributes
+    ----------
+    evaluation
+        of all runs: its tables have a column `run`
+    names
+        of the runs, the first one first
+    by
+        attributes of the queries
+    command
+        what makes the page again
+    n_resamples, seed
+        of the intervals
+    """
+
+    evaluation: RunEvaluation
+    names: Sequence[str]
+    by: Sequence[str] = ()
+    command: str = ""
+    n_resamples: int = 1_000
+    seed: int = 0
+
+    @property
+    def measure(self) -> str:
+        """The measure that stands for all: the first one."""
+        return str(self.evaluation.measures[0])
+
+
+def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) -> tuple[RunEvaluation, list[str]]:
+    """Return one evaluation of all runs, and their names.
+
+    Parameters
+    ----------
+    evaluations
+        of one run or several each
+    names
+        a name for each run; by default their own, and letters for those that have none
+
+    Raises
+    ------
+    NotComparableError
+        other judgements or measures
+    ParameterError
+        a name for each run is needed, all different
+
+    >>> from apframe.retrieval.evaluation import evaluate_run
+    >>> qrels = {"q": {"good": 1, "bad": 0}}
+    >>> both, names = together([evaluate_run(qrels, {"q": {"good": score}}, "AP") for score in (0.5, 0.9)], ["old", "new"])
+    >>> both.summary["run"].to_list()
+    ['old', 'new']
+    """
+    first, *others = evaluations
+    for other in others:
+        if not other.judgements.equals(first.judgements):
+            raise NotComparableError("the runs were evaluated on different judgements", "evaluate them on the same ones")
+        if other.measures != first.measures or other.options != first.options:
+            raise NotComparableError("the runs have different measures or policies", "evaluate them by the same ones")
+    own = [(each, name) for each in evaluations for name in each.runs]
+    called = [name or chr(ord("a") + number) for number, (_, name) in enumerate(own)] if names is None else [*names]
+    if len(called) != len(own) or len(set(called)) < len(called):
+        problem = f"needs {counted(len(own), 'name')}, all different, got {listed(called)}"
+        raise ParameterError(problem, "name each run once", option="names")
+    parts = [_of_run(each, name, new) for (each, name), new in zip(own, called, strict=True)]
+    tables: dict[str, Any] = {name: pl.concat([part[name] for part in parts]) for name in parts[0]}
+    runs: dict[str | None, pl.DataFrame] = {new: each.runs[name] for (each, name), new in zip(own, called, strict=True)}
+    queries = next((each.queries for each in evaluations if each.queries is not None), None)
+    return replace(first, runs=runs, queries=queries, **tables), called
+
+
+def _of_run(evaluation: RunEvaluation, name: str | None, new: str) -> dict[str, pl.DataFrame]:
+    """The tables of one run, with its new name."""
+    tables = {"matches": evaluation.matches, "per_query": evaluation.per_query, "coverage": evaluation.coverage}
+    if name is not None:
+        tables = {key: table.filter(pl.col(RUN) == name).drop(RUN) for key, table in tables.items()}
+    return {key: table.select(pl.lit(new).alias(RUN), pl.all()) for key, table in tables.items()}
