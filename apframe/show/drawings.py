@@ -20,9 +20,11 @@ TRUTH = "truth"
 MODELS = tuple(ascii_lowercase)
 """The roles of models, in order."""
 SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
+IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
+"""The outcomes; a detection is found where it is a true positive."""
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
-_FAR = 0.7  # of the width: labels of objects from there on end at the right edge of the object
+_LETTER = 0.019  # of the width of a picture: about how wide a letter is on a card
 
 
 def style() -> str:
@@ -70,8 +72,8 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
     objects
         - image_id, and image_width and image_height (null or absent where they are not known)
         - role: "truth", or "a", "b", ... for the models; outcome: "tp", "fp", "fn" or "ignored"
-        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null. Annotations
-          that are found have none, as their detections have one, unless the picture is about them
+        - label: a few words beside the object, after the sign of the outcome; there is no text where it is null. True
+          positives have none, as their annotation has one, unless the picture is about them
         - title: what is known about it, which is shown when the mouse is over it; the label where it is null or absent
         - is_subject: whether the picture is about the object; about none if the column is absent
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
@@ -99,7 +101,7 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
     parts = [
         pl.format('<g class="{}"><title>{}</title>', kinds, _escaped(pl.coalesce("title", "label", pl.lit("")))),
         *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
-        pl.when((pl.col("role") != TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")).then("text"),
+        pl.when((pl.col("role") == TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")).then("text"),
         pl.lit("</g>"),
     ]
     return frame.select(element=pl.concat_str(parts, ignore_nulls=True)).to_series()
@@ -129,7 +131,7 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
 
 
 def legend(names: Sequence[str]) -> str:
-    """Return a line that says how the ground truth and each model are drawn.
+    """Return a line that says how the ground truth and each model are drawn, and what the signs mean.
 
     >>> legend(["old", "new"]).count("<svg")
     3
@@ -141,6 +143,7 @@ def legend(names: Sequence[str]) -> str:
         f"{escape(name)}</span>"
         for role, name in roles
     ]
+    entries += [f"<span>{sign} {IN_WORDS[outcome]}</span>" for outcome, sign in SIGNS.items()]
     return f'<p class="drawn-as">{" ".join(entries)}</p>'
 
 
@@ -177,10 +180,11 @@ def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
         .when(y < near).then(1.0 + 1.3 * number)
         .otherwise(-0.3 - 1.3 * number)
     )  # fmt: skip
-    is_last = x + width / 2 > _FAR * pl.col("across")
+    length = pl.col("across") * _LETTER * (pl.col("label").str.len_chars() + 2)
+    is_last = x + length > pl.col("across")
     text = pl.format(
         '<text x="{}" y="{}" dy="{}em"{}>{} {}</text>',
-        _number(pl.when(is_last).then(x + width).otherwise(x)),
+        _number(pl.when(is_last).then(pl.min_horizontal(pl.max_horizontal(x + width, length), "across")).otherwise(x)),
         _number(pl.when((role == TRUTH) & ~pl.lit(is_video)).then(y + height).otherwise(y)),
         _number(lines),
         pl.when(is_last).then(pl.lit(' text-anchor="end"')).otherwise(pl.lit("")),

@@ -15,7 +15,7 @@ BOX = {"x": 10.0, "y": 50.0, "width": 20.0, "height": 8.5}
 
 
 def drawn(*rows: dict[str, Any], **shared: Any) -> list[ET.Element]:
-    common = {"image_id": 1, "image_width": 200, "image_height": 100, "role": "a", "outcome": "tp", "label": "car"} | BOX
+    common = {"image_id": 1, "image_width": 200, "image_height": 100, "role": "a", "outcome": "fp", "label": "car"} | BOX
     return [ET.fromstring(text) for text in draw_objects(pl.DataFrame([common | shared | row for row in rows]))]
 
 
@@ -28,21 +28,21 @@ def paths(element: ET.Element) -> dict[str, str]:
 
 def test_boxes_have_their_role_and_outcome() -> None:
     one, two = drawn({"is_subject": True}, {"role": "truth", "outcome": "fn", "is_subject": False})
-    assert one.attrib["class"] == "a tp subject"
+    assert one.attrib["class"] == "a fp subject"
     assert two.attrib["class"] == "truth fn"
     assert paths(one) == {"line": "M10 50H30V58.5H10z"}
 
 
 @pytest.mark.parametrize("outcome", SIGNS)
 def test_a_sign_says_the_outcome_too(outcome: str) -> None:
-    (text,) = drawn({"outcome": outcome})[0].iter("text")
+    (text,) = drawn({"outcome": outcome, "role": "truth"})[0].iter("text")
     assert text.text == f"{SIGNS[outcome]} car"
 
 
-def test_annotations_that_are_found_have_no_text() -> None:
-    """Their detections have it; unless the picture is about them."""
-    texts = [len(list(element.iter("text"))) for element in drawn({"is_subject": False}, {"is_subject": True}, role="truth")]
-    assert texts == [0, 1]
+def test_true_positives_have_no_text() -> None:
+    """Their annotations have it; unless the picture is about them."""
+    kinds = [{"outcome": "tp"}, {"outcome": "tp", "is_subject": True}, {"outcome": "tp", "role": "truth"}, {}]
+    assert [len(list(element.iter("text"))) for element in drawn(*kinds)] == [0, 1, 1, 1]
 
 
 def test_text_is_never_markup() -> None:
@@ -50,7 +50,7 @@ def test_text_is_never_markup() -> None:
     (element,) = drawn({"label": name, "title": name})
     assert [child.tag for child in element] == ["title", "path", "path", "text"]
     assert element[0].text == name
-    assert element[-1].text == f"✓ {name}"
+    assert element[-1].text == f"✗ {name}"
     assert "<img src=x" not in picture([], 1, 1, href=name, title=name)
     assert "<img" not in legend([name])
 
@@ -63,13 +63,13 @@ def test_titles_and_labels_may_be_missing() -> None:
 
 def test_labels_keep_out_of_each_others_way() -> None:
     """Truth below, models above, on lines of their own; inside at the edges of the picture, and left of its right edge."""
-    missed = {"role": "truth", "outcome": "fn"}
-    kinds = [missed, {"role": "a"}, {"role": "b"}, {"y": 1.0}, missed | {"y": 90.0}, {"x": 170.0}]
-    places = [next(element.iter("text")).attrib for element in drawn(*kinds)]
-    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50"]
-    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", "-0.3em", "-0.3em"]
-    assert [place["x"] for place in places] == ["10"] * 5 + ["190"]
-    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end"]
+    truth = {"role": "truth"}
+    kinds = [truth, {"role": "a"}, {"role": "b"}, {"y": 1.0}, truth | {"y": 90.0}, {"x": 182.0, "width": 10.0}]
+    places = [next(element.iter("text")).attrib for element in drawn(*kinds, {"label": "x" * 49})]
+    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50", "50"]
+    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", "-0.3em", "-0.3em", "-0.3em"]
+    assert [place["x"] for place in places] == ["10"] * 5 + ["192", "193.8"]
+    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end", "end"]
 
 
 def test_outlines_of_masks_with_holes() -> None:

@@ -15,7 +15,7 @@ from apframe.shapes.corners import CORNERS
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
-from apframe.show.drawings import MODELS, TRUTH
+from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 _SIZE = ["image_width", "image_height"]
 _SKELETON = pl.List(pl.List(pl.Int64))
 _DRAWN = (KEYPOINTS, CORNERS, INTERVALS)
-_WORDS = {"tp": "true positive", "fp": "false positive", "ignored": "ignored"}
+_SCORE = pl.col("score").round(2).cast(pl.String).str.pad_end(4, "0")
 
 
 def objects_of(
@@ -92,17 +92,20 @@ def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: 
 
 
 def _annotations(self: Evaluation, image_ids: pl.Series, matches: Sequence[pl.DataFrame], names: Sequence[str]) -> pl.DataFrame:
-    """The annotations with their outcome, and in words who missed them."""
+    """The annotations with their outcome, the scores of their true positives, and in words who missed them."""
     missed = pl.when(pl.col("outcome") == "fn")
     judged = pl.concat(
-        table.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id", missed=missed.then(pl.lit(name)))
+        table.filter(pl.col("outcome").is_in(["tp", "fn"])).select("annotation_id", "score", missed=missed.then(pl.lit(name)))
         for table, name in zip(matches, names, strict=True)
     )
-    missed_by = judged.group_by("annotation_id").agg(pl.col("missed").drop_nulls().str.join(", "))
+    joined = [
+        values.drop_nulls().str.join(", ").alias(name) for name, values in (("scores", _SCORE), ("missed", pl.col("missed")))
+    ]
+    missed_by = judged.group_by("annotation_id").agg(joined)
     annotations = self._inputs.annotations
     found = _with_shape(self, "annotations", annotations.filter(is_known(annotations["image_id"], image_ids)))
     found = found.join(missed_by, on="annotation_id", how="left", maintain_order="left")
-    by = pl.lit("missed") if len(names) == 1 else pl.lit("missed by ") + pl.col("missed")
+    by = pl.when(pl.col("scores") == "").then(pl.lit("missed")).otherwise(pl.lit("missed by ") + pl.col("missed"))
     return found.with_columns(
         role=pl.lit(TRUTH),
         who=pl.lit("ground truth"),
@@ -153,13 +156,12 @@ def _categories(self: Evaluation) -> pl.DataFrame:
 def _in_words(objects: pl.DataFrame) -> pl.DataFrame:
     """The objects with a label of a few words, and a title that says all."""
     name = pl.coalesce("name", pl.format("category {}", pl.col("category_id")))
-    score = pl.col("score").round(2).cast(pl.String).str.pad_end(4, "0")
-    what = pl.concat_str(name, score, separator=" ", ignore_nulls=True)
-    outcome = pl.col("outcome").cast(pl.String)
-    is_found = (pl.col("role") == TRUTH) & (outcome == "tp")
-    words = pl.coalesce(
-        "missed", pl.when(is_found).then(pl.lit("found")).otherwise(outcome.replace_strict(_WORDS, default=None))
-    )
+    what = pl.concat_str(name, pl.coalesce(_SCORE, pl.col("scores").replace("", None)), separator=" ", ignore_nulls=True)
+    if INTERVALS.column in objects.columns:
+        what = pl.format("{}, {} to {} s", what, *(pl.col(time).round(1) for time in INTERVALS.needs))
+    is_hit = (pl.col("role") != TRUTH) & (pl.col("outcome") == "tp")
+    in_words = pl.col("outcome").cast(pl.String).replace_strict(IN_WORDS)
+    words = pl.coalesce("missed", pl.when(is_hit).then(pl.lit("true positive")).otherwise(in_words))
     match = pl.format("similarity {} to annotation {}", pl.col("similarity").round(3), pl.col("annotation_id"))
     ids = [
         pl.format(f"{kind} {{}}", pl.when(condition).then(f"{kind}_id"))
@@ -167,4 +169,4 @@ def _in_words(objects: pl.DataFrame) -> pl.DataFrame:
     ]
     title = pl.concat_str(pl.format("{}: {}", pl.col("who"), what), words, match, *ids, separator=", ", ignore_nulls=True)
     label = pl.concat_str(what, "missed", separator=", ", ignore_nulls=True)
-    return objects.with_columns(label=label, title=title).drop("who", "missed", "similarity")
+    return objects.with_columns(label=label, title=title).drop("who", "scores", "missed", "similarity")

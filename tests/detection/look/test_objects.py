@@ -27,14 +27,14 @@ TRUTH = {
 }
 FOUND_A = [box(1, 0, score=0.9), box(1, 30, score=0.2), box(1, 61, score=0.5), box(1, 85, score=0.6)]
 FOUND_B = [box(1, 1, score=0.755)]
-IMAGES = pl.Series([1, 3])
+IMAGES = pl.Series([1, 3])  # 3 is empty
 
 
 def test_one_model() -> None:
     found = objects_of([apf.evaluate(TRUTH, FOUND_A)], ["mine"], IMAGES, 0.5)
     assert found.select("role", "outcome", "label", "title").rows() == [
-        ("truth", "tp", "cat", "ground truth: cat, found, annotation 5"),
-        ("truth", "tp", "cat", "ground truth: cat, found, annotation 6"),
+        ("truth", "tp", "cat 0.90", "ground truth: cat 0.90, found, annotation 5"),
+        ("truth", "tp", "cat 0.20", "ground truth: cat 0.20, found, annotation 6"),
         ("truth", "ignored", "cat", "ground truth: cat, ignored, annotation 7"),
         ("a", "tp", "cat 0.20", "mine: cat 0.20, true positive, similarity 1.0 to annotation 6, detection 2"),
         ("a", "ignored", "cat 0.50", "mine: cat 0.50, ignored, similarity 0.9 to annotation 7, detection 3"),
@@ -48,10 +48,11 @@ def test_two_models() -> None:
     both = [apf.evaluate(TRUTH, FOUND_A), apf.evaluate(TRUTH, FOUND_B)]
     found = objects_of(both, ["mine", "theirs"], IMAGES, 0.5)
     assert found.filter(role="truth").select("outcome", "label").rows() == [
-        ("tp", "cat"),
-        ("fn", "cat, missed by theirs"),
+        ("tp", "cat 0.90, 0.76"),
+        ("fn", "cat 0.20, missed by theirs"),
         ("ignored", "cat"),
     ]
+    assert objects_of(both, ["mine", "theirs"], pl.Series([2]))["label"].to_list() == ["cat, missed"]
     assert found.filter(role="b")["title"].to_list() == [
         "theirs: cat 0.76, true positive, similarity 0.818 to annotation 5, detection 1"
     ]
@@ -92,6 +93,19 @@ def test_the_shape_that_is_compared_is_there() -> None:
     found = objects_of([by_points], ["a"], IMAGES, 0.5)
     assert found["skeleton"].to_list() == [[[1, 2]]] * 2
     assert "M1 1L5 5" in draw_objects(found)[1]
+
+
+def test_intervals_have_their_times_in_words() -> None:
+    video = {"image_id": 1, "category_id": 1}
+    truth = {
+        "images": [{"id": 1}],
+        "categories": TRUTH["categories"],
+        "annotations": [video | {"id": 1, "start_time": 2.0, "end_time": 6.0}],
+    }
+    ev = apf.evaluate(truth, [video | {"score": 0.5, "start_time": 2.0, "end_time": 5.04}], protocol="activitynet")
+    found = objects_of([ev], ["a"], pl.Series([1]), 0.5)
+    assert found["label"].to_list() == ["cat 0.50, 2.0 to 6.0 s", "cat 0.50, 2.0 to 5.0 s"]
+    assert 'd="M333.3 30H1000V46H333.3z"' in draw_objects(found)[0]
 
 
 def test_stored_runs_and_parts_have_the_same(tmp_path: Path) -> None:
