@@ -13,6 +13,8 @@ demo: .venv/installed
 	$(BIN)/apframe sql runs/model_a "SELECT name, avg(ap) AS ap FROM metrics JOIN categories USING (category_id) \
 	  WHERE area_range = 'all' AND max_detections = 100 GROUP BY name ORDER BY ap DESC"
 	$(BIN)/apframe rank data/search/qrels.txt data/search/run_*.txt -m "AP nDCG@10 P@5"
+	$(BIN)/apframe report $(TRUTH) data/street/model_a.json data/street/model_b.json --by weather,time_of_day \
+	  --images data/street/images --out runs/report.html
 
 # ruff, mypy, doctests and all tests that are quick; about 5 minutes on two cores. The same in every run, as is test-slow
 test: .venv/installed-test

@@ -8,6 +8,7 @@ from . import (
     compare_worker,
     errors_worker,
     interfaces_worker,
+    page_worker,
     per_batch_worker,
     reading_worker,
     retrieval_worker,
@@ -506,6 +507,19 @@ SHARDING = Topic(
     tolerance=0,
 )
 
+PAGE = Topic(
+    name="page",
+    worker=page_worker.__file__,
+    tools=page_worker.TOOLS,
+    sets={name: COMPARE.sets[name] for name in ("street", "450k")},
+    jobs={job: Job(meaning, ".json", inside=True, answer=job) for job, meaning in page_worker.JOBS.items()},
+    bars=(),
+    reference=OURS,
+    numbers=1,
+    numbers_are="the bytes of the page",
+    tolerance=0,
+)
+
 ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
-TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING)}
+TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE)}
