@@ -127,7 +127,7 @@ def test_the_page_has_marks() -> None:
 
 def test_time_belongs_to_the_innermost_stage(monkeypatch: pytest.MonkeyPatch) -> None:
     now = [0]  # a clock that only work moves
-    monkeypatch.setattr(growth_worker.time, "perf_counter", lambda: now[0])
+    monkeypatch.setattr("time.perf_counter", lambda: now[0])
     watch = Watch()
 
     def work(seconds: int) -> np.ndarray:
