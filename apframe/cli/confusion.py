@@ -15,6 +15,7 @@ from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.detection.diagnose.cuts import BEST_F1
 from apframe.exceptions import ParameterError
+from apframe.rule_sets.words import threshold_words
 from apframe.show.mistakes import confusion_totals, mistakes
 
 _SHOWN = 20
@@ -29,7 +30,7 @@ def show_confusion(
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     *,
     files: Files,
-    iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = 0.5,
+    iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU that a pair must reach, in (0, 1]")] = None,
     min_score: Annotated[
         str | None,
         Option(metavar="0.3|best_f1", help="leave out detections below this score, or below each category's best F1"),
@@ -48,7 +49,7 @@ def show_confusion(
     (true is empty) and missed annotations (found is empty) included.
     """
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
-    chosen = files.rules(iou_thresholds=[iou_threshold])
+    chosen = files.rules_at(iou_threshold)
     cut = _score(min_score)
     with progress() as say:
         say("reading")
@@ -57,15 +58,16 @@ def show_confusion(
             evaluation = files.evaluate(truth, results, chosen)
         if where is not None:
             evaluation = evaluation.where(where)
+        at = evaluation.protocol.usual_threshold if iou_threshold is None else iou_threshold
         say("matching")
-        table = evaluation.confusion(iou_threshold, min_score=cut)
-        rows = evaluation.confusion_pairs(iou_threshold, min_score=cut) if pairs else None
+        table = evaluation.confusion(at, min_score=cut)
+        rows = evaluation.confusion_pairs(at, min_score=cut) if pairs else None
     if rows is not None:
         show_table(rows, style, digits=3, least=["true_category_id", "found_category_id", "file_name"])
     elif style in ("json", "csv"):
         show_table(table, style)
     else:
-        _print_mistakes(table, style, iou_threshold, min_score)
+        _print_mistakes(table, style, threshold_words(evaluation.protocol, at), min_score)
 
 
 def _score(text: str | None) -> float | str | None:
@@ -77,13 +79,13 @@ def _score(text: str | None) -> float | str | None:
         raise ParameterError(f"--min-score takes a number or {BEST_F1}, not {text!r}") from None
 
 
-def _print_mistakes(table: pl.DataFrame, style: str | None, iou_threshold: float, min_score: str | None) -> None:
+def _print_mistakes(table: pl.DataFrame, style: str | None, threshold: str, min_score: str | None) -> None:
     """Totals in a line, then the largest cells of one category found as another."""
     mistaken = mistakes(table)
     if style is None:
         at = "all scores" if min_score is None else f"scores from {min_score}"
         at = "scores from the best F1 of each category" if min_score == BEST_F1 else at
-        print_lines([f"At IoU {iou_threshold:g}, {at}: {confusion_totals(table)}."])
+        print_lines([f"At {threshold}, {at}: {confusion_totals(table)}."])
         if mistaken.is_empty():
             return
     shown = mistaken.select("true", "found", "n", "share_of_true", "share_of_found")

@@ -15,6 +15,7 @@ from apframe.cli.options import Latex, Markdown, Where, one_style, words
 from apframe.cli.output import print_lines, progress, show_table
 from apframe.cli.stored_runs import stored_run
 from apframe.exceptions import ParameterError
+from apframe.rule_sets.words import threshold_words
 
 
 def show_errors(
@@ -26,10 +27,10 @@ def show_errors(
     results: Annotated[Path | None, Argument(metavar="[DT]", help="detections, in any format; - is stdin")] = None,
     *,
     files: Files,
-    iou_threshold: Annotated[float, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = 0.5,
+    iou_threshold: Annotated[float | None, Option(metavar="0.5", help="IoU from which a detection matches, in (0, 1]")] = None,
     background: Annotated[
-        float, Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
-    ] = 0.1,
+        float | None, Option(metavar="0.1", help="IoU up to which a detection shows no object; below --iou-threshold")
+    ] = None,
     by: Annotated[
         list[str] | None,
         Option(metavar="weather,name", help="one row for each slice by these columns; --by name is by category"),
@@ -52,7 +53,7 @@ def show_errors(
     style = one_style(json=as_json, csv=as_csv, markdown=as_markdown, latex=as_latex)
     if rows and by:
         raise ParameterError("--rows and --by exclude each other", "leave one out")
-    chosen = files.rules(iou_thresholds=[iou_threshold])
+    chosen = files.rules_at(iou_threshold)
     with progress() as say:
         say("reading")
         evaluation = stored_run(context, truth, results)
@@ -60,11 +61,12 @@ def show_errors(
             evaluation = files.evaluate(truth, results, chosen)
         if where is not None:
             evaluation = evaluation.where(where)
+        at = evaluation.protocol.usual_threshold if iou_threshold is None else iou_threshold
         say("finding errors")
         if rows:
-            table = evaluation.errors(iou_threshold, background=background)
+            table = evaluation.errors(at, background=background)
         else:
-            table = evaluation.error_impact(iou_threshold, by=words(by), background=background)
+            table = evaluation.error_impact(at, by=words(by), background=background)
     if rows:
         show_table(
             table, style, digits=3, least=["iou_threshold", "category_id", "target_category_id", "same", "other", "file_name"]
@@ -72,16 +74,16 @@ def show_errors(
     elif style in ("json", "csv"):
         show_table(table, style)
     else:
-        _print_impact(table, style, iou_threshold, words(by))
+        _print_impact(table, style, threshold_words(evaluation.protocol, at), words(by))
 
 
-def _print_impact(table: pl.DataFrame, style: str | None, iou_threshold: float, keys: list[str]) -> None:
+def _print_impact(table: pl.DataFrame, style: str | None, threshold: str, keys: list[str]) -> None:
     """A row for each kind, and with keys a row for each slice and a column for each kind."""
     if not keys:
         mean = table.filter(pl.col("category_id").is_null())
         ap = mean["ap"][0]
         if style is None:
-            print_lines([f"AP at IoU {iou_threshold:g}: {'–' if ap is None else f'{ap:.3f}'}"])
+            print_lines([f"AP at {threshold}: {'–' if ap is None else f'{ap:.3f}'}"])
         meanings = apf.error_kinds().select(pl.col("name").alias("error"), "description")
         mean = mean.with_columns(pl.col("error").cast(pl.String)).join(meanings, on="error", maintain_order="left")
         show_table(mean.select("error", "n", "delta_ap", "description"), style, digits=3, least=["description"])
@@ -89,7 +91,7 @@ def _print_impact(table: pl.DataFrame, style: str | None, iou_threshold: float, 
     front = [name for name in table.columns if name not in ("iou_threshold", "error", "n", "ap", "delta_ap")]
     kinds = table["error"].unique(maintain_order=True).cast(pl.String).to_list()
     if style is None:
-        print_lines([f"AP at IoU {iou_threshold:g}, and by how much it rises if all errors of a kind are fixed:"])
+        print_lines([f"AP at {threshold}, and by how much it rises if all errors of a kind are fixed:"])
     wide = table.with_columns(pl.col("error").cast(pl.String)).pivot(
         "error", index=[*front, "ap"], values="delta_ap", maintain_order=True
     )

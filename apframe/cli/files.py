@@ -75,6 +75,13 @@ class Files:
             )
         )
 
+    def rules_at(self, iou_threshold: float | None) -> Protocol:
+        """The protocol at one threshold; if none is given, at .5 unless it has other ones: of distances, or of categories."""
+        published = self.rules()
+        if iou_threshold is None and (published.category_thresholds or published.iou_thresholds[0] < 0):
+            return published
+        return published.with_options(iou_thresholds=[0.5 if iou_threshold is None else iou_threshold])
+
     def reading(self) -> dict[str, Any]:
         """The other options, as `apf.evaluate` takes them."""
         return {

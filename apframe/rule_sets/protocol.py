@@ -21,6 +21,7 @@ from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou
 from apframe.similarity.pairs import Similarity
 
 ALL_AREAS = ("all", 0.0, 1e10)
+_USUAL = 0.5
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
 REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
@@ -93,7 +94,7 @@ class Protocol:
         strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
         names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show
     category_thresholds
-        (name, threshold) of each category, where `iou_thresholds` was a mapping
+        (name, threshold) of each category, where `iou_thresholds` was a mapping. The summary then has no AP50 or AP75
     definition
         that of average precision, one of `apframe.definitions()` that is a weighted sum, or its name; its recall levels, where
         it has some, increase strictly and lie in [0, 1]
@@ -187,6 +188,8 @@ class Protocol:
         own = tuple(threshold for _, threshold in self.category_thresholds)
         if own:
             object.__setattr__(self, "iou_thresholds", (min(own),))
+            of_all = tuple(line for line in self.report if not line[2:4].isdecimal())
+            object.__setattr__(self, "report", of_all)
         thresholds, levels, limits = self.iou_thresholds, self.recall_levels, self.limits
         for option, known in (("matching", POLICIES), ("ties", TIES), ("crowds", CROWDS)):
             one_of(option, getattr(self, option), list(known))
@@ -281,6 +284,11 @@ class Protocol:
         """The name of the area range that the headline numbers are of."""
         names = [name for name, *_ in self.area_ranges]
         return ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
+
+    @property
+    def usual_threshold(self) -> float:
+        """The threshold at which one looks at errors: .5 if it is among `iou_thresholds`, otherwise the lowest."""
+        return self.iou_thresholds[self.threshold_number(_USUAL) or 0]
 
     def threshold_number(self, iou_threshold: float) -> int | None:
         """The place of a threshold among `iou_thresholds`, found to 1e-9; None if it is not there.

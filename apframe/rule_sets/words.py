@@ -78,6 +78,19 @@ def _thresholds(protocol: Protocol) -> str:
     return f"distance {'below' if protocol.strict else 'of at most'} {metres} m; tables show it as a negative similarity"
 
 
+def threshold_words(protocol: Protocol, threshold: float) -> str:
+    """One of the protocol's thresholds as sentences name it.
+
+    >>> from apframe.rule_sets.coco import COCO
+    >>> threshold_words(COCO, 0.5), threshold_words(COCO.with_options(iou_thresholds={"car": 0.7, "bus": 0.5}), 0.5)
+    ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
+    """
+    if threshold < 0:
+        return f"a distance of {-threshold:g} m"
+    own = [each for _, each in protocol.category_thresholds]
+    return f"{protocol.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
+
+
 def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
     left_out = "; images without any are left out" if protocol.detected_images_only else ""

@@ -116,7 +116,7 @@ LABEL_ERRORS = pl.Enum(["missing", "wrong_class", "misplaced", "duplicate", "spu
 ERRORS = pl.Enum(["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"])
 AREAS = pl.Enum([])  # stands for the names of the protocol's area ranges
 _THRESHOLD = Column(
-    "iou_threshold", pl.Float64, "lowest similarity at which a pair can match, to ten digits; minus the distance"
+    "iou_threshold", pl.Float64, "lowest similarity at which a pair can match, to ten digits; of distances, minus that"
 )
 _AREA_RANGE = Column("area_range", AREAS, "name of one of the protocol's area ranges")
 _DETECTION = _id("detection_id", "the detection", required=False)
@@ -124,7 +124,9 @@ _ANNOTATION = _id("annotation_id", "the annotation", required=False)
 _CATEGORY = _id("category_id", "the category; null where they are pooled", required=False)
 _CATEGORY_OR_MEAN = _id("category_id", "the category; null: the mean over categories, or pooled categories", required=False)
 _POSITIVES = Column("n_annotations", pl.Int64, "annotations that count")
-_SIMILARITY = Column("similarity", pl.Float64, "IoU of the pair, or the protocol's similarity: minus the distance")
+_SIMILARITY = Column(
+    "similarity", pl.Float64, "IoU of the pair, or the protocol's similarity; of distances, minus the distance"
+)
 _TARGET = Column("target", pl.String, "outcome: 1 for a true positive, 0 for a false one; similarity: that instead of 1")
 _MIN_SCORE = Column("min_score", pl.Float64, "detections below this score are left out")
 _COUNTS = (

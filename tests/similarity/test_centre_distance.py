@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 import numpy as np
 import polars as pl
 import pytest
@@ -92,3 +94,60 @@ def test_a_distance_that_is_the_threshold(strict: bool) -> None:
     assert nearer.count("tp") == (0 if strict else 1)
     assert sorted(evaluation.pairs["similarity"].to_list()) == [-2.0, -0.5]
     assert evaluation.metrics["iou_threshold"].to_list() == [-2.0, -0.5]
+
+
+DRIVING = Path(__file__).parents[2] / "data" / "driving"
+
+
+@pytest.fixture(scope="module")
+def evaluation() -> apf.Evaluation:
+    protocol = apf.COCO.with_options(similarity=CentreDistance(), iou_thresholds=[-4, -2, -1, -0.5], max_detections=[None])
+    return apf.evaluate(DRIVING / "scenes", DRIVING / "model_a.json", protocol)
+
+
+def test_errors_by_distance(evaluation: apf.Evaluation) -> None:
+    """The background is twice the threshold: what is farther from everything is `bkg`, what is nearer `loc`."""
+    errors = evaluation.errors(-2).drop_nulls("detection_id")
+    near = pl.max_horizontal(pl.col("same", "other"))
+    assert (errors.filter(error="bkg").select(near.is_null() | (near <= -4)).to_series()).all()
+    assert errors.filter(error="loc")["same"].is_between(-4, -2).all()
+    assert errors.filter(error="bkg").height
+    tight = evaluation.errors(-0.5).filter(error="loc")["same"]
+    assert len(tight) and tight.is_between(-1, -0.5).all()
+    impact = evaluation.error_impact(-2).filter(pl.col("category_id").is_null())
+    assert impact["n"].sum() and (impact["delta_ap"] >= -1e-9).all()
+    with pytest.raises(ParameterError, match=r"^background must be below the threshold -2, not -1$"):
+        evaluation.errors(-2, background=-1)
+
+
+def test_loss_by_distance(evaluation: apf.Evaluation) -> None:
+    """LRP's part of localization is the mean distance; in LRP it counts as a share of the threshold."""
+    row = evaluation.thresholds(-2).filter(pl.col("tp") > 0).row(-1, named=True)
+    category = row["category_id"]
+    hits = evaluation.matches(-2).filter(pl.col("category_id") == category, outcome="tp", score=pl.col("score"))
+    hits = hits.filter(pl.col("score") >= row["score_threshold"])
+    assert row["lrp_loc"] == pytest.approx(-hits["similarity"].mean(), abs=1e-12)  # type: ignore[operator]
+    loss = -hits["similarity"].sum() / 2
+    assert row["lrp"] == pytest.approx((loss + row["fp"] + row["fn"]) / (row["tp"] + row["fp"] + row["fn"]), abs=1e-12)
+
+
+def test_what_needs_similarities_from_0_to_1(evaluation: apf.Evaluation) -> None:
+    with pytest.raises(ParameterError, match=r"^label errors need similarities from 0 to 1, and COCO compares distances$"):
+        evaluation.label_errors(-2)
+    with pytest.raises(ParameterError, match=r"^target needs similarities from 0 to 1, and COCO compares distances$"):
+        evaluation.calibration(-2, target="similarity")
+    assert evaluation.calibration(-2)["n"].sum() > 0
+
+
+def test_stored_and_in_sql(evaluation: apf.Evaluation, tmp_path: Path) -> None:
+    evaluation.write_parquet(tmp_path / "run", tables=["errors", "lrp"])
+    again = apf.read_evaluation(tmp_path / "run")
+    assert again.protocol == evaluation.protocol and again.summary.equals(evaluation.summary)
+    n = again.sql("SELECT count(*) FROM matches WHERE iou_threshold = -2 AND area_range = 'all' AND outcome = 'tp'").item()
+    assert n == evaluation.matches(-2).filter(outcome="tp").height
+    assert again.sql("SELECT count(*) FROM errors").item() == evaluation.errors(-4).height
+
+
+def test_false_positives_of_two_models_are_the_same_where_their_boxes_overlap(evaluation: apf.Evaluation) -> None:
+    changes = evaluation.changes(evaluation, -2)
+    assert set(changes["change"].unique()) <= {"found", "missed", "fp_kept"} and changes.filter(change="fp_kept").height

@@ -29,7 +29,7 @@ if TYPE_CHECKING:
 BACKGROUND = 0.1
 
 
-def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: float = BACKGROUND) -> pl.DataFrame:
+def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: float | None = None) -> pl.DataFrame:
     """One row per false positive and per missed annotation, with the kind of error that it is (TIDE).
 
     `apf.error_kinds()` lists the kinds with their conditions and what fixing them does. Annotations of other categories are
@@ -43,7 +43,8 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     iou_threshold
         one of the protocol's, found to 1e-9; None is the lowest
     background
-        a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold)
+        a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold).
+        None: 0.1; where the protocol compares distances, which are negative, twice the threshold
 
     Returns
     -------
@@ -82,7 +83,7 @@ def error_impact(
     iou_threshold: float | None = 0.5,
     *,
     by: SliceKey | Sequence[SliceKey] = (),
-    background: float = BACKGROUND,
+    background: float | None = None,
     n_resamples: int = 0,
     unit: str | None = None,
     within: str | None = None,
@@ -157,15 +158,17 @@ def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, backgrou
     return compute(self, threshold, background)
 
 
-def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float) -> tuple[int, float]:
+def checked_thresholds(self: Evaluation, iou_threshold: float | None, background: float | None) -> tuple[int, float]:
     """The number of the threshold, and the background threshold as a number."""
     threshold = threshold_at(self, iou_threshold)
     foreground = self.protocol.iou_thresholds[threshold]
     least = self.protocol.similarity.bounds[0]
+    if background is None:
+        background = 2 * foreground if least < 0 else BACKGROUND
     if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
         lowest = "below the" if least < 0 else "at least 0 and below the IoU"
         problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"
-        raise ParameterError(problem, f"such as {2 * foreground:g}" if least < 0 else "", option="background")
+        raise ParameterError(problem, option="background")
     return threshold, float(background)
 
 

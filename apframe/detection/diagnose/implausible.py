@@ -12,6 +12,7 @@ from apframe.detection.diagnose.overlaps import LEAST, why_nothing_matches
 from apframe.detection.diagnose.shifted_ids import find_shifts
 from apframe.detection.prepare.rules import FIND_OUT
 from apframe.exceptions import LowPrecisionWarning, MissedCategoryWarning, NothingMatchesWarning, counted, listed, spelled, warn
+from apframe.rule_sets.words import threshold_words
 from apframe.schema import is_known
 from apframe.schema.names import called
 
@@ -83,7 +84,7 @@ def _low_precision(metrics: pl.DataFrame, found: Evaluated, protocol: Protocol) 
         return None
     of = f"{counted(found.n_detections, 'detection')} and {counted(found.n_annotations, 'annotation')}"
     what = {"ap": "AP", "recall": "recall"}[name]
-    at, value = f"{protocol.similarity.measure} {abs(metrics['iou_threshold'][0]):g}", values.sum() / len(values)
+    at, value = threshold_words(protocol, metrics["iou_threshold"][0]), values.sum() / len(values)
     return f"{what} at {at} is {value:.4f}, with {of}: that can hardly be right for a trained model"
 
 

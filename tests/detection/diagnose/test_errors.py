@@ -325,7 +325,7 @@ def test_a_larger_background_threshold_makes_more_of_the_errors_background(stree
         ({"background": 0.5}, "background must be at least 0 and below the IoU threshold 0.5, not 0.5"),
         ({"background": -0.1}, "background must be at least 0"),
         ({"background": float("nan")}, "background must be at least 0"),
-        ({"background": None}, "background must be at least 0"),
+        ({"background": "x"}, "background must be at least 0"),
     ],
 )
 def test_bad_thresholds(options: dict[str, Any], message: str, street: apf.Evaluation) -> None:
