@@ -89,12 +89,18 @@ def test_many_categories_are_cut_in_words() -> None:
     assert details.blocks[0].frame["category"].head(4).to_list() == ["c1", "c1", "c2", "c2"]
 
 
-def test_thresholds_without_kinds_are_said_in_words() -> None:
+def test_kinds_by_distance() -> None:
     protocol = Protocol("distances", "", iou_type="distance", similarity=apf.CentreDistance(), iou_thresholds=(-4.0, -2.0))
     columns = ("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_length", "cuboid_width", "cuboid_height", "cuboid_yaw")
     cuboid = {"image_id": 1, "category_id": 1} | dict.fromkeys(columns, 1.0)
     truth = {"images": [{"id": 1}], "categories": CATEGORIES[:1], "annotations": [{"id": 1} | cuboid]}
     compared = of(apf.evaluate(truth, [cuboid | {"score": 0.5}], protocol))
     assert compared.threshold == "a distance of 4 m"
+    assert kinds.section(compared).sentences[0].endswith("at a distance of 4 m; no kind of error costs any.")
+
+
+def test_thresholds_without_kinds_are_said_in_words() -> None:
+    """A threshold that is not above the usual background."""
+    compared = of(tiny("coco", iou_thresholds=0.1))
     section = kinds.section(compared)
     assert section.blocks == () and "background must be" in section.sentences[0].lower()
