@@ -121,7 +121,7 @@ def _at(table: pl.DataFrame, best: pl.DataFrame, name: str) -> pl.DataFrame:
     rows = scores.join_asof(rising, left_on="at", right_on="score", strategy="forward")
     model = pl.lit(name).alias("model")
     is_best = pl.when(pl.col("at").eq_missing(pl.lit(top, pl.Float64))).then(pl.lit("largest F1")).otherwise(pl.lit(""))
-    return rows.select(model, pl.col("at").alias("score"), is_best.alias(" "), *_COUNTS)
+    return rows.select(model, pl.col("at").alias("score"), is_best.alias("choice"), *_COUNTS)
 
 
 def _of_categories(compared: Compared) -> Table:

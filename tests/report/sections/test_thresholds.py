@@ -27,7 +27,8 @@ def test_counts_are_those_of_operating_points(pair: Compared, models: list[apf.E
             assert shown.filter(pl.col("score") == score).select(columns).rows() == wanted.select(columns).rows()
         best = each.operating_points("f1", 0.5, per_category=False)
         assert (
-            shown.filter(pl.col(" ") != "").select("score", *columns).rows() == best.select("score_threshold", *columns).rows()
+            shown.filter(pl.col("choice") != "").select("score", *columns).rows()
+            == best.select("score_threshold", *columns).rows()
         )
     assert f"F1 is largest, {best['f1'][0]:.3f}" in section.sentences[1]
 
