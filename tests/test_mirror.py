@@ -119,7 +119,7 @@ def test_every_test_says_what_it_tests() -> None:
     assert inside - mirrored - TESTED_IN.keys() == OF_A_PACKAGE
 
 
-@pytest.mark.parametrize("package", ["detection/diagnose", "detection/comparison"])
+@pytest.mark.parametrize("package", ["detection/diagnose", "detection/comparison", "detection/look"])
 def test_maps_of_packages_name_every_module(package: str) -> None:
     """The docstring of a package with many modules says where to begin."""
     words = set(re.findall(r"\w+", (PACKAGE / package / "__init__.py").read_text()))

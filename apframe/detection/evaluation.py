@@ -16,6 +16,7 @@ from apframe.detection.diagnose import at_thresholds, error_rates, errors, label
 from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose.implausible import warn_of_metrics
+from apframe.detection.look import show as look
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
 from apframe.detection.slices.parts import conditions_of_parts
@@ -68,6 +69,7 @@ class Evaluation(WritableResult):
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
     errors, error_impact, label_errors = errors.errors, errors.error_impact, label_errors.label_errors
+    show, show_errors = look.show, look.show_errors
     intervals, compare, draws = resamples.intervals, resamples.compare, drawn.draws
     to_dict, __getitem__ = numbers.to_dict, numbers.number
     write_parquet, write_duckdb, _lazy_tables = stored.write_parquet, stored.write_duckdb, stored.lazy_tables

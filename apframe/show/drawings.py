@@ -24,7 +24,7 @@ IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "i
 """The outcomes; a detection is found where it is a true positive."""
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
-_LETTER = 0.019  # of the width of a picture: about how wide a letter is on a card
+_LETTER = 7.6  # pixels: about how wide a letter is
 
 
 def style() -> str:
@@ -60,7 +60,7 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
 
 
-def draw_objects(objects: pl.DataFrame) -> pl.Series:
+def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
     """Draw each object as an SVG element, in the coordinates of its picture.
 
     An element is a group with the classes role, outcome and, if the picture is about it, `subject`. It has a title, the lines
@@ -78,6 +78,8 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
         - is_subject: whether the picture is about the object; about none if the column is absent
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
           with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
+    pixels
+        about how wide pictures will be on the screen: texts end before their right edge
 
     Raises
     ------
@@ -94,7 +96,7 @@ def draw_objects(objects: pl.DataFrame) -> pl.Series:
         return pl.Series("element", dtype=pl.String)
     absent = {"title": pl.lit(None, pl.String), "is_subject": pl.lit(None, pl.Boolean)}
     frame = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
-    frame = _with_text(_with_paths(_placed(frame)))
+    frame = _with_text(_with_paths(_placed(frame)), pixels)
     subject = pl.when("is_subject").then(pl.lit("subject"))
     kinds = pl.concat_str(pl.col("role", "outcome").cast(pl.String), subject, separator=" ", ignore_nulls=True)
     strokes = (("halo", "path"), ("halo dots", "dots"), ("line", "path"), ("line dots", "dots"))
@@ -162,7 +164,7 @@ def _are_intervals(objects: pl.DataFrame) -> bool:
     return INTERVAL[0] in objects.columns
 
 
-def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
+def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
     """The objects with their labels as elements: `text`.
 
     Those of the ground truth are below the object, those of models above it, a line for each model, so that they are not
@@ -180,7 +182,7 @@ def _with_text(frame: pl.DataFrame) -> pl.DataFrame:
         .when(y < near).then(1.0 + 1.3 * number)
         .otherwise(-0.3 - 1.3 * number)
     )  # fmt: skip
-    length = pl.col("across") * _LETTER * (pl.col("label").str.len_chars() + 2)
+    length = pl.col("across") * (pl.col("label").str.len_chars() + 2) * _LETTER / pixels
     is_last = x + length > pl.col("across")
     text = pl.format(
         '<text x="{}" y="{}" dy="{}em"{}>{} {}</text>',

@@ -8,6 +8,9 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.comparison.changes import changes
+from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
+from apframe.detection.tables import with_labels
+from apframe.schema import LABEL_ERRORS
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -16,6 +19,8 @@ MODELS = ("a", "b")
 _PAIR = 2
 # of each model: the other one, the changes of objects that it misses and of false positives that it has alone, and their name
 _CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_added", "added"))
+_OBJECTS = ("lost", "won")
+_LABELS = tuple(LABEL_ERRORS.categories[:4])  # those of one run
 _GROUPS = ["model", "change", "kind", "category_id"]
 
 
@@ -68,3 +73,56 @@ def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
     ordered = cards.sort(*by_score, nulls_last=True, maintain_order=True)
     turn = pl.int_range(pl.len()).over(_GROUPS)
     return ordered.with_columns(turn=turn).sort("turn", maintain_order=True).head(most).drop("turn")
+
+
+def card_kinds(*, are_two: bool) -> list[str]:
+    """The kinds that `cards_of_kind` takes, of one evaluation or of two.
+
+    >>> card_kinds(are_two=False)
+    ['cls', 'loc', 'both', 'dupe', 'bkg', 'miss', 'fp', 'fn', 'missing', 'wrong_class', 'misplaced', 'duplicate']
+    """
+    return [*ERROR_KINDS, *_LABELS, *(_OBJECTS if are_two else ())]
+
+
+def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: float) -> pl.DataFrame:
+    """The errors of one kind of the first evaluation, in the columns of `find_cards`; label errors the most suspicious first.
+
+    A kind is one of `apframe.error_kinds()`, one of `label_errors`, or "lost" or "won": objects that only the first evaluation
+    found, or only the second.
+    """
+    first = evaluations[0]
+    if kind in _LABELS:
+        return label_cards(first.label_errors(iou_threshold).filter(kind=kind).with_columns(model=pl.lit("a")))
+    if kind in _OBJECTS:
+        missed_by, found_by = ("b", "a") if kind == "lost" else ("a", "b")
+        objects = changes(evaluations[0], evaluations[1], iou_threshold).filter(change=kind)
+        return _missed(first, objects.with_columns(model=pl.lit(missed_by), found_score=f"score_{found_by}"))
+    if kind == "fn":  # with those that an error cls or loc is about
+        return _missed(first, with_labels(first, first.matches(iou_threshold).filter(outcome=kind)))
+    errors = find_cards(evaluations[:_PAIR], iou_threshold).filter(model="a")
+    return errors.filter(pl.col("kind").is_in(OF_DETECTIONS if kind == "fp" else [kind]))
+
+
+def label_cards(rows: pl.DataFrame) -> pl.DataFrame:
+    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, and suspicion."""
+    name, target = pl.coalesce("name", "proposed_name").alias("name"), pl.col("proposed_name").alias("target_name")
+    return rows.select(
+        "model", pl.col("kind").cast(pl.String), "image_id", "file_name", "category_id", name, "detection_id", "score",
+        "annotation_id", target, "similarity", "suspicion",
+        change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64),
+    )  # fmt: skip
+
+
+def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
+    """The cards of annotations that were missed."""
+    absent = {"model": pl.lit("a"), "change": pl.lit(None, pl.String), "found_score": pl.lit(None, pl.Float64)}
+    objects = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
+    return objects.select(
+        "model", "image_id", "file_name", "category_id", "name", "annotation_id", "found_score",
+        pl.col("change").cast(pl.String),
+        kind=pl.lit("miss"),
+        detection_id=pl.lit(None, self.detections.schema["detection_id"]),
+        score=pl.lit(None, pl.Float64),
+        target_name=pl.lit(None, pl.String),
+        similarity=pl.lit(None, pl.Float64),
+    )  # fmt: skip

@@ -110,7 +110,7 @@ class Pictures:
         tries = (plain, bare, f"{_stem(plain)}.", f"{_stem(bare)}.", f"{bare}.")
         return next((path for each in tries if (path := self._names.get(each)) is not None), None)
 
-    def _link(self, path: Path) -> str:
+    def _link(self, path: Path) -> str | None:
         if self._relative_to is None:
             return path.as_uri()
         try:
@@ -133,6 +133,17 @@ class Pictures:
             small.save(content, "JPEG", quality=QUALITY)
             return _data("image/jpeg", content.getvalue())
         except (OSError, ValueError, UnidentifiedImageError, self._pillow.DecompressionBombError):
+            return None
+
+
+class PicturesInside(Pictures):
+    """Pictures whose addresses hold the whole files, for notebooks: these cannot follow links to files everywhere."""
+
+    def _link(self, path: Path) -> str | None:
+        kind = _suffix(path.name).removeprefix(".")
+        try:
+            return _data("image/svg+xml" if kind == "svg" else f"image/{kind}", path.read_bytes())
+        except OSError:
             return None
 
 

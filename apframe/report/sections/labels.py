@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import polars as pl
 
-from apframe.detection.look.cards import MODELS
+from apframe.detection.look.cards import MODELS, label_cards
 from apframe.detection.look.gallery import draw_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
@@ -44,11 +44,7 @@ def section(compared: Compared) -> Section:
         "kind", "file_name", pl.col("name").alias("labelled"), pl.col("proposed_name").alias("proposed"),
         pl.col("model").replace_strict(called, return_dtype=pl.String), "suspicion",
     )  # fmt: skip
-    cards = shown.select(
-        "model", "kind", "image_id", "file_name", "category_id", pl.coalesce("name", "proposed_name").alias("name"),
-        "detection_id", "score", "annotation_id", pl.col("proposed_name").alias("target_name"),
-        change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64), suspicion="suspicion",
-    )  # fmt: skip
+    cards = label_cards(shown)
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
     options = {"kind": sorted(cards["kind"].unique()), "category": sorted(cards["name"].drop_nulls().unique())}
     blocks: list[Block] = [
