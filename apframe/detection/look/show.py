@@ -67,7 +67,7 @@ def show(
 ) -> Shown:
     """Show one image in a notebook: its picture, the ground truth, and what this evaluation and others found.
 
-    Annotations are solid lines, detections dashed and dotted ones. A sign says what became of each object: ✓ found, ✗ false
+    Annotations are solid lines, detections dashed and dotted ones. A sign shows the outcome of each object: ✓ found, ✗ false
     positive, ○ missed, – ignored. An annotation has the scores of its true positives beside it.
 
     Parameters
@@ -78,7 +78,7 @@ def show(
         further evaluations of the same ground truth by the same rules
     images
         the folder of the pictures. The picture is found by the name of the image, if need be without its folder, and with
-        another ending. Without it, or without the folder, objects are drawn on grey
+        another ending. Objects are drawn on grey where there is none
     iou_threshold
         one of the protocol's; the lowest by default
     min_score
@@ -150,7 +150,7 @@ def show_errors(
         - a label error: `missing`, `wrong_class`, `misplaced` or `duplicate`, see `label_errors`; the most suspicious first
         - `lost` or `won`: objects that this evaluation found and another did not, or the other way round
     n
-        at most so many
+        the largest number of pictures
     others
         further evaluations of the same ground truth by the same rules, which are drawn too. The first one is that of `lost` and
         `won`
