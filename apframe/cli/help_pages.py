@@ -21,7 +21,7 @@ TASKS = {
         ),
         "report": (
             "Write one HTML page about one model or several.",
-            "apframe report instances.json a.json b.json --images images",
+            "apframe report instances.json a.json b.json --out report.html",
         ),
         "rank": ("Evaluate search runs against relevance judgements.", "apframe rank qrels.txt run_a.txt run_b.txt --compare"),
     },

@@ -41,12 +41,17 @@ def show_table(answer: pl.DataFrame, style: str | None, digits: int | None = Non
         markup = to_markdown if style == "markdown" else to_latex
         print(markup(answer) if digits is None else markup(answer, digits))
     else:
-        print(table_lines(answer, digits, plain=not stdout().holds("┌╞│"), width=terminal_width(), least=least))
+        print(table_lines(answer, digits, plain=is_plain(), width=terminal_width(), least=least))
 
 
 def terminal_width() -> int | None:
     """The number of columns of the terminal; None if the output goes to a file or pipe."""
     return shutil.get_terminal_size().columns if stdout().isatty() else None
+
+
+def is_plain() -> bool:
+    """Whether tables are drawn in ASCII, because the output has no lines to draw them with."""
+    return not stdout().holds("┌╞│")
 
 
 def print_lines(lines: Sequence[str]) -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import shlex
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Any
 
 import click
 
@@ -13,10 +13,12 @@ from apframe.cli.declared import Argument, Option
 from apframe.cli.files import Files
 from apframe.cli.models import are_stored, read_models
 from apframe.cli.options import GIVEN, Where, words
-from apframe.cli.output import print_lines, progress
+from apframe.cli.output import is_plain, print_lines, progress, terminal_width
 from apframe.exceptions import ParameterError
 from apframe.paths import names_of
 from apframe.store.parquet import RETRIEVAL, read_manifest
+
+_MOST_IMAGES = 300
 
 
 def report_models(
@@ -26,12 +28,16 @@ def report_models(
         Argument(metavar="GT A [B...]", help="ground truth and results, or folders that `apframe eval --out` wrote: A [B...]"),
     ],
     *,
-    out: Annotated[Path, Option(metavar="FILE", help="where the page is written; an earlier report is replaced")] = Path(
-        "report.html"
-    ),
+    out: Annotated[
+        Path | None,
+        Option(
+            metavar="FILE",
+            help="where the page is written; an earlier report is replaced (default: print the first answers)",
+        ),
+    ] = None,
     images: Annotated[Path | None, Option(metavar="DIR", help="the folder of the pictures, which the page links")] = None,
     embed: Annotated[bool, Option("--embed", help="put thumbnails into the page instead of links")] = False,
-    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures")] = 300,
+    max_images: Annotated[int, Option(metavar="300", help="how many errors are shown as pictures")] = _MOST_IMAGES,
     by: Annotated[list[str] | None, Option(metavar="weather,camera", help="a table of slices by each of these columns")] = None,
     title: Annotated[
         str | None, Option(metavar="TEXT", help="the heading of the page (default: the names of the models)")
@@ -43,10 +49,15 @@ def report_models(
 ) -> None:
     """Write one HTML page about one model, two or more: which is better, where, which errors, and the errors as pictures.
 
+    Without --out, the first answers are printed: whether a model is better, where, and what kinds of errors it makes.
+
     The page needs no network and no server: mail it, archive it, compare it with an earlier one. The same input gives the same
     bytes.
     """
     is_stored = are_stored(paths, context, least=1)
+    about_page = {"--images": images, "--embed": embed, "--max-images": max_images != _MOST_IMAGES, "--title": title}
+    if out is None and (given := [option for option, value in about_page.items() if value]):
+        raise ParameterError(f"{given[0]} is about the page", "say where it is written, with --out")
     if embed and images is None:
         raise ParameterError("--embed needs --images, the folder of the pictures")
     of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
@@ -61,9 +72,17 @@ def report_models(
             evaluations += runs
         else:
             evaluations += read_models(paths, files, rules, where, say)
-        say(f"writing {out}")
-        written = apf.write_report(
-            out, *evaluations, names=names, by=words(by), images=images, embed=embed, max_images=max_images, title=title,
-            n_resamples=n_resamples, seed=seed, command=shlex.join([*context.command_path.split(), *context.meta[GIVEN]]),
-        )  # fmt: skip
-    print_lines([f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"])
+        options: dict[str, Any] = {"names": names, "by": words(by), "n_resamples": n_resamples, "seed": seed}
+        if out is None:
+            from apframe.report.text import report_lines  # brings in all sections
+
+            say("comparing")
+            lines = report_lines(evaluations, width=terminal_width(), plain=is_plain(), **options)
+        else:
+            say(f"writing {out}")
+            command = shlex.join([*context.command_path.split(), *context.meta[GIVEN]])
+            written = apf.write_report(
+                out, *evaluations, images=images, embed=embed, max_images=max_images, title=title, command=command, **options
+            )
+            lines = [f"{out}: {written.stat().st_size / 1e6:.1f} MB; open it in a browser"]
+    print_lines(lines)

@@ -10,6 +10,7 @@ import polars as pl
 
 from apframe.detection.look.pictures import Pictures
 from apframe.lazily import cached_property
+from apframe.report.estimates import estimates
 from apframe.rule_sets.summary import headlines
 
 if TYPE_CHECKING:
@@ -59,6 +60,11 @@ class Compared:
         """Whether there are two models."""
         return len(self.evaluations) == _PAIR
 
+    @property
+    def are_several(self) -> bool:
+        """Whether there are three models or more."""
+        return len(self.evaluations) > _PAIR
+
     @cached_property
     def metrics(self) -> list[str]:
         """The headline numbers that the protocol's thresholds give."""
@@ -79,9 +85,12 @@ class Compared:
     @property
     def threshold(self) -> str:
         """That threshold in words: "IoU 0.5"."""
+        if self.first.protocol.category_thresholds:
+            return "the threshold of each category"
         if self.iou_threshold < 0:
             return f"a distance of {-self.iou_threshold:g} m"
-        name = {"keypoints": "OKS"}.get(self.first.protocol.iou_type, "IoU")
+        similarity = self.first.protocol.similarity.name
+        name = "IoU" if "iou" in similarity else "OKS" if similarity == "oks" else "a similarity of"
         return f"{name} {self.iou_threshold:g}"
 
     @property
@@ -123,16 +132,32 @@ class Compared:
             table.select(pl.lit(name).alias("model"), pl.all()) for name, table in zip(self.names, tables, strict=True)
         )
 
+    @cached_property
+    def ranks(self) -> pl.DataFrame:
+        """The first headline number of each model, with its interval, how often it leads and its ranks; see `ranks`."""
+        if not self.has_intervals:
+            rows = self.overall.filter(pl.col("metric") == self.metric)
+            values = pl.concat([rows["estimate_a"].head(1), rows["estimate_b"]])
+            missing = dict.fromkeys(("low", "high", "share_best", "rank_low", "rank_high"))
+            return pl.DataFrame({"run": self.names, "estimate": values, **missing})
+        from apframe.detection.comparison.ranks import ranks
+        from apframe.detection.comparison.sampling import Sampling
+
+        sampling = Sampling(metrics=self.metric, n_resamples=self.n_resamples, seed=self.seed)
+        return ranks(self.evaluations, self.names, sampling)
+
     def by_key(self, key: SliceKeys) -> pl.DataFrame:
         """The first headline number for each slice, as `intervals` or `compare` has it, and the slice's support."""
         keys: list[Any] = list(key) if isinstance(key, (list, tuple)) else [key]
-        rows = self._numbers(by=keys, metrics=self.metric)
+        rows = self._numbers(by=keys, metrics=[self.metric])
         support = self.first.by(*keys)
         names = [name for name in support.columns if name in rows.columns]
         counts = support.select(*names, "n_images", "n_annotations")
         return rows.join(counts, on=names, how="left", nulls_equal=True, maintain_order="left")
 
     def _numbers(self, **options: Any) -> pl.DataFrame:
+        if not self.has_intervals:
+            return estimates(self.evaluations, self.names, **({"metrics": self.metrics} | options))
         options |= {"n_resamples": self.n_resamples, "seed": self.seed}
         if len(self.evaluations) == 1:
             return self.first.intervals(**options)
@@ -143,3 +168,13 @@ class Compared:
         whole = (pl.col("area_range") == protocol.whole) & (pl.col("iou_threshold") == pl.col("iou_threshold").first())
         rows = self.first.metrics.filter(whole & pl.col("max_detections").eq_missing(protocol.max_detections[-1]))
         return rows.select("category_id", "n_positives")
+
+
+def in_words(names: Sequence[str]) -> str:
+    """Return names as one text.
+
+    >>> in_words(["a", "b", "c"]), in_words(["a"])
+    ('a, b and c', 'a')
+    """
+    *front, last = names
+    return f"{', '.join(front)} and {last}" if front else last

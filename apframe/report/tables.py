@@ -4,8 +4,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Sequence
-
-import polars as pl
+from typing import Any
 
 from apframe.exceptions import counted
 from apframe.report.section import Table
@@ -18,17 +17,17 @@ _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 def table_markup(table: Table) -> Markup:
     """Return a table in HTML, with a button in each head that sorts it, and a line about the rows that were cut.
 
+    >>> import polars as pl
     >>> print(table_markup(Table(pl.DataFrame({"name": ["a<b"], "AP": [0.25]}), "AP by category")))
     <div class="table" tabindex="0" role="region" aria-label="AP by category"><table><caption>AP by category</caption>\
 <thead><tr><th scope="col">name</th><th scope="col" class="n">AP</th></tr></thead>\
 <tbody><tr><th scope="row">a&lt;b</th><td class="n">0.250</td></tr></tbody></table></div>
     """
-    frame = table.frame.head(table.most)
-    columns: dict[str, Sequence[str]] = {
-        name: _texts(frame[name], table.digits, signed=name in table.signed) for name in frame.columns
-    }
+    frame, texts = table.frame.head(table.most), cell_texts(table)
+    numbers = {name for name in texts if frame.schema[name].is_numeric()}
+    columns: dict[str, Sequence[str]] = {name: texts.get(name, []) for name in frame.columns}
+    columns |= {name: [minus(text) for text in texts[name]] for name in numbers}
     columns |= {name: [*cells][: frame.height] for name, cells in table.drawn.items()}
-    numbers = {name for name in frame.columns if frame.schema[name].is_numeric() and name not in table.drawn}
     kinds = ["n" if name in numbers else "drawn" if name in table.drawn else None for name in columns]
     heads = [
         element("th", table.heads.get(name, name), scope="col", class_=kind) for name, kind in zip(columns, kinds, strict=True)
@@ -52,17 +51,31 @@ def _cells(cells: Iterable[str], kinds: Iterable[str | None]) -> list[Markup]:
     return [element("th", first[0], scope="row"), *(element("td", cell, class_=kind) for cell, kind in others)]
 
 
-def _texts(column: pl.Series, digits: int, *, signed: bool) -> list[str]:
-    """The values as people read them."""
-    if column.dtype.is_float():
-        form = f"{'+' if signed else ''},.{digits}f"
-        texts = [NOTHING if value is None else format(value, form) for value in column]
-        return [minus(text) for text in texts]
-    if column.dtype.is_integer():
-        return [NOTHING if value is None else minus(format(value, "+," if signed else ",")) for value in column]
-    if column.dtype == pl.Boolean:
-        return [NOTHING if value is None else "yes" if value else "no" for value in column]
-    return [NOTHING if value is None else str(value) for value in column]
+def cell_texts(table: Table) -> dict[str, list[str]]:
+    """Return the texts of the rows that are shown, by column, with the minus sign of keyboards; drawn columns are left out.
+
+    >>> import polars as pl
+    >>> cell_texts(Table(pl.DataFrame({"name": ["cat"], "gain": [0.25], "p": [None]}), "", signed=["gain"]))
+    {'name': ['cat'], 'gain': ['+0.250'], 'p': ['–']}
+    """
+    frame = table.frame.head(table.most)
+    return {
+        column.name: [_text(value, table.digits, signed=column.name in table.signed) for value in column]
+        for column in frame
+        if column.name not in table.drawn
+    }
+
+
+def _text(value: Any, digits: int, *, signed: bool) -> str:
+    """A value as people read it."""
+    if value is None:
+        return NOTHING
+    if isinstance(value, bool):
+        return "yes" if value else "no"
+    sign = "+" if signed else ""
+    if isinstance(value, float):
+        return format(value, f"{sign},.{digits}f")
+    return format(value, f"{sign},") if isinstance(value, int) else str(value)
 
 
 def minus(text: str) -> str:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
@@ -14,25 +14,56 @@ from apframe.detection.evaluation import Evaluation
 from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import ParameterError
 from apframe.paths import to_write
-from apframe.report.compared import Compared
+from apframe.report.compared import Compared, in_words
 from apframe.report.page import page, refuse_foreign_file, write_page
 from apframe.report.searched import Searched, together
 from apframe.report.section import Section
-from apframe.report.sections import better, honest, kinds, labels, look, mistaken, rules, search, thresholds, what, where
+from apframe.report.sections import (
+    better,
+    honest,
+    kinds,
+    labels,
+    leaderboard,
+    look,
+    mistaken,
+    rules,
+    search,
+    thresholds,
+    what,
+    where,
+)  # fmt: skip
 from apframe.retrieval.evaluation import RunEvaluation
 
 if TYPE_CHECKING:
     from apframe.detection.slices.keys import SliceKey
 
-SECTIONS: Sequence[Callable[[Compared], Section | None]] = (
-    what.section, better.section, where.section, kinds.section, mistaken.section, thresholds.section,
-    honest.section, look.section, labels.section, rules.section,
-)  # fmt: skip
-"""The sections about detections, in the order of the page. One that has nothing to say is None."""
-OF_SEARCH: Sequence[Callable[[Searched], Section | None]] = (
-    search.what, search.better, search.where, search.changed, search.queries, search.coverage, search.rules,
-)  # fmt: skip
+SECTIONS: Mapping[str, Callable[[Compared], Section | None]] = {
+    "what": what.section,
+    "better": better.section,
+    "where": where.section,
+    "kinds": kinds.section,
+    "mistaken": mistaken.section,
+    "thresholds": thresholds.section,
+    "honest": honest.section,
+    "look": look.section,
+    "labels": labels.section,
+    "rules": rules.section,
+}
+"""The sections about detections by their keys, in the order of the page. One that has nothing to say is None."""
+OF_SEVERAL = {"better": leaderboard.best, "where": leaderboard.where, "kinds": leaderboard.kinds}
+"""Those that take the place of others if there are three models or more."""
+OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
+    "what": search.what,
+    "better": search.better,
+    "where": search.where,
+    "changed": search.changed,
+    "queries": search.queries,
+    "coverage": search.coverage,
+    "rules": search.rules,
+}
 """The sections about search runs."""
+IN_TEXT = ("better", "where", "kinds", "changed")
+"""The keys of those that a terminal shows."""
 
 
 def write_report(
@@ -103,34 +134,49 @@ def write_report(
     ...     "How good is a?" in written.read_text()
     True
     """
-    if not evaluations:
-        raise ParameterError("there is nothing to report on", "give one evaluation or more")
     target = to_write(path)
     refuse_foreign_file(target)  # before the work, not after it
-    keys = [by] if isinstance(by, (str, dict)) else list(by)
-    options: dict[str, Any] = {"by": keys, "command": command, "n_resamples": n_resamples, "seed": seed}
+    shown = {"pictures": Pictures(images, target.parent, embed=embed), "max_images": max_images}
+    subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
+    return write_page(target, page(title or in_words(subject.names), [*sections_of(subject), *sections]))
+
+
+def about(
+    evaluations: Sequence[Evaluation | RunEvaluation],
+    names: Sequence[str] | None,
+    by: Sequence[Any],
+    shown: Mapping[str, Any] | None = None,
+    **options: Any,
+) -> Compared | Searched:
+    """Return what a report is about, once the evaluations agree.
+
+    `shown` are options of pictures, which search runs have not. Errors and the others are those of `write_report`.
+    """
+    if not evaluations:
+        raise ParameterError("there is nothing to report on", "give one evaluation or more")
+    options["by"] = [by] if isinstance(by, (str, dict)) else list(by)
     runs = [each for each in evaluations if isinstance(each, RunEvaluation)]
     if runs:
         if len(runs) < len(evaluations):
             raise ParameterError("detections and search runs cannot be in one report", "write a report for each")
-        evaluation, called = together(runs, names)
-        made = _made(OF_SEARCH, Searched(evaluation, called, **options))
-    else:
-        models = [each for each in evaluations if isinstance(each, Evaluation)]
-        called = names_beside(models, names)
-        pictures = Pictures(images, target.parent, embed=embed)
-        made = _made(SECTIONS, Compared(agree(models, called), called, pictures=pictures, max_images=max_images, **options))
-    return write_page(target, page(title or " and ".join(called), [*made, *sections]))
+        return Searched(*together(runs, names), **options)
+    models = [each for each in evaluations if isinstance(each, Evaluation)]
+    called = names_beside(models, names)
+    return Compared(agree(models, called), called, **(shown or {}), **options)
 
 
-def _made(makers: Sequence[Callable[[Any], Section | None]], about: Compared | Searched) -> list[Section]:
-    """The sections that have something to say."""
-    return [section for make in makers if (section := _with_warnings(make, about)) is not None]
+def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:
+    """Return the sections that have something to say, in the order of the page: all, or those of some keys."""
+    makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
+    if isinstance(subject, Compared):
+        makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
+    chosen = [make for key, make in makers.items() if keys is None or key in keys]
+    return [section for make in chosen if (section := _with_warnings(make, subject)) is not None]
 
 
-def _with_warnings(make: Callable[[Any], Section | None], about: Compared | Searched) -> Section | None:
+def _with_warnings(make: Callable[[Any], Section | None], subject: Compared | Searched) -> Section | None:
     """A section, with what was warned of while it was made among its notes: the readers of the page need it, not a terminal."""
     with collecting() as found:
-        section = make(about)
+        section = make(subject)
     said = [f"{message[0].upper()}{message[1:]}." for _, message in dict.fromkeys(found)]
     return section and replace(section, notes=[*section.notes, *said])

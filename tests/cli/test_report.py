@@ -59,3 +59,18 @@ def test_bad_usage_is_one_line(tmp_path: Path, arguments: list[str], message: st
     assert message in done.stderr
     assert done.stderr.count("\n") == 1
     assert not page.exists()
+
+
+def test_without_a_file_the_first_answers_are_printed(tmp_path: Path) -> None:
+    done = apframe("report", *FILES, "--by", "weather", "--n-resamples", "500")
+    assert (done.returncode, done.stderr) == (0, "")
+    lines = done.stdout.splitlines()
+    assert (
+        lines[0] == "Is model_b better?" and "Where?" in lines and "What kind of error?" in lines and "AP by weather" in lines
+    )
+    for option in (["--title", "x"], ["--images", str(tmp_path)], ["--max-images", "10"], ["--embed"]):
+        refused = apframe("report", *FILES, *option)
+        assert (refused.returncode, refused.stderr) == (
+            2,
+            f"error: {option[0]} is about the page; say where it is written, with --out\n",
+        )

@@ -30,9 +30,9 @@ def section(compared: Compared) -> Section:
         cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
         table = rows.select("metric", value="estimate", low="low", high="high")
         shown = Table(table, "Headline numbers with 95 % intervals", HEADS, drawn={"interval": cells})
-        return Section("better", f"How good is {compared.names[0]}?", _of_one(compared), (shown,), _notes(compared))
+        return Section("better", f"How good is {compared.names[0]}?", _of_one(compared), (shown,), notes(compared))
     shown = difference_table(rows, ["metric"], compared, "Headline numbers and their differences", _COLUMNS)
-    return Section("better", f"Is {compared.names[1]} better?", comparison_sentences(rows), (shown,), _notes(compared))
+    return Section("better", f"Is {compared.names[1]} better?", comparison_sentences(rows), (shown,), notes(compared))
 
 
 def difference_table(
@@ -58,7 +58,8 @@ def _of_one(compared: Compared) -> list[str]:
     ]
 
 
-def _notes(compared: Compared) -> list[str]:
+def notes(compared: Compared) -> list[str]:
+    """Return what the intervals are."""
     if not compared.has_intervals:
         return ["Intervals need two images or more."]
     return [

@@ -16,7 +16,7 @@ NOTE = (
     "Each kind is fixed alone, so what the kinds cost does not add up. All false positives and all missed annotations count "
     "errors of the other kinds again. There are no intervals: small differences may be chance."
 )
-_NOUNS = {
+NOUNS = {
     "cls": "wrong categories", "loc": "wrong places", "both": "wrong categories in wrong places", "dupe": "duplicates",
     "bkg": "detections of background", "miss": "missed annotations",
 }  # fmt: skip
@@ -33,7 +33,7 @@ MEANINGS = Details(
         )
     ],
 )
-_SEEN = 0.0005  # of AP: what three digits show
+SEEN = 0.0005  # of AP: what three digits show
 
 
 def section(compared: Compared) -> Section:
@@ -56,8 +56,8 @@ def _loss(name: str, rows: pl.DataFrame, threshold: str) -> str:
     ap = rows["ap"][0]
     if ap is None:
         return f"AP of {name} has no value, as no annotation counts, so no kind of error costs any."
-    costs = rows.filter(pl.col("delta_ap") >= _SEEN).sort("delta_ap", descending=True, maintain_order=True).head(2)
-    named = [f"{_NOUNS[kind]} ({cost:.3f})" for kind, cost in costs.select("error", "delta_ap").iter_rows()]
+    costs = rows.filter(pl.col("delta_ap") >= SEEN).sort("delta_ap", descending=True, maintain_order=True).head(2)
+    named = [f"{NOUNS[kind]} ({cost:.3f})" for kind, cost in costs.select("error", "delta_ap").iter_rows()]
     start = f"{name} has AP {ap:.3f} at {threshold}"
     return f"{start}, and loses most to {', then to '.join(named)}." if named else f"{start}; no kind of error costs any."
 
@@ -68,12 +68,12 @@ def _change(impact: pl.DataFrame, compared: Compared) -> list[str]:
         return []
     means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     costs = means.group_by("error", maintain_order=True).agg(change=pl.col("delta_ap").last() - pl.col("delta_ap").first())
-    costs = costs.filter(pl.col("change").abs() >= _SEEN)
+    costs = costs.filter(pl.col("change").abs() >= SEEN)
     if costs.is_empty():
         return []
     kind, change = costs.sort(pl.col("change").abs(), descending=True, maintain_order=True).row(0)
     word = "more" if change > 0 else "less"
-    return [f"They differ most in {_NOUNS[kind]}, which cost {compared.names[1]} {abs(change):.3f} AP {word}."]
+    return [f"They differ most in {NOUNS[kind]}, which cost {compared.names[1]} {abs(change):.3f} AP {word}."]
 
 
 def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
@@ -83,9 +83,9 @@ def _by_kind(impact: pl.DataFrame, compared: Compared) -> Table:
     costs = {f"cost {k}": each["delta_ap"] for k, each in enumerate(of_each)}
     counts = {f"errors {k}": each["n"] for k, each in enumerate(of_each)}
     frame = pl.DataFrame({"kind": [KIND_WORDS[kind] for kind in kinds], **counts, **costs})
-    of = [f" of {name}" if compared.is_pair else "" for name in compared.names]
+    of = [f", {name}" * compared.is_pair for name in compared.names]
     heads = {f"errors {k}": f"errors{name}" for k, name in enumerate(of)}
-    heads |= {f"cost {k}": f"AP lost{name}" if not name else f"AP that {compared.names[k]} loses" for k, name in enumerate(of)}
+    heads |= {f"cost {k}": f"AP lost{name}" for k, name in enumerate(of)}
     heads |= {"bars": legend(compared.names) if compared.is_pair else "AP lost"}
     bars = {"bars": bar_cells([*costs.values()])}
     return Table(frame, f"Errors at {compared.threshold}, and AP that each kind costs", heads, drawn=bars)

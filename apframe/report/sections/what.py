@@ -7,7 +7,7 @@ from importlib.metadata import version
 import polars as pl
 
 from apframe.exceptions import counted
-from apframe.report.compared import Compared
+from apframe.report.compared import Compared, in_words
 from apframe.report.section import Fragment, Section, Table
 from apframe.rule_sets.published import departures
 from apframe.schema import Dataset
@@ -51,7 +51,7 @@ def section(compared: Compared) -> Section:
     return Section(
         "what",
         "What was compared?" if len(compared.names) > 1 else "What was evaluated?",
-        (f"{' and '.join(compared.names)} on {data}, by the rules of {protocol.name}.",),
+        (f"{in_words(compared.names)} on {data}, by the rules of {protocol.name}.",),
         (Table(models, "Models"), Fragment(joined(element("dl", said), words))),
         notes,
     )

@@ -30,10 +30,10 @@ def section(compared: Compared) -> Section:
         keys = rows.columns[: rows.columns.index("metric")]
         sentences += [f"By {', '.join(keys)}: {text}" for text in comparison_sentences(rows, keys)] if compared.is_pair else []
         blocks.append(_table(rows, keys, compared, f"{metric} by {', '.join(keys)}", ["n_images", "n_annotations"]))
-    sizes = _sizes(compared)
-    if sizes.height > 1:
-        blocks.append(_table(sizes, ["metric"], compared, "By the size of objects"))
-    notes = [] if compared.by else [_hint(compared)]
+    by_size = sizes(compared)
+    if by_size.height > 1:
+        blocks.append(_table(by_size, ["metric"], compared, "By the size of objects"))
+    notes = [] if compared.by else [hint(compared)]
     return Section("where", "Where?", sentences, blocks, notes)
 
 
@@ -51,8 +51,8 @@ def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
     return rows.sort(order, "name", nulls_last=True, maintain_order=True)
 
 
-def _sizes(compared: Compared) -> pl.DataFrame:
-    """The headline numbers of parts of the areas, with the same measure of all areas in front."""
+def sizes(compared: Compared) -> pl.DataFrame:
+    """Return the headline numbers of parts of the areas, with the same measure of all areas in front."""
     protocol = compared.first.protocol
     lines = headlines(protocol)
     ranges = [line.metric for line in lines if line.column == lines[0].column and line.area_range != protocol.whole]
@@ -67,7 +67,8 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     return [f"{metric} goes from {lowest['estimate']:.3f} ({lowest['name']}) to {highest['estimate']:.3f} ({highest['name']})."]
 
 
-def _hint(compared: Compared) -> str:
+def hint(compared: Compared) -> str:
+    """Return by which columns of the images slices could be requested."""
     known = compared.first.dataset.images.columns
     attributes = [name for name in known if name not in ("image_id", "image_width", "image_height", "file_name")]
     if not attributes:

@@ -89,18 +89,32 @@ def test_many_categories_are_cut_in_words() -> None:
     assert details.blocks[0].frame["category"].head(4).to_list() == ["c1", "c1", "c2", "c2"]
 
 
-def test_kinds_by_distance() -> None:
-    protocol = Protocol("distances", "", iou_type="distance", similarity=apf.CentreDistance(), iou_thresholds=(-4.0, -2.0))
-    columns = ("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_length", "cuboid_width", "cuboid_height", "cuboid_yaw")
-    cuboid = {"image_id": 1, "category_id": 1} | dict.fromkeys(columns, 1.0)
-    truth = {"images": [{"id": 1}], "categories": CATEGORIES[:1], "annotations": [{"id": 1} | cuboid]}
-    compared = of(apf.evaluate(truth, [cuboid | {"score": 0.5}], protocol))
-    assert compared.threshold == "a distance of 4 m"
-    assert kinds.section(compared).sentences[0].endswith("at a distance of 4 m; no kind of error costs any.")
+CUBOID = {"image_id": 1, "category_id": 1} | dict.fromkeys(
+    ["cuboid_x", "cuboid_y", "cuboid_z", "cuboid_length", "cuboid_width", "cuboid_height", "cuboid_yaw"], 1.0
+)
+CUBOIDS = {"images": [{"id": 1}], "categories": CATEGORIES[:1], "annotations": [{"id": 1} | CUBOID]}
+DISTANCES = Protocol("distances", "", iou_type="distance", similarity=apf.CentreDistance(), iou_thresholds=(-4.0, -2.0))
+
+
+def test_thresholds_in_words() -> None:
+    compared = of(apf.evaluate(CUBOIDS, [CUBOID | {"score": 0.5, "cuboid_x": 7.0}], DISTANCES))
+    section = kinds.section(compared)
+    assert section.sentences[0].startswith("model_0 has AP 0.000 at a distance of 4 m, and loses most to")
+    shown = next(iter(tables(section).values()))
+    assert dict(shown.select("kind", "errors 0").rows())["wrong place"] == 1
+    own = of(apf.evaluate(ONE_OF_TWO, ONE_HIT, iou_thresholds={"cat": 0.7, "dog": 0.5}))
+    assert own.threshold == "the threshold of each category"
+
+
+def test_similarities_of_users_have_the_section() -> None:
+    def same_place(pairs: pl.DataFrame) -> pl.Series:
+        return (pairs["x"] == pairs["x_right"]).cast(pl.Float64)
+
+    section = kinds.section(of(apf.evaluate(ONE_OF_TWO, ONE_HIT, similarity=same_place)))
+    assert section.sentences[0].startswith("model_0 has AP 0.500 at a similarity of 0.5")
 
 
 def test_thresholds_without_kinds_are_said_in_words() -> None:
     """A threshold that is not above the usual background."""
-    compared = of(tiny("coco", iou_thresholds=0.1))
-    section = kinds.section(compared)
+    section = kinds.section(of(tiny("coco", iou_thresholds=0.1)))
     assert section.blocks == () and "background must be" in section.sentences[0].lower()

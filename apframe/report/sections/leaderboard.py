@@ -1,0 +1,177 @@
+"""Three models or more: which is best, where each of them is, and what kinds of errors they make."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from apframe.detection.diagnose.error_kinds import KINDS
+from apframe.exceptions import counted
+from apframe.report.charts.intervals import interval_cells
+from apframe.report.compared import Compared
+from apframe.report.section import Block, Section, Table
+from apframe.report.sections.better import HEADS, notes
+from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
+from apframe.report.sections.where import hint, sizes
+from apframe.show.comparison import SIGNIFICANT, ranks_table
+from apframe.show.error_chart import KIND_WORDS
+
+_HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which it leads"}
+_MOST_NAMES = 5
+
+
+def best(compared: Compared) -> Section:
+    """Return the section that ranks the models and compares each with the first one."""
+    metric = compared.metric
+    board = ranks_table(compared.ranks, metric)
+    pairs = compared.overall.filter(pl.col("metric") == metric)
+    drawn = {"interval": interval_cells(board[metric], board["low"], board["high"])}
+    ranked = board.select("run", metric, pl.lit("").alias("interval"), "low", "high", "share_best", "ranks")
+    against = pairs.select(
+        "run_b", pl.col("estimate_b").alias(metric), "difference", pl.lit("").alias("interval"), "low", "high", "share_better",
+        "p_holm", "detectable",
+    )  # fmt: skip
+    cells = {"interval": interval_cells(pairs["difference"], pairs["low"], pairs["high"], zero=True)}
+    blocks = [
+        Table(ranked, f"Models by {metric}", _HEADS, drawn=drawn),
+        Table(against, f"Against {compared.names[0]}", _HEADS, signed=("difference", "low", "high"), drawn=cells),
+        Table(_headlines(compared), "All headline numbers"),
+    ]
+    return Section(
+        "better", "Which model is best?", [*_leader(board, metric), *_against(pairs, compared)], blocks, notes(compared)
+    )
+
+
+def where(compared: Compared) -> Section:
+    """Return the section that says which model is best in each category, slice and range of sizes."""
+    metric, sentences, blocks = compared.metric, list[str](), list[Block]()
+    categories = compared.by_category.filter(pl.col("metric") == metric)
+    if compared.categories.height > 1:
+        label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
+        table = _by_model(categories.with_columns(label.alias("name")), ["name", "category_id"], compared, ["n_positives"])
+        table = table.drop("key 1").sort("lead", descending=True, nulls_last=True, maintain_order=True)
+        sentences.append(_winners(table, f"{metric} by category", compared))
+        blocks.append(_table(table, f"{metric} by category", compared, ["name"]))
+    for key in compared.by:
+        rows = compared.by_key(key)
+        keys = rows.columns[: rows.columns.index("metric")]
+        table, caption = _by_model(rows, keys, compared, ["n_images", "n_annotations"]), f"{metric} by {', '.join(keys)}"
+        sentences.append(_winners(table, caption, compared))
+        blocks.append(_table(table, caption, compared, keys))
+    by_size = sizes(compared)
+    if by_size["metric"].n_unique() > 1:
+        blocks.append(_table(_by_model(by_size, ["metric"], compared), "By the size of objects", compared, ["metric"]))
+    chance = (
+        f"A lead is over the next best model, and may be chance. Models differ from {compared.names[0]} if q < {SIGNIFICANT:g}."
+    )
+    return Section("where", "Where?", sentences, blocks, [chance, *([] if compared.by else [hint(compared)])])
+
+
+def kinds(compared: Compared) -> Section:
+    """Return the section of what each kind of error costs each model."""
+    impact = compared.error_impact
+    rows = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
+    wide = {
+        values: rows.pivot("error", index=["model", "ap"], values=values, maintain_order=True) for values in ("delta_ap", "n")
+    }
+    heads = KIND_WORDS | {"ap": f"AP at {compared.threshold}"}
+    blocks: list[Block] = [
+        Table(wide["delta_ap"], "AP that each kind of error costs", heads),
+        Table(wide["n"].drop("ap"), "Errors of each kind", heads),
+        *by_category(impact, compared),
+        MEANINGS,
+    ]
+    return Section(KEY, HEADING, _costliest(rows), blocks, (NOTE,))
+
+
+def _leader(board: pl.DataFrame, metric: str) -> list[str]:
+    if board[metric].count() == 0:
+        return [f"{metric} has no value: no annotation counts."]
+    name, value, share = board.select("run", metric, "share_best").row(0)
+    leads = "" if share is None else f", and leads in {100 * share:.0f} % of the resamples"
+    return [f"{name} has the highest {metric}, {value:.3f}{leads}."]
+
+
+def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
+    """How many models are better than the first one, worse, or neither."""
+    tested = pairs.drop_nulls("p_holm")
+    if tested.is_empty():
+        return []
+    differs, rises = tested["p_holm"] < SIGNIFICANT, tested["difference"] > 0
+    groups = [tested.filter(differs & rises), tested.filter(differs & ~rises), tested.filter(~differs)]
+    words = ("better", "worse", "within chance")
+    parts = [
+        f"{_named(group['run_b'].to_list())} {'is' if group.height == 1 else 'are'} {word}"
+        for group, word in zip(groups, words, strict=True)
+        if group.height
+    ]
+    corrected = f", corrected for {counted(pairs.height, 'comparison')}" * (pairs.height > 1)
+    return [f"Against {compared.names[0]}: {'; '.join(parts)} (p < {SIGNIFICANT:g}{corrected})."]
+
+
+def _named(names: Sequence[str]) -> str:
+    shown = ", ".join(names[:_MOST_NAMES])
+    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
+
+
+def _headlines(compared: Compared) -> pl.DataFrame:
+    """A row for each model, a column for each headline number."""
+    rows = compared.overall
+    first = rows.filter(pl.col("run_b") == compared.names[1]).select(model="run_a", metric="metric", value="estimate_a")
+    others = rows.select(model="run_b", metric="metric", value="estimate_b")
+    return pl.concat([first, others]).pivot("metric", index="model", values="value", maintain_order=True)
+
+
+def _by_model(rows: pl.DataFrame, keys: Sequence[str], compared: Compared, support: Sequence[str] = ()) -> pl.DataFrame:
+    """A row for each slice: keys ("key 0" ...), support, a column for each model ("model 0" ...), best, lead and differ."""
+    index = {key: f"key {k}" for k, key in enumerate(keys)}
+    models = [f"model {k}" for k in range(len(compared.names))]
+    others = [
+        pl.col("estimate_b").filter(pl.col("run_b") == name).first().alias(model)
+        for name, model in zip(compared.names[1:], models[1:], strict=True)
+    ]
+    table = rows.rename(index).group_by(*index.values(), maintain_order=True).agg(
+        *(pl.col(name).first() for name in support),
+        pl.col("estimate_a").first().alias(models[0]),
+        *others,
+        differ=pl.col("run_b").filter(pl.col("q") < SIGNIFICANT).str.join(", "),
+    )  # fmt: skip
+    top = pl.max_horizontal(models)
+    of_best = [pl.when(pl.col(model) == top).then(pl.lit(name)) for model, name in zip(models, compared.names, strict=True)]
+    best_ones = pl.concat_str(of_best, separator=", ", ignore_nulls=True)
+    second = pl.concat_list(models).list.sort(descending=True, nulls_last=True).list.get(1)
+    return table.with_columns(best=pl.when(top.is_not_null()).then(best_ones), lead=top - second, differ=pl.col("differ"))
+
+
+def _winners(table: pl.DataFrame, caption: str, compared: Compared) -> str:
+    """In how many rows each model is best; several that are equal are all best."""
+    models = [f"model {k}" for k in range(len(compared.names))]
+    top = pl.max_horizontal(models)
+    times = table.select((pl.col(model) == top).sum() for model in models).row(0)
+    won = sorted(((n, name) for n, name in zip(times, compared.names, strict=True) if n), key=lambda each: -each[0])
+    if not won:
+        return f"{caption}: there are no values."
+    (most, first), *others = won
+    return f"{caption}: {first} is best in {most:,} of {table.height:,}{''.join(f', {name} in {n:,}' for n, name in others)}."
+
+
+def _table(table: pl.DataFrame, caption: str, compared: Compared, keys: Sequence[str]) -> Table:
+    heads = {f"model {k}": name for k, name in enumerate(compared.names)} | {f"key {k}": key for k, key in enumerate(keys)}
+    models = [name for name in table.columns if name not in ("best", "lead", "differ")]
+    frame = table.select(*models, "best", "lead", "differ")
+    return Table(frame, caption, HEADS | heads | {"differ": f"differ from {compared.names[0]}"})
+
+
+def _costliest(rows: pl.DataFrame) -> list[str]:
+    """Which kind costs most in how many models."""
+    n = rows["model"].n_unique()
+    costs = rows.filter(pl.col("delta_ap") >= SEEN).sort("delta_ap", descending=True, maintain_order=True)
+    top = costs.unique("model", keep="first", maintain_order=True)
+    kinds_of = top.group_by(pl.col("error").cast(pl.String), maintain_order=True).agg("model").rows()
+    if not kinds_of:
+        return ["No kind of error costs any AP."]
+    parts = [f"{NOUNS[kind]} in {len(models)} ({_named(models)})" for kind, models in kinds_of]
+    if len(parts) == 1 and top.height == n:
+        return [f"In all {n} models, {NOUNS[kinds_of[0][0]]} cost most AP."]
+    return [f"Of {n} models, what costs most AP is {', '.join(parts)}."]

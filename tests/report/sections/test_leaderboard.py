@@ -1,0 +1,118 @@
+"""The sections of the report for three models or more."""
+
+from __future__ import annotations
+
+import warnings
+
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import NoAnnotationsWarning
+from apframe.report.compared import Compared
+from apframe.report.section import Section
+from apframe.report.sections import leaderboard
+from apframe.report.write import sections_of
+from tests.report.sections.test_kinds import tables
+from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, TINY, tiny
+
+NAMES = ["model_a", "model_b", "half_b"]
+
+
+@pytest.fixture(scope="module")
+def three(models: list[apf.Evaluation]) -> Compared:
+    """Both models of the sample set, and one that has every second detection of model_b."""
+    half = apf.evaluate(models[1].dataset, models[1].detections.gather_every(2))
+    return Compared([*models, half], NAMES, by=["weather"], n_resamples=500)
+
+
+def of_three(truth: object, *results: object) -> Compared:
+    found = [apf.evaluate(truth, each) for each in results]
+    return Compared(found, NAMES)
+
+
+def test_numbers_are_those_of_compare_and_the_evaluations(three: Compared) -> None:
+    shown = tables(leaderboard.best(three))
+    a, b, half = three.evaluations
+    wanted = a.compare([b, half], names=NAMES, metrics="AP", n_resamples=500)
+    columns = ["difference", "low", "high", "share_better", "p_holm", "detectable"]
+    assert shown["Against model_a"].select("run_b", *columns).equals(wanted.select("run_b", *columns))
+    for name, each in zip(NAMES, three.evaluations, strict=True):
+        row = shown["All headline numbers"].filter(model=name).drop("model").row(0)
+        assert row == pytest.approx(each.summary["value"].to_list(), abs=1e-12)
+    board = shown["Models by AP"]
+    assert board["run"].to_list() == ["model_b", "model_a", "half_b"] and board["share_best"].sum() == pytest.approx(1)
+    assert board["ranks"].to_list() == ["1 to 2", "1 to 2", "3"]
+
+
+def test_the_answers_in_words(three: Compared) -> None:
+    leader, against = leaderboard.best(three).sentences
+    assert leader.startswith("model_b has the highest AP, 0.277, and leads in 7")
+    assert against == "Against model_a: half_b is worse; model_b is within chance (p < 0.05, corrected for 2 comparisons)."
+    where = leaderboard.where(three)
+    assert where.sentences == [
+        "AP by category: model_b is best in 8 of 12, model_a in 4.",
+        "AP by weather: model_a is best in 3 of 4, model_b in 1.",
+    ]
+    assert leaderboard.kinds(three).sentences == ["In all 3 models, missed annotations cost most AP."]
+
+
+def test_best_of_each_row_and_its_lead(three: Compared) -> None:
+    shown = tables(leaderboard.where(three))
+    assert list(shown) == ["AP by category", "AP by weather", "By the size of objects"]
+    a, b, half = three.evaluations
+    for caption, key in (("AP by category", "name"), ("AP by weather", "weather")):
+        by = [
+            dict(
+                each.by(*([] if key == "name" else [key]), level="category" if key == "name" else "summary")
+                .select(key, "AP")
+                .rows()
+            )
+            for each in (a, b, half)
+        ]
+        for row in shown[caption].iter_rows(named=True):
+            values = [each[row["key 0"]] for each in by]
+            assert [row[f"model {k}"] for k in range(3)] == pytest.approx(values, abs=1e-12)
+            assert row["best"] == NAMES[values.index(max(values))]
+            assert row["lead"] == pytest.approx(max(values) - sorted(values)[1], abs=1e-12)
+    wanted = a.compare([b, half], names=NAMES, level="category", metrics="AP", n_resamples=500).filter(pl.col("q") < 0.05)
+    differ = {row["key 0"]: row["differ"] for row in shown["AP by category"].iter_rows(named=True) if row["differ"]}
+    found = wanted.group_by("name", maintain_order=True).agg(pl.col("run_b").str.join(", "))
+    assert differ == dict(found.select("name", "run_b").rows())
+
+
+def test_kinds_of_all_models_side_by_side(three: Compared) -> None:
+    shown = tables(leaderboard.kinds(three))
+    for name, each in zip(NAMES, three.evaluations, strict=True):
+        wanted = each.error_impact(0.5).filter(pl.col("name").is_null()).head(6)
+        assert shown["AP that each kind of error costs"].filter(model=name).row(0)[2:] == tuple(wanted["delta_ap"])
+        assert shown["Errors of each kind"].filter(model=name).row(0)[1:] == tuple(wanted["n"])
+
+
+def test_equal_models_are_all_best() -> None:
+    compared = of_three(ONE_OF_TWO, ONE_HIT, ONE_HIT, ONE_HIT)
+    categories = tables(leaderboard.where(compared))["AP by category"]
+    assert categories["best"].to_list() == ["model_a, model_b, half_b"] * 2 and categories["lead"].to_list() == [0.0, 0.0]
+
+
+def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
+    images = [image | {"lead": lead} for image, lead in zip(ONE_OF_TWO["images"], (None, "x"), strict=True)]
+    found = [apf.evaluate(ONE_OF_TWO | {"images": images}, each) for each in (ONE_HIT, [], ONE_HIT)]
+    section = leaderboard.where(Compared(found, ["best", "differ", "c"], by=["lead"]))
+    assert tables(section)["AP by lead"].select("key 0", "best").rows() == [("x", "best, differ, c"), (None, "best, c")]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_protocol_has_all_sections(name: str) -> None:
+    made = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))
+    assert [each.key for each in made][:5] == ["what", "better", "where", "kinds", "mistaken"]
+
+
+def test_nothing_annotated() -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", NoAnnotationsWarning)
+        empty = of_three(ONE_OF_TWO | {"annotations": [], "categories": CATEGORIES}, ONE_HIT, [], ONE_HIT)
+    sections: list[Section] = [leaderboard.best(empty), leaderboard.where(empty), leaderboard.kinds(empty)]
+    assert [each.sentences[0] for each in sections] == [
+        "AP has no value: no annotation counts.", "AP by category: there are no values.", "No kind of error costs any AP.",
+    ]  # fmt: skip
