@@ -101,6 +101,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.trec import read_qrels as read_qrels
     from apframe.retrieval.trec import read_run as read_run
     from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
+    from apframe.rule_sets.bdd100k import BDD100K as BDD100K
     from apframe.rule_sets.coco import COCO as COCO
     from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
     from apframe.rule_sets.dota import DOTA as DOTA
@@ -186,6 +187,7 @@ _HOMES = {
     "apframe.lists.measures": "Measure as_measure measures",
     "apframe.lists.vl_pr": "vl_pr",
     "apframe.rule_sets.activitynet": "ACTIVITYNET",
+    "apframe.rule_sets.bdd100k": "BDD100K",
     "apframe.rule_sets.coco": "COCO",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA",

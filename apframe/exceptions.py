@@ -223,7 +223,7 @@ class RepeatedImageWarning(ApframeWarning):
 
 
 class ShapesLeftOutWarning(ApframeWarning):
-    """Shapes that are not boxes, polygons or masks of objects were left out."""
+    """Shapes were left out: they are not boxes, polygons or masks of objects, or the protocol does not allow them."""
 
 
 class RenamedColumnWarning(ApframeWarning):

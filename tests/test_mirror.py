@@ -38,6 +38,7 @@ TESTED_IN = {
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
     "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
+    "rule_sets/test_bdd100k.py": "detection/prepare/renamed",
     "file_formats/test_nuscenes.py": "file_formats/json_fields file_formats/nuscenes/format file_formats/nuscenes/places "
     "file_formats/nuscenes/splits file_formats/nuscenes/tables",
     "file_formats/test_open_images.py": "file_formats/open_images/class_hierarchy file_formats/open_images/format "
@@ -54,7 +55,7 @@ TESTED_IN = {
     "properties/test_operating_points.py": "matching/operating_points",
     "ranking/test_definitions.py": "ranking/definition",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
-    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/protocol rule_sets/published rule_sets/summary "
+    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/protocol rule_sets/published rule_sets/summary "
     "rule_sets/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "

@@ -89,4 +89,5 @@ def choose(protocol: Protocol | str, **options: Unpack[Options]) -> Choice:
     if invalid == "keep" and not chosen.similarity.inclusive:
         problem = f"the reference of {chosen.name} evaluates no boxes with negative sides"
         raise ParameterError(f"{spelled('invalid', 'keep')}: {problem}", f"leave them out with {spelled('invalid', 'drop')}")
-    return Choice(chosen, categories, unknown_images == "drop", invalid, image_attributes, reading, name)
+    drops = unknown_images == "drop" or "known_images_only" in chosen.further_rules
+    return Choice(chosen, categories, drops, invalid, image_attributes, reading, name)

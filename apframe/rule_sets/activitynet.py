@@ -26,6 +26,7 @@ ACTIVITYNET = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=("AP", "AP50", "AP75", "AP95"),
 )

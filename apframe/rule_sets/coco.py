@@ -33,6 +33,7 @@ _BOXES = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=COCO_REPORT,
 )

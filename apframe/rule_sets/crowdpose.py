@@ -25,6 +25,7 @@ CROWDPOSE = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(
         Part("_easy", "images", "crowdIndex", up_to=0.1),
         Part("_medium", "images", "crowdIndex", above=0.1, up_to=0.8),

@@ -26,6 +26,7 @@ DOTA = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=("AP",),
 )

@@ -30,6 +30,7 @@ _BOXES = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=True,
+    further_rules=(),
     parts=tuple(Part(name, "categories", "frequency", equals=name) for name in ("r", "c", "f")),
     report=("AP", "AP50", "AP75", "AP{area}", "AP{part}", "AR{limit}", "AR{area}"),
 )

@@ -28,6 +28,7 @@ OPEN_IMAGES = Protocol(
     expands_hierarchy=True,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=("AP",),
 )

@@ -29,6 +29,7 @@ PROPOSALS = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=("AR{limit}", "AR{area}"),
 )  # fmt: skip

@@ -16,6 +16,7 @@ from apframe.matching.policies import POLICIES
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.definitions import COCO_101, Levels, as_definition
 from apframe.ranking.precision import SPACING
+from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
@@ -116,6 +117,8 @@ class Protocol:
         images without any detection are left out
     with_area_only
         annotations and detections without area are left out
+    further_rules
+        what else is done, see `apframe.rule_sets.further_rules`
     parts
         parts of the images or categories that the summary has numbers of
     report
@@ -153,6 +156,7 @@ class Protocol:
     expands_hierarchy: bool = False
     detected_images_only: bool = False
     with_area_only: bool = False
+    further_rules: tuple[str, ...] = ()
     parts: tuple[Part, ...] = ()
     report: tuple[str, ...] = COCO_REPORT
     adds_spacing: bool = False
@@ -203,8 +207,9 @@ class Protocol:
                 )
             if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
                 raise ParameterError(f"{line!r} needs {line.removesuffix('{part}')!r} beside it", option="report")
-        if unknown := [name for name in self.ignores if name not in IGNORES]:
-            raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(IGNORES)}", option="ignores")
+        for option, known in (("ignores", IGNORES), ("further_rules", FURTHER_RULES)):
+            if unknown := [name for name in getattr(self, option) if name not in known]:
+                raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
@@ -430,7 +435,7 @@ _TAKES: dict[str, Callable[[Any], Any]] = {
     "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
     "iou_thresholds": _numbers, "category_thresholds": _by_name, "definition": as_definition,
     "area_ranges": _area_ranges, "max_detections": _limits,
-    "ignores": _texts, "parts": _parts, "report": _texts,
+    "ignores": _texts, "further_rules": _texts, "parts": _parts, "report": _texts,
 }  # fmt: skip
 
 

@@ -7,6 +7,7 @@ from typing import Any
 from apframe.exceptions import ParameterError, by_name, spelled
 from apframe.listing import Listing
 from apframe.rule_sets.activitynet import ACTIVITYNET
+from apframe.rule_sets.bdd100k import BDD100K
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA
@@ -20,7 +21,7 @@ from apframe.similarity.named import as_iou_type
 PUBLISHED = {
     protocol.name: protocol
     for protocol in (
-        COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE,
+        COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
     )
 }  # fmt: skip
 
@@ -36,6 +37,7 @@ _PURPOSES = {
     "DOTA": "rotated boxes in aerial images",
     "ACTIVITYNET": "actions as time intervals of videos",
     "CROWDPOSE": "keypoints of people in crowds",
+    "BDD100K": "boxes and instance masks of driving scenes, ten classes",
 }
 
 

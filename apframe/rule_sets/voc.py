@@ -27,6 +27,7 @@ VOC2007 = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
+    further_rules=(),
     parts=(),
     report=("AP",),
 )

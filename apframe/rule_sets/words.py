@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 from apframe.matching.policies import POLICIES
+from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import headlines
@@ -39,6 +40,7 @@ def describe(protocol: Protocol) -> str:
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
+        ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),

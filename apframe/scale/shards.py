@@ -14,6 +14,7 @@ import polars as pl
 from apframe.detection.evaluate import read_valid
 from apframe.detection.options import Choice
 from apframe.detection.prepare.inputs import Inputs
+from apframe.detection.prepare.renamed import classes_of
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import Refused
@@ -102,10 +103,11 @@ class Shard:
 
     def read_known(self, choice: Choice) -> Dataset:
         """The images and categories with their attributes, and as a rule no annotations."""
-        if self.detections is not None:
-            return choice.reading.dataset(self.truth)
-        tables = _tables(self.truth, GROUND_TRUTH[:2])
-        return choice.reading.dataset(Dataset(tables["images"], tables["categories"], {}))
+        truth: Any = self.truth
+        if self.detections is None:
+            tables = _tables(self.truth, GROUND_TRUTH[:2])
+            truth = Dataset(tables["images"], tables["categories"], {})
+        return classes_of(choice.reading.dataset(truth), choice.protocol)
 
 
 def find_shards(truth: Any, detections: Any = None) -> list[Shard]:

@@ -12,6 +12,7 @@ from apframe.schema.canonical import refuse_equal_pairs as refuse_equal_pairs
 from apframe.schema.category_map import UNMAPPED as UNMAPPED
 from apframe.schema.category_map import describe_map as describe_map
 from apframe.schema.category_map import map_ids as map_ids
+from apframe.schema.category_map import merge_categories as merge_categories
 from apframe.schema.dataset import Dataset as Dataset
 from apframe.schema.dataset import canonical_detections as canonical_detections
 from apframe.schema.ids import different_id_types as different_id_types

@@ -253,6 +253,10 @@ class Dataset:
         if self.merged is not None:
             raise ParameterError("the categories have already been mapped", "combine both maps into one")
         merged = merge_categories(self.categories, category_map, unmapped)
+        return self.merge(merged)._with(merged=merged)
+
+    def merge(self, merged: pl.DataFrame) -> Dataset:
+        """The data set with its categories as `apframe.schema.category_map.merge_categories` says."""
         drops_some = merged.head(self.categories.height)["new_category_id"].null_count() > 0
         dataset = self.part(self.images, self.annotations) if drops_some else self  # attributes are read row by row
         core = {
@@ -260,7 +264,20 @@ class Dataset:
             "categories": map_categories(self.categories, merged),
             "annotations": map_ids("annotations", dataset.core("annotations"), merged),
         }
-        return dataset._with(_core=core, merged=merged)
+        return dataset._with(_core=core)
+
+    def with_categories(self, names: Sequence[str]) -> Dataset:
+        """The data set with categories of these names, if ids are names; those that it has already stay as they are.
+
+        >>> Dataset({}, {"category_id": ["cat"]}, {}).with_categories(["cat", "dog"]).categories["category_id"].to_list()
+        ['cat', 'dog']
+        """
+        known = self.categories["category_id"]
+        if known.dtype != pl.String:
+            return self
+        further = pl.Series("category_id", [name for name in names if name not in known], pl.String).to_frame()
+        categories = pl.concat([self.categories, further.with_columns(name="category_id")], how="diagonal")
+        return self._with(_core={**self._core, "categories": categories})
 
     def where(self, *conditions: Condition, categories: Sequence[int | str] | None = None) -> Dataset:
         """The part of the data set that meets conditions: images, categories and annotations that do not are left out.

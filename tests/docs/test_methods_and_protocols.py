@@ -38,6 +38,11 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "DOTA": ("rotated", "dota", {}),
     "ACTIVITYNET": ("intervals", "activitynet", {}),
     "CROWDPOSE": ("crowds", "crowdpose", {}),
+    "BDD100K": (
+        "boxes",
+        "bdd100k",
+        {"category_map": {"thing 1": "car", "thing 2": "bus", "thing 3": "truck", "thing 4": "rider"}},
+    ),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }

@@ -19,8 +19,9 @@ from apframe import rule_sets
 from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsWarning, ParameterError
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import Interpolated, Voc2007
+from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.protocol import CROWDS, IGNORES, TIES
-from apframe.rule_sets.published import departures
+from apframe.rule_sets.published import as_protocol, departures
 from apframe.rule_sets.summary import headlines
 
 Json = dict[str, Any]
@@ -101,6 +102,10 @@ CROWDED = [
     for number, weather, index in ((1, "fog", 0.1), (2, "fog", 0.8), (3, "fog", 0.9), (4, "clear", 0.0))
 ]
 
+STREET = [{"id": number, "name": name} for number, name in enumerate(("car", "van", "other vehicle"), 1)]
+CARS = [at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600), at(2, 3, bbox=ELSEWHERE, area=1600)]
+CARS_WITH_MASKS = [row | {"segmentation": OUTLINE} for row in CARS[:2]]
+
 # name -> protocol, options, ground truth, results, some of the numbers by hand
 TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     "coco": ("coco", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.5, "AP50": 0.5, "APs": None, "APm": 0.5, "AR1": 0.5}),
@@ -141,6 +146,16 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         [found(1, 1, 0.9, keypoints=points(14)), found(2, 1, 0.8, keypoints=points(14))],
         {"AP": 67 / 101, "AR": 2 / 3, "AP_easy": 1.0, "AP_medium": 1.0, "AP_hard": 0.0},
     ),
+    # one of two cars, a van being one: precision 1 at 51 of 101 levels; what is found in the ignored vehicle does not count
+    "bdd100k": (
+        "bdd100k", {}, truth_of(CARS, categories=STREET), [found(1, 1, 0.9, bbox=SQUARE), found(2, 1, 0.95, bbox=ELSEWHERE)],
+        {"AP": 51 / 101, "AP75": 51 / 101, "APs": None, "APm": 51 / 101, "AR10": 0.5, "AR1": 0.5},
+    ),
+    # both of two at three of ten thresholds
+    "bdd100k segm": (
+        "bdd100k", {"iou_type": "segm"}, truth_of(CARS_WITH_MASKS, categories=STREET),
+        MASKS_FOUND, {"AP": 0.3 + 0.7 * 51 / 101, "AP50": 1.0, "AR100": 0.65},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -157,6 +172,7 @@ def test_the_published_ones() -> None:
         "COCO": ("bbox", "segm", "keypoints", "boundary"), "VOC2007": ("bbox",), "VOC2012": ("bbox",),
         "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
+        "BDD100K": ("bbox", "segm"),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -199,6 +215,7 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
     assert ("all of them" in said["detections"]) == (protocol.max_detections == (None,))
     assert said["summary"].split() == [line.metric for line in headlines(protocol, with_parts=True)]
+    assert all(FURTHER_RULES[name] in said["also"] for name in protocol.further_rules)
     assert "departs" not in said
     assert not any(word in str(protocol) for word in ("None", "(0.5,)", "Protocol("))
 
@@ -322,6 +339,8 @@ HEADLINES = {
     ("DOTA", "rotated"): "AP",
     ("ACTIVITYNET", "interval"): "AP AP50 AP75 AP95",
     ("CROWDPOSE", "keypoints"): "AP AP50 AP75 AR AR50 AR75 AP_easy AP_medium AP_hard",
+    ("BDD100K", "bbox"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("BDD100K", "segm"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
 }
 
 
@@ -366,7 +385,8 @@ def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> No
     nothing: dict[str, Any] = {"memory": [], "file": tmp_path / "results.json", "frame": pl.DataFrame()}
     evaluation = apf.evaluate(truth, nothing[kind], protocol, **options)
     some = dict(tiny(name).summary.rows())
-    expected = {metric: None if value is None else 0.0 for metric, value in some.items()}
+    is_zero = "zero_without_detections" in apf.PUBLISHED[protocol.upper()].further_rules
+    expected = {metric: None if value is None and not is_zero else 0.0 for metric, value in some.items()}
     assert dict(evaluation.summary.rows()) == expected
     assert set(evaluation.matches()["outcome"]) == {"fn"}
 
@@ -421,7 +441,8 @@ def test_values_are_frozen() -> None:
 def test_names_in_any_case() -> None:
     for name, protocol in apf.PUBLISHED.items():
         for spelled in (name, name.lower(), name.replace("_", "-"), f" {name.title()} "):
-            assert apf.evaluate(VERIFIED, ONE_HIT, spelled).protocol == protocol if protocol.iou_type == "bbox" else True
+            assert as_protocol(spelled) is protocol
+    assert apf.evaluate(ONE_OF_TWO, ONE_HIT, "Voc-2007").protocol == apf.VOC2007
     with pytest.raises(ParameterError, match=r"^no protocol 'lviss'; did you mean lvis\?$"):
         apf.evaluate(ONE_OF_TWO, ONE_HIT, "lviss")
     with pytest.raises(ParameterError, match=r"^no protocol 'segm'; .*choose a similarity with iou_type=$"):
@@ -940,5 +961,5 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     for call in made:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} == own
-    names = {"protocol", "published", "summary", "words", "__init__"}
+    names = {"further_rules", "protocol", "published", "summary", "words", "__init__"}
     assert bool(made) == (path.stem not in names)

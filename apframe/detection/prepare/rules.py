@@ -11,14 +11,30 @@ import polars as pl
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
-from apframe.exceptions import ColumnError, NoAnnotationsWarning, UnknownCategoryWarning, counted, listed, nearest, warn
+from apframe.detection.prepare.renamed import with_classes
+from apframe.exceptions import (
+    ColumnError,
+    NoAnnotationsWarning,
+    ShapesLeftOutWarning,
+    UnknownCategoryWarning,
+    counted,
+    listed,
+    nearest,
+    warn,
+)
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import Dataset, is_known
+from apframe.similarity.mask_iou import pair_masks
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
 
 FIND_OUT = "run `apframe check` on both to find out why"
+
+
+def take_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only the classes of the benchmark, under its names: BDD100K."""
+    return with_classes(inputs, protocol) if "bdd100k_classes" in protocol.further_rules else inputs
 
 
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -114,6 +130,26 @@ def leave_out_detections_without_area(inputs: Inputs, protocol: Protocol) -> Inp
     return replace(inputs, detections=inputs.detections.filter(has_area), prepared=prepared)
 
 
+def leave_out_overlapping(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """No detections on images where two predicted masks share a pixel, with a warning: BDD100K."""
+    if "disjoint_masks" not in protocol.further_rules or inputs.detections.is_empty():
+        return inputs
+    found, images = inputs.detections, inputs.dataset.images
+    masks = inputs.prepared.get("found") or prepare_shapes("detections", found, images, protocol.similarity)
+    cells = found.select(cell=pl.col("image_id").rank("dense"), is_crowd=pl.lit(False))
+    overlapping = pair_masks(masks, masks, cells, cells, 0).filter(pl.col("detection") != pl.col("annotation"))["detection"]
+    if overlapping.is_empty():
+        return replace(inputs, prepared={**inputs.prepared, "found": masks})
+    lost = found["image_id"].gather(overlapping).unique().sort()
+    kept = ~is_known(found["image_id"], lost)
+    warn(
+        f"predicted masks overlap on {counted(len(lost), 'image')} ({listed(lost.to_list())}), which lose all their "
+        f"{counted(found.height - int(kept.sum()), 'detection')} by the rules of {protocol.name}",
+        ShapesLeftOutWarning,
+    )
+    return replace(inputs, detections=found.filter(kept), prepared={"found": masks.take(kept.arg_true().to_numpy())})
+
+
 def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Only images with a detection: no published protocol; Detectron's recall is PROPOSALS with `detected_images_only`."""
     if not protocol.detected_images_only:
@@ -123,6 +159,7 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
+    take_classes,
     limit_detections,
     read_masks,
     box_annotations,
@@ -133,6 +170,7 @@ RULES: tuple[Rule, ...] = (
     keep_judged_detections,
     box_detections,
     leave_out_detections_without_area,
+    leave_out_overlapping,
     keep_detected_images,
 )
 WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
