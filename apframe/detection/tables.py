@@ -91,6 +91,7 @@ def thresholds(
     category: int | str | None = None,
     *,
     beta: float = 1,
+    per_category: bool = True,
 ) -> pl.DataFrame:
     """Counts, precision, recall, F1 and error rates of the detections from each score upwards, for one category or each.
 
@@ -102,6 +103,8 @@ def thresholds(
         as in `curves`
     beta
         how many times as much recall counts as precision. With beta=2, the columns f2 and is_best_f2 follow is_best
+    per_category
+        False: one threshold for all categories, by the sums of their counts; category_id and name are null then
 
     Returns
     -------
@@ -109,9 +112,17 @@ def thresholds(
     the category), lrp, lrp_loc, lrp_fp, lrp_fn, is_best_lrp (the smallest lrp; none without true positives), fppi (false
     positives per evaluated image, with or without annotations) and miss_rate (1 - recall). Without annotations, all rates but
     precision and fppi are null.
+
+    Raises
+    ------
+    ParameterError
+        an unknown threshold, area range or category, or a category where `per_category` is False
     """
     positive_number(beta, "beta")
-    table = self._pipeline.thresholds(threshold_at(self, iou_threshold), area_at(self, area_range), beta=beta)
+    if category is not None and not per_category:
+        raise ParameterError("cannot be given with per_category=False, which is about all", "leave one out", option="category")
+    at = threshold_at(self, iou_threshold), area_at(self, area_range)
+    table = self._pipeline.thresholds(*at, beta=beta, pooled=not per_category)
     return with_names(self, _of_category(self, table, category).collect())
 
 

@@ -9,8 +9,8 @@ import polars as pl
 
 from apframe.show.elements import Markup, element
 
-WIDTH, HEIGHT = 300, 220
-_LEFT, _TOP, _RIGHT, _BOTTOM = 36, 14, 10, 38
+WIDTH, HEIGHT = 280, 220  # four are beside each other on wide screens
+_LEFT, _TOP, _RIGHT, _BOTTOM = 36, 18, 10, 38
 CLASSES = ("a", "b", "c", "d", "e", "f")
 _MARKS = {"a": "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0-8 0z", "b": "M0-5L5 4H-5z"}  # a circle and a triangle
 
@@ -38,7 +38,7 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[
         where the horizontal axis begins and ends
 
     >>> chart = line_chart([Line("new", pl.Series([0.0, 1.0]), pl.Series([1.0, 0.0]), 0)], "recall", "precision")
-    >>> 'd="M36 14L290 182"' in chart, "precision against recall: new" in chart
+    >>> 'd="M36 18L270 182"' in chart, "precision against recall: new" in chart
     (True, True)
     """
     across, down = scales(x_ends)
@@ -50,12 +50,20 @@ def line_chart(lines: Sequence[Line], x_title: str, y_title: str, x_ends: tuple[
             parts.append(element("path", element("title", line.name), class_=f"curve {class_}", d=f"M{path}"))
         if line.marked is not None and line.y[line.marked] is not None:
             x, y = across(line.x[line.marked]), down(line.y[line.marked])
-            shape = _MARKS.get(class_, _MARKS["a"])
-            parts.append(element("path", class_=f"mark {class_}", d=shape, transform=f"translate({x} {y})"))
+            parts.append(mark(class_, x, y))
     said = f"{y_title} against {x_title}: {', '.join(line.name for line in lines)}"
     return element(
         "svg", parts, class_="lines", viewBox=f"0 0 {WIDTH} {HEIGHT}", width=WIDTH, height=HEIGHT, role="img", aria_label=said
     )
+
+
+def mark(class_: str, x: int, y: int) -> Markup:
+    """Return the mark of a model at a place: a triangle for the second one, a circle for the others.
+
+    >>> mark("b", 20, 7)
+    '<path class="mark b" d="M0-5L5 4H-5z" transform="translate(20 7)"></path>'
+    """
+    return element("path", class_=f"mark {class_}", d=_MARKS.get(class_, _MARKS["a"]), transform=f"translate({x} {y})")
 
 
 def legend(names: Sequence[str]) -> Markup:
@@ -67,8 +75,9 @@ def legend(names: Sequence[str]) -> Markup:
     entries = []
     for name, class_ in zip(names, CLASSES, strict=False):
         line = element("path", class_=f"curve {class_}", d="M1 7H39")
-        mark = element("path", class_=f"mark {class_}", d=_MARKS.get(class_, _MARKS["a"]), transform="translate(20 7)")
-        drawn = element("svg", line, mark, class_="lines", viewBox="0 0 40 14", width=40, height=14, aria_hidden="true")
+        drawn = element(
+            "svg", line, mark(class_, 20, 7), class_="lines", viewBox="0 0 40 14", width=40, height=14, aria_hidden="true"
+        )
         entries.append(element("span", drawn, f" {name}"))
     return element("p", entries, class_="drawn-as")
 
@@ -78,7 +87,7 @@ def scales(x_ends: tuple[float, float]) -> tuple[Callable[[float], int], Callabl
 
     >>> across, down = scales((0.0, 0.5))
     >>> across(0.5), down(1.0)
-    (290, 14)
+    (270, 18)
     """
     low, high = x_ends
     span = (high - low) or 1.0
@@ -102,5 +111,5 @@ def axes(x_ends: tuple[float, float], x_title: str, y_title: str) -> Markup:
         parts.append(element("text", f"{x:.3g}", x=across(x), y=bottom + 15, text_anchor="middle"))
         parts.append(element("text", f"{y:.3g}", x=_LEFT - 5, y=down(y) + 4, text_anchor="end"))
     parts.append(element("text", x_title, x=(_LEFT + right) // 2, y=HEIGHT - 6, text_anchor="middle", class_="title"))
-    parts.append(element("text", y_title, x=_LEFT + 6, y=_TOP - 4, class_="title"))
+    parts.append(element("text", y_title, x=_LEFT + 6, y=_TOP - 7, class_="title"))
     return element("g", parts)

@@ -2,136 +2,140 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
+from collections.abc import Sequence
 
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.report.charts.lines import Line, legend, line_chart
+from apframe.report.charts.lines import CLASSES, Line, legend, line_chart
+from apframe.report.charts.small_curves import curve_cells
 from apframe.report.compared import Compared
-from apframe.report.section import Block, Chart, Details, Fragment, Section, Table, without_numbers
-from apframe.show.elements import joined
+from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
+from apframe.show.elements import Markup, joined
 
-if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
-
-HEADING = "Which threshold?"
+KEY, HEADING = "thresholds", "Which threshold?"
+HEADS = {"tp": "true positives", "fp": "false positives", "fn": "missed", "f1": "F1", "score_threshold": "score"}
 _MOST_POINTS = 101
-_SCORES = (0.1, 0.3, 0.5, 0.7, 0.9)
-_COUNTS = ["tp", "fp", "fn", "precision", "recall", "f1"]
-_SHOWN = ["precision", "recall", "f1"]
+_CHOSEN = (0.1, 0.3, 0.5, 0.7, 0.9)
+_RATES = ["precision", "recall", "f1"]
+_COUNTS = ["tp", "fp", "fn", *_RATES]
 
 
 def section(compared: Compared) -> Section:
     """Return the section, of any number of models."""
-    threshold = compared.iou_threshold
     try:
-        best = [each.operating_points("f1", threshold, per_category=False) for each in compared.evaluations]
-        swept = [_swept(each, row, threshold) for each, row in zip(compared.evaluations, best, strict=True)]
+        pooled = [each.thresholds(compared.iou_threshold, per_category=False) for each in compared.evaluations]
     except ParameterError as error:
-        return without_numbers("thresholds", HEADING, error)
-    if all(table.is_empty() for table in swept):
-        return Section("thresholds", HEADING, ("There are no detections to choose from.",))
-    sentences = [
-        f"{name}: F1 is largest, {row['f1'][0]:.3f}, at a score of {row['score_threshold'][0]:.3g}: "
-        f"precision {row['precision'][0]:.3f}, recall {row['recall'][0]:.3f}."
-        for name, row in zip(compared.names, best, strict=True)
-        if row["score_threshold"][0] is not None and row["f1"][0] is not None
-    ]
-    thin = [_thin(table) for table in swept]
-    ends = _ends(swept)
-    charts = [
-        line_chart([_line(name, each, column) for name, each in zip(compared.names, thin, strict=True)], "score", column, ends)
-        for column in _SHOWN
-    ]
-    curves = [Line(name, each["recall"], each["precision"]) for name, each in zip(compared.names, thin, strict=True)]
-    charts.append(line_chart(curves, "recall", "precision"))
-    of_scores = [
-        _at(table, row, name) for name, table, row in zip(compared.names, swept, best, strict=True) if not table.is_empty()
-    ]
+        return without_numbers(KEY, HEADING, error)
+    if all(table.is_empty() for table in pooled):
+        return Section(KEY, HEADING, ("There are no detections to choose from.",))
+    ends = _ends(pooled)
+    tables = [_at(table, name, ends) for name, table in zip(compared.names, pooled, strict=True) if not table.is_empty()]
     blocks: list[Block] = [
         Fragment(legend(compared.names)),
-        Chart(joined(charts), "All categories together, from each score upwards. The mark is at the largest F1."),
-        Table(pl.concat(of_scores), f"All categories together at some scores, IoU {threshold:g}"),
+        Chart(
+            _curves(pooled, compared.names, ends), "All categories together, from each score upwards. Marks: the largest F1."
+        ),
+        Table(pl.concat(tables), f"All categories together at some scores, {compared.threshold}", HEADS),
     ]
     if not compared.first.protocol.agnostic:
-        blocks.append(Details("The best score of each category", [_of_categories(compared)]))
+        blocks.append(Details("By category", [_of_categories(compared, ends)]))
     notes = ["A threshold that was chosen on the data that it is judged by looks a little better than it is."]
-    return Section("thresholds", HEADING, sentences, blocks, notes)
+    if len(compared.names) > len(CLASSES):
+        notes.append(f"Charts show the first {len(CLASSES)} of {len(compared.names)} models.")
+    best = [_best(table, name) for name, table in zip(compared.names, pooled, strict=True)]
+    return Section(KEY, HEADING, best, blocks, notes)
 
 
-def sweep(thresholds: pl.DataFrame, n_positives: int) -> pl.DataFrame:
-    """The counts of all categories together from each score upwards, highest first.
-
-    Parameters
-    ----------
-    thresholds
-        as `Evaluation.thresholds` has them
-    n_positives
-        how many annotations count in all categories
-
-    Returns
-    -------
-    score, tp, fp, fn, precision, recall (null without positives), f1
-
-    >>> table = pl.DataFrame({"category_id": [1, 1, 2], "score_threshold": [0.9, 0.5, 0.7], "tp": [1, 1, 0], "fp": [0, 1, 1]})
-    >>> sweep(table, 2).select("score", "tp", "fp", "f1").rows()
-    [(0.9, 1, 0, 0.6666666666666666), (0.7, 1, 1, 0.5), (0.5, 1, 2, 0.4)]
-    """
-    more = [pl.col(name) - pl.col(name).shift(fill_value=0).over("category_id") for name in ("tp", "fp")]
-    steps = thresholds.select(pl.col("score_threshold").alias("score"), *more).group_by("score").sum()
-    counts = steps.sort("score", descending=True).with_columns(pl.col("tp", "fp").cum_sum())
-    counts = counts.with_columns(fn=n_positives - pl.col("tp"), n=pl.lit(n_positives) + 0 * pl.col("tp"))
-    tp = pl.col("tp")
-    return counts.with_columns(
-        precision=tp / (tp + pl.col("fp")),
-        recall=pl.when(pl.col("n") > 0).then(tp / pl.col("n")),
-        f1=pl.when(pl.col("n") > 0).then(2 * tp / (tp + pl.col("fp") + pl.col("n"))),
-    ).drop("n")
+def _best(table: pl.DataFrame, name: str) -> str:
+    """The best score of all categories together in words."""
+    best = table.filter("is_best")
+    if table.is_empty():
+        return f"{name} has no detections."
+    if best.is_empty():
+        return f"{name}: no score is best, as no annotation counts."
+    row = best.row(0, named=True)
+    return (
+        f"{name}: F1 is largest, {row['f1']:.3f}, at a score of {row['score_threshold']:.3g}: "
+        f"precision {row['precision']:.3f}, recall {row['recall']:.3f}."
+    )
 
 
-def _swept(evaluation: Evaluation, best: pl.DataFrame, threshold: float) -> pl.DataFrame:
-    return sweep(evaluation.thresholds(threshold), int(best["tp"][0] + best["fn"][0]))
+def _curves(pooled: Sequence[pl.DataFrame], names: Sequence[str], ends: tuple[float, float]) -> Markup:
+    """Precision, recall and F1 against the score, and precision against recall."""
+
+    def chart(x: str, y: str, x_title: str, x_ends: tuple[float, float] = (0.0, 1.0)) -> Markup:
+        thin = [_thin(table, x, x_ends) for table in pooled]
+        marked = [next(iter(table["is_best"].arg_true()), None) for table in thin]
+        lines = [Line(name, each[x], each[y], at) for name, each, at in zip(names, thin, marked, strict=True)]
+        return line_chart(lines, x_title, HEADS.get(y, y), x_ends)
+
+    against_score = [chart("score_threshold", rate, "score", ends) for rate in _RATES]
+    return joined(against_score, chart("recall", "precision", "recall"))
 
 
-def _thin(table: pl.DataFrame) -> pl.DataFrame:
-    """At most 101 rows, evenly among the scores' ranks, the first, the last and the best ones among them."""
-    n = table.height
-    if n <= _MOST_POINTS:
-        return table
-    kept = {round(k * (n - 1) / (_MOST_POINTS - 2)) for k in range(_MOST_POINTS - 1)}
-    return table[sorted(kept | {table["f1"].arg_max() or 0})]
+def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFrame:
+    """At most 101 rows: the first one, those on which x comes next to another hundredth, and the best one."""
+    low, high = ends
+    place = ((pl.col(x) - low) / (high - low) * (_MOST_POINTS - 2)).round()
+    return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best"))
 
 
-def _ends(tables: list[pl.DataFrame]) -> tuple[float, float]:
+def _ends(tables: Sequence[pl.DataFrame]) -> tuple[float, float]:
     """The lowest and highest score; 0 and 1 if all are between them."""
-    scores = pl.concat([table["score"] for table in tables]).drop_nulls()
-    return min([0.0, *scores]), max([1.0, *scores])
+    scores = pl.concat([table["score_threshold"] for table in tables])
+    return min(0.0, scores.min()), max(1.0, scores.max())  # type: ignore[type-var, return-value]
 
 
-def _line(name: str, table: pl.DataFrame, column: str) -> Line:
-    return Line(name, table["score"], table[column], table["f1"].arg_max())
+def _at(table: pl.DataFrame, name: str, ends: tuple[float, float]) -> pl.DataFrame:
+    """The counts of a model at some scores, and at the best one."""
+    low, high = ends
+    best = table.filter("is_best")["score_threshold"]
+    chosen = pl.Series("score", [low + share * (high - low) for share in _CHOSEN])
+    scores = pl.concat([chosen, best.alias("score")]).unique().sort().to_frame()
+    rising = table.sort("score_threshold")
+    rows = scores.join_asof(rising, left_on="score", right_on="score_threshold", strategy="forward")
+    n = table["tp"][0] + table["fn"][0]
+    above_all = {"tp": 0, "fp": 0, "fn": n} | ({"recall": 0.0, "f1": 0.0} if n else {})  # where no detection is left
+    return rows.select(
+        pl.lit(name).alias("model"),
+        "score",
+        best=pl.when(pl.col("score").is_in(best.implode())).then(pl.lit("largest F1")).otherwise(pl.lit("")),
+        **{column: pl.col(column).fill_null(above_all[column]) if column in above_all else column for column in _COUNTS},
+    )
 
 
-def _at(table: pl.DataFrame, best: pl.DataFrame, name: str) -> pl.DataFrame:
-    """The counts at some scores, and at the best one."""
-    top = best["score_threshold"][0]
-    scores = pl.DataFrame({"at": [*_SCORES, *([] if top is None else [top])]}).unique("at").sort("at")
-    rising = table.sort("score")
-    rows = scores.join_asof(rising, left_on="at", right_on="score", strategy="forward")
-    model = pl.lit(name).alias("model")
-    is_best = pl.when(pl.col("at").eq_missing(pl.lit(top, pl.Float64))).then(pl.lit("largest F1")).otherwise(pl.lit(""))
-    return rows.select(model, pl.col("at").alias("score"), is_best.alias("choice"), *_COUNTS)
-
-
-def _of_categories(compared: Compared) -> Table:
-    """The best scores of each category, for each model."""
-    columns = ["score_threshold", "precision", "recall", "f1"]
-    table, heads = None, dict[str, str]()
+def _of_categories(compared: Compared, ends: tuple[float, float]) -> Table:
+    """The best score of each category and the numbers there, and its curves: those with the most objects first."""
+    shown = ["score_threshold", *(_RATES if len(compared.names) == 1 else ["f1"])]
+    table, heads = pl.DataFrame(), dict[str, str]()
     for number, (name, each) in enumerate(zip(compared.names, compared.evaluations, strict=True)):
-        named = [pl.col(column).alias(f"{column} {number}") for column in columns]
-        rows = each.operating_points("f1", compared.iou_threshold).select("category_id", "name", *named)
-        heads |= {f"{column} {number}": f"{name}: {column.removesuffix('_threshold')}" for column in columns}
-        table = rows if table is None else table.join(rows.drop("name"), on="category_id", how="left", maintain_order="left")
-    assert table is not None
-    return Table(table.drop("category_id"), "The score with the largest F1 of each category", heads)
+        rows = each.operating_points("f1", compared.iou_threshold)
+        if not number:
+            table = rows.select("category_id", category=_label(), objects=pl.col("tp") + pl.col("fn"))
+        named = {f"{column} {number}": column for column in shown}
+        of = f"{name}: " if len(compared.names) > 1 else ""
+        heads |= {new: f"{of}{HEADS.get(column, column)}" for new, column in named.items()}
+        table = table.join(rows.select("category_id", **named), on="category_id", how="left", maintain_order="left")
+    table = table.sort("objects", descending=True, maintain_order=True)
+    drawn = _cells(compared, table["category_id"].head(MOST_ROWS), ends)
+    heads |= {rate: f"{HEADS.get(rate, rate)} against score" for rate in _RATES}
+    caption = f"The score with the largest F1 of each category, {compared.threshold}, most objects first"
+    return Table(table.drop("category_id"), caption, heads, drawn=drawn)
+
+
+def _label() -> pl.Expr:
+    return pl.coalesce("name", pl.col("category_id").cast(pl.String))
+
+
+def _cells(compared: Compared, category_ids: pl.Series, ends: tuple[float, float]) -> dict[str, list[Markup]]:
+    """The curves of categories against the score, a column for each rate."""
+    place = pl.DataFrame({"category_id": category_ids}).with_row_index("row")
+    curves = [
+        each.thresholds(compared.iou_threshold)
+        .join(place, on="category_id", maintain_order="left")
+        .select("row", pl.lit(class_).alias("class"), "is_best", *_RATES, x="score_threshold")
+        for class_, each in zip(CLASSES, compared.evaluations, strict=False)
+    ]
+    points = pl.concat(curves).rename({"is_best": "is_marked"})
+    return {rate: curve_cells(points.with_columns(y=rate), len(category_ids), ends) for rate in _RATES}

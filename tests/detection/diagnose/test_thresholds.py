@@ -154,3 +154,14 @@ def test_sql_computes_only_what_the_filter_lets_through() -> None:
 def test_beta_is_a_number_above_zero(beta: Any) -> None:
     with pytest.raises(ParameterError, match="beta is a number above 0"):
         evaluate(EXPECTED, FOUND).thresholds(beta=beta)
+
+
+def test_all_categories_together_have_one_threshold(street: tuple[str, apf.Evaluation]) -> None:
+    table = street[1].thresholds(0.5, per_category=False)
+    best = table.filter("is_best")
+    wanted = street[1].operating_points("f1", 0.5, per_category=False)
+    assert best.drop(pl.selectors.starts_with("is_best")).equals(wanted.drop("criterion"))
+    per_category = street[1].thresholds(0.5).group_by("category_id").agg(pl.col("tp", "fp").last()).select("tp", "fp").sum()
+    assert table.select("tp", "fp").row(-1) == per_category.row(0)
+    with pytest.raises(ParameterError, match="category: cannot be given with per_category=False"):
+        street[1].thresholds(0.5, category="car", per_category=False)

@@ -10,11 +10,11 @@ from apframe.report.charts.lines import Line, line_chart
 def test_points_without_a_number_and_repeated_ones_are_left_out() -> None:
     x, y = pl.Series([0.0, 0.5, 0.5, 1.0]), pl.Series([1.0, None, 0.5, 0.5])
     chart = line_chart([Line("a", x, y, 2), Line("b", x.clear(), y.clear())], "x", "y")
-    assert 'd="M36 14L163 98L290 98"' in chart
+    assert 'd="M36 18L153 100L270 100"' in chart
     assert chart.count('class="curve') == 1
-    assert 'class="mark a"' in chart and "translate(163 98)" in chart
+    assert 'class="mark a"' in chart and "translate(153 100)" in chart
 
 
 def test_scores_beyond_1_have_their_axis() -> None:
     chart = line_chart([Line("a", pl.Series([-5.0, 5.0]), pl.Series([0.0, 1.0]))], "score", "recall", (-5.0, 5.0))
-    assert 'd="M36 182L290 14"' in chart and ">-2.5<" in chart
+    assert 'd="M36 182L270 18"' in chart and ">-2.5<" in chart
