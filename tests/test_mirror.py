@@ -55,8 +55,8 @@ TESTED_IN = {
     "properties/test_operating_points.py": "matching/operating_points",
     "ranking/test_definitions.py": "ranking/definition",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
-    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/protocol rule_sets/published rule_sets/summary "
-    "rule_sets/words show/console show/html",
+    "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/protocol "
+    "rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "
     "pycocotools/one_cell pycocotools/params",
