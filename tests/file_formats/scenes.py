@@ -97,3 +97,23 @@ def write_results(path: Path, results: dict[str, list[Json]]) -> Path:
     """A file of results."""
     path.write_text(json.dumps({"meta": {"use_camera": False, "use_lidar": True}, "results": results}))
     return path
+
+
+def write_for_kit(folder: Path, made: dict[str, list[Json]]) -> Path:
+    """The data root with these tables as v1.0-mini, and those that nuscenes-devkit wants beside them."""
+    channels = {row["token"].rsplit("_", 2)[0] for row in made["sample_data"]}
+    further = {
+        "visibility": [{"token": "4", "level": "v80-100"}],
+        "sensor": [{"token": name, "channel": name, "modality": name.split("_")[0].lower()} for name in channels],
+        "calibrated_sensor": [
+            {"token": name, "sensor_token": name, "translation": [0.0] * 3, "rotation": rotation(0.0)} for name in channels
+        ],
+        "log": [{"token": "log", "location": "here"}],
+        "map": [{"token": "map", "log_tokens": ["log"], "filename": "map.png", "category": "semantic_prior"}],
+        "sample_data": [
+            row | {"calibrated_sensor_token": row["token"].rsplit("_", 2)[0]} for row in made["sample_data"]
+        ],
+    }  # fmt: skip
+    written(folder, {"map.png": ""})
+    write_tables(folder / "v1.0-mini", made | further)
+    return folder

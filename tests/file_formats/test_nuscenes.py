@@ -9,6 +9,7 @@ import warnings
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 from hypothesis import given
@@ -19,9 +20,11 @@ from apframe.exceptions import FormatError, MissingResultsWarning, ParameterErro
 from apframe.file_formats.nuscenes import NuScenes
 from apframe.file_formats.nuscenes.places import with_places
 from apframe.file_formats.nuscenes.splits import scenes_of
+from apframe.file_formats.nuscenes.tables import CLASSES
 from apframe.shapes.cuboids import CUBOID
 from tests.file_formats.folders import written
-from tests.file_formats.scenes import Json, Objects, box, tables, write_results, write_tables
+from tests.file_formats.scenes import Json, Objects, box, tables, write_for_kit, write_results, write_tables
+from tests.kits import run_kit
 
 CAR, BIKE, RACK = "vehicle.car", "vehicle.bicycle", "static_object.bicycle_rack"
 SAMPLES = {"t1": ("one", 10.0, (100.0, 50.0)), "t2": ("one", 10.5, (103.0, 54.0)), "t3": ("two", 99.0, (0.0, 0.0))}
@@ -227,3 +230,82 @@ def test_recognized_by_tables_and_by_the_first_lines(tmp_path: Path) -> None:
     assert apf.read_results(actions)["start_time"].to_list() == [0]
     with pytest.raises(ParameterError, match="nuScenes can be read, but not written"):
         apf.write_dataset(truth, tmp_path / "again", "nuscenes")
+
+
+KIT = ("nuscenes-devkit==1.2.0",)
+SCRIPT = """
+from nuscenes.nuscenes import NuScenes
+from nuscenes.eval.common.loaders import load_gt, load_prediction, add_center_dist, filter_eval_boxes
+from nuscenes.eval.detection.config import config_factory
+from nuscenes.eval.detection.data_classes import DetectionBox
+from nuscenes.eval.common.utils import quaternion_yaw, Quaternion
+nusc = NuScenes("v1.0-mini", given["root"], verbose=False)
+config = config_factory("detection_cvpr_2019")
+def rows(boxes):
+    boxes = add_center_dist(nusc, boxes)
+    every = [
+        [box.sample_token, box.detection_name, *box.translation, *box.size, quaternion_yaw(Quaternion(box.rotation)),
+         *box.velocity, box.attribute_name, box.num_pts, box.ego_dist]
+        for token in boxes.sample_tokens for box in boxes[token]
+    ]
+    kept = filter_eval_boxes(nusc, boxes, config.class_range)
+    kept = [[box.sample_token, *box.translation] for token in kept.sample_tokens for box in kept[token]]
+    return {"every": [[None if value != value else value for value in row] for row in every], "kept": kept}
+found, _ = load_prediction(given["results"], config.max_boxes_per_sample, DetectionBox)
+print(json.dumps([rows(load_gt(nusc, "mini_val", DetectionBox)), rows(found)]))
+"""
+RANGES = {"pedestrian": 40, "motorcycle": 40, "bicycle": 40, "traffic_cone": 30, "barrier": 30}
+
+
+def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[str, list[Json]]]:
+    """Tables of two scenes, with objects that come and go, bicycles in and beside racks; and results."""
+    categories = [name for several in CLASSES.values() for name in several] + ["animal", RACK, RACK]
+    samples: dict[str, tuple[str, float, tuple[float, float]]] = {}
+    objects: Objects = []
+    results: dict[str, list[Json]] = {}
+    for scene in ("scene-0103", "scene-0916"):
+        times = np.cumsum(random.choice([0.5, 0.5, 1.5, 1.6, 3.0], size=5))
+        for step, time in enumerate(times):
+            token = f"{scene}-{step}"
+            samples[token] = (scene, float(time), (float(random.uniform(0, 9)), float(random.uniform(0, 9))))
+            results[token] = []
+        for number in range(25):
+            category = str(random.choice(categories))
+            sides = tuple(float(side) for side in random.uniform(0.5, 6, 3) * (6 if category == RACK else 1))
+            for step in range(len(times)):
+                if random.random() < 0.7:
+                    x, y, z = (float(each) for each in random.normal(0, (22, 22, 0.5)))
+                    more = {"size": sides, "yaw": float(random.uniform(-3, 3)), "num_lidar_pts": int(random.integers(0, 3))}
+                    more |= {"attribute": "vehicle.moving"} if random.random() < 0.5 else {}
+                    objects.append((f"{scene}-{step}", f"{scene}-{number}", category, (x, y, z), more))
+                    found = {"yaw": float(random.uniform(-3, 3)), "velocity": tuple(random.normal(0, 3, 2).tolist())}
+                    name = str(random.choice(list(CLASSES)))
+                    results[f"{scene}-{step}"].append(box(f"{scene}-{step}", name, 0.5, (x + 0.5, y, z), **found))
+    return tables(samples, objects), results
+
+
+@pytest.mark.slow
+def test_tables_and_results_are_as_the_kit_reads_them(tmp_path: Path) -> None:
+    made, results = scene_of(np.random.default_rng(7))
+    root, path = write_for_kit(tmp_path, made), write_results(tmp_path / "found.json", results)
+    expected = run_kit("nuscenes", KIT, SCRIPT, {"root": str(root), "results": str(path)})
+    truth = apf.read_dataset(root / "v1.0-mini", split="mini_val")
+    both = truth.annotations, apf.read_results(path, dataset=truth)
+    for frame, theirs in zip(both, expected, strict=True):
+        rows = frame.join(truth.images.select("image_id").with_row_index("place"), on="image_id").sort(
+            "place", maintain_order=True
+        )
+        points = rows["n_points"] if "n_points" in rows.columns else pl.repeat(-1, rows.height, eager=True)
+        ours = rows.select(
+            "image_id", "category_id", "cuboid_x", "cuboid_y", "cuboid_z", "cuboid_width", "cuboid_length", "cuboid_height",
+            "cuboid_yaw", "velocity_x", "velocity_y", pl.col("attribute").fill_null(""), points.alias("n"), "ego_distance",
+        )  # fmt: skip
+        assert ours.height == len(theirs["every"]) > 100
+        for row, other in zip(ours.rows(), theirs["every"], strict=True):
+            assert row == tuple(pytest.approx(value, abs=1e-9) if isinstance(value, float) else value for value in other)
+        reach = pl.col("category_id").replace_strict(RANGES, default=50, return_dtype=pl.Int64)
+        kept = rows.filter((pl.col("ego_distance") < reach) & (points != 0) & ~pl.col("in_rack"))
+        assert 20 < kept.height < rows.height
+        centres = kept.select("image_id", "cuboid_x", "cuboid_y", "cuboid_z").rows()
+        assert centres == [tuple(row) for row in theirs["kept"]]
+        assert rows["in_rack"].any()
