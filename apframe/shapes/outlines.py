@@ -39,7 +39,7 @@ def outlines(masks: Runs) -> pl.Series:
     sides = masks.box[:, 2:] - masks.box[:, :2]
     slack = np.maximum(sides.max(axis=1, initial=0) / _COARSE, _FINE)
     kept = _thinned(x, y, line, slack[owner])
-    points = pl.DataFrame({"mask": owner[kept], "line": line[kept], "xy": np.stack([x[kept], y[kept]], axis=1).round(1)})
+    points = pl.DataFrame({"mask": owner[kept], "line": line[kept], "xy": np.stack([x[kept], y[kept]], axis=1)})
     by_mask = ["mask", "line"]
     lines = points.group_by(by_mask, maintain_order=True).agg(pl.col("xy").arr.explode())
     found = lines.group_by("mask", maintain_order=True).agg("xy")

@@ -202,8 +202,15 @@ def _with_paths(frame: pl.DataFrame) -> pl.DataFrame:
     box = pl.format("M{} {}H{}V{}H{}z", *map(_number, (x, y, x + width, y + height, x)))
     frame = frame.with_columns(path=box, dots=pl.lit(None, pl.String))
     if "outline" in frame.columns:
-        line = pl.element().list.eval(_number(pl.element())).list.join(" ")
-        closed = pl.concat_str(pl.lit("M"), line, pl.lit("z"))
+        # each point from the one before it, which takes fewer characters
+        begin = pl.element().list.head(2).list.eval(_number(pl.element())).list.join(" ")
+        steps = (
+            pl.element()
+            .list.eval(_number(pl.element().diff(2).drop_nulls()))
+            .list.join(" ")
+            .str.replace_all(" -", "-", literal=True)
+        )
+        closed = pl.concat_str(pl.lit("M"), begin, pl.lit("l"), steps, pl.lit("z"))
         outline = pl.col("outline").list.eval(closed).list.join("")
         return frame.with_columns(path=pl.when(pl.col("outline").list.len() > 0).then(outline).otherwise("path"))
     if "keypoints" in frame.columns:

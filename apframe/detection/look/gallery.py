@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.look.objects import objects_of
+from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import Pictures
 from apframe.show.cards import card
 from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
@@ -57,7 +57,7 @@ def draw_cards(
     image_ids = cards["image_id"].unique(maintain_order=True)
     objects = objects_of(evaluations, names, image_ids, iou_threshold)
     sizes = {row[0]: row[1:] for row in picture_sizes(objects).iter_rows()}
-    near = _near(cards, objects)
+    near = with_outlines(evaluations, _near(cards, objects))
     near = near.with_columns(element=draw_objects(near))
     drawn = dict(near.group_by("card", maintain_order=True).agg("element").iter_rows())
     images = evaluations[0].dataset.images

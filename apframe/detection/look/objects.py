@@ -50,7 +50,8 @@ def objects_of(
     -------
     image_id, image_width, image_height (null where unknown), role ("truth", then "a", "b", ... for the evaluations), outcome,
     label and title (a few words, and all in words), detection_id, annotation_id (of a true positive: what it matches), score,
-    category_id, name, x, y, width, height and the columns of the shape that is compared, as `draw_objects` takes them.
+    category_id, name, x, y, width, height and the columns of the shape that is compared, as `draw_objects` takes them; masks
+    are added by `with_outlines`.
 
     The outcome of a detection is that of `matches`. An annotation is `tp` if each evaluation has a true positive for it, `fn`
     if one has not, and otherwise `ignored`. Annotations come first, then the detections by score, the highest last.
@@ -79,6 +80,38 @@ def objects_of(
     objects = objects.join(images.select("image_id", *known), on="image_id", how="left", maintain_order="left")
     objects = objects.join(_categories(first), on="category_id", how="left", maintain_order="left")
     return _in_words(objects)
+
+
+def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> pl.DataFrame:
+    """Rows of `objects_of` with the column outline, if masks are compared: the outlines of the masks, see `outlines`.
+
+    Masks are decoded here, so it is best to leave out rows before.
+
+    >>> from apframe.detection.evaluate import evaluate
+    >>> mask = {"image_id": 1, "category_id": 1, "segmentation": [[0, 0, 4, 0, 4, 2, 0, 2]]}
+    >>> truth = {"images": [{"id": 1, "width": 9, "height": 9}], "categories": [{"id": 1, "name": "cat"}],
+    ...          "annotations": [mask | {"id": 5, "area": 8, "bbox": [0, 0, 4, 2]}]}
+    >>> ev = evaluate(truth, [], iou_type="segm")
+    >>> with_outlines([ev], objects_of([ev], ["a"], pl.Series([1])))["outline"].to_list()
+    [[[0.0, 0.0, 4.0, 0.0, 4.0, 2.0, 0.0, 2.0]]]
+    """
+    if evaluations[0].protocol.similarity.shape is not MASKS:
+        return objects
+    from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
+    from apframe.shapes.outlines import outlines
+
+    images = evaluations[0].dataset.core("images")
+    tables = [("annotations", evaluations[0]), *(("detections", each) for each in evaluations)]
+    rows, parts = objects.with_row_index("row"), []
+    for role, (table, each) in zip((TRUTH, *MODELS), tables, strict=False):
+        part, key = rows.filter(pl.col("role") == role), KEY_OF[table]
+        if part.is_empty():  # a table without rows may have no masks
+            continue
+        frame = each._inputs.annotations if table == "annotations" else each.detections
+        frame = frame.filter(is_known(frame[key], part[key])).join(images, on="image_id", how="left", maintain_order="left")
+        masks = frame.select(key, outlines(read_masks(table, frame)))
+        parts.append(part.join(masks, on=key, how="left", maintain_order="left"))
+    return pl.concat(parts).sort("row").drop("row") if parts else objects
 
 
 def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: float | None) -> pl.DataFrame:
@@ -126,16 +159,9 @@ def _detections(self: Evaluation, image_ids: pl.Series, matches: pl.DataFrame) -
 
 
 def _with_shape(self: Evaluation, table: str, frame: pl.DataFrame) -> pl.DataFrame:
-    """The ids, boxes and scores, and the columns of the shape that is compared, as `draw_objects` takes them."""
+    """The ids, boxes and scores, and the columns of the shape that is compared, but for masks."""
     shape = self.protocol.similarity.shape
     columns = [KEY_OF[table], "image_id", "category_id", *(["score"] if "score" in frame.columns else []), *BOX]
-    if shape is MASKS:
-        from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
-        from apframe.shapes.outlines import outlines
-
-        images = self.dataset.core("images")
-        sized = frame.join(images, on="image_id", how="left", maintain_order="left")
-        return frame.select(*columns, outlines(read_masks(table, sized)))
     own = [column.name for column in shape.columns if column.name in frame.columns] if shape in _DRAWN else []
     return frame.select(*columns, *own)
 

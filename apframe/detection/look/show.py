@@ -14,7 +14,7 @@ from apframe.detection.comparison.names import names_beside
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.detection.look.cards import card_kinds, cards_of_kind, choose_cards
 from apframe.detection.look.gallery import draw_cards
-from apframe.detection.look.objects import objects_of
+from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import PicturesInside
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
@@ -116,7 +116,7 @@ def show(
         raise ParameterError(f"is a number or None, not {min_score!r}", option="min_score")
     evaluations, called = _beside(self, others, names)
     image_ids, file_name, size = _image(self, image_id)
-    objects = objects_of(evaluations, called, image_ids, iou_threshold, min_score)
+    objects = with_outlines(evaluations, objects_of(evaluations, called, image_ids, iou_threshold, min_score))
     width, height = picture_sizes(objects).row(0)[1:] if objects.height else size
     href = PicturesInside(images).addresses([file_name])[0]
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]

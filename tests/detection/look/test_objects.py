@@ -9,7 +9,7 @@ import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.detection.look.objects import objects_of
+from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.exceptions import ParameterError
 from apframe.show.drawings import draw_objects
 
@@ -85,10 +85,10 @@ def test_the_shape_that_is_compared_is_there() -> None:
     }
     detection = {"image_id": 1, "category_id": 1, "score": 0.5}
     by_masks = apf.evaluate(truth, [detection | {"segmentation": square}], iou_type="segm")
-    found = objects_of([by_masks], ["a"], IMAGES, 0.5)
+    found = with_outlines([by_masks], objects_of([by_masks], ["a"], IMAGES, 0.5))
     assert found["outline"].to_list() == [[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]] * 2
     assert "keypoints" not in found.columns
-    assert "M2 2 12 2 12 12 2 12z" in draw_objects(found)[0]
+    assert "M2 2l10 0 0 10-10 0z" in draw_objects(found)[0]
     by_points = apf.evaluate(truth, [detection | {"keypoints": points}], similarity=apf.OKS(sigmas=(0.1, 0.1)))
     found = objects_of([by_points], ["a"], IMAGES, 0.5)
     assert found["skeleton"].to_list() == [[[1, 2]]] * 2
