@@ -1,4 +1,4 @@
-"""Objects over a picture as SVG: boxes, outlines of masks, skeletons, rotated boxes, and intervals of time as bars.
+"""Objects over a picture as SVG: boxes, outlines of masks, skeletons, rotated boxes; intervals as bars, cuboids from above.
 
 The stroke says who drew an object: it is solid for the ground truth, dashed and dotted for models. A sign and a word say what
 became of it. Colours repeat both. All strokes have a dark edge, so that they are seen on light and dark pictures.
@@ -14,6 +14,7 @@ from string import ascii_lowercase
 import polars as pl
 
 from apframe.shapes.boxes import BOX
+from apframe.shapes.cuboids import CENTRE, SIZES, YAW, around_cuboids
 from apframe.shapes.intervals import INTERVAL
 
 TRUTH = "truth"
@@ -23,6 +24,7 @@ SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
 IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
 """The outcomes; a detection is found where it is a true positive."""
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
+_GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
 _LETTER = 7.6  # pixels: about how wide a letter is
 
@@ -39,7 +41,8 @@ def style() -> str:
 def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     """How large the picture of each image is: its size if that is known, otherwise as large as its objects need.
 
-    Videos have no size: intervals of time have a picture that is 1,000 units wide, with a lane for each of them.
+    Intervals of time have a picture that is 1,000 units wide, with a lane for each of them. Cuboids are seen from above: the
+    longer side of the ground that they stand on is 1,000 units.
 
     Parameters
     ----------
@@ -65,12 +68,12 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
 
     An element is a group with the classes role, outcome and, if the picture is about it, `subject`. It has a title, the lines
     of the shape, once dark and wide and once in colour, and the label. What is drawn is the first of these that the row has: an
-    interval, the outline of a mask, keypoints, corners, a box with an angle, a box.
+    interval, a cuboid, the outline of a mask, keypoints, corners, a box with an angle, a box.
 
     Parameters
     ----------
     objects
-        - image_id, and image_width and image_height (null or absent where they are not known)
+        - image_id: objects with the same are in one picture; image_width and image_height (null or absent where unknown)
         - role: "truth", or "a", "b", ... for the models; outcome: "tp", "fp", "fn" or "ignored"
         - label: a few words beside the object, after the sign of the outcome; there is no text where it is null. True
           positives have none, as their annotation has one, unless the picture is about them
@@ -150,14 +153,41 @@ def legend(names: Sequence[str]) -> str:
 
 
 def _placed(objects: pl.DataFrame) -> pl.DataFrame:
-    """The objects in the coordinates of their picture: intervals as bars, each in a lane of its video; others as they are."""
+    """The objects in the coordinates of their picture: intervals as bars, each in a lane of its video; cuboids from above."""
+    if CENTRE[0] in objects.columns:
+        return _from_above(objects)
     if not _are_intervals(objects):
         return objects
     begin, end, last = pl.col("start_time"), pl.col("end_time"), pl.col("end_time").max().over("image_id")
-    scale, lane = _VIDEO / pl.max_horizontal(last, 1e-9), pl.int_range(1, pl.len() + 1).over("image_id")
+    scale, lane = _VIDEO / pl.max_horizontal(last, 1e-9), begin.rank("ordinal").over("image_id")
     bars = {"x": begin * scale, "y": lane * _LANE - _BAR - 2.0, "width": (end - begin) * scale, "height": pl.lit(float(_BAR))}
     size = {"image_width": pl.lit(_VIDEO, pl.Int64), "image_height": pl.len().over("image_id").cast(pl.Int64) * _LANE}
     return objects.with_columns(**bars, **size)
+
+
+def _from_above(objects: pl.DataFrame) -> pl.DataFrame:
+    """The footprints of cuboids as rotated boxes: x goes to the right, y up. What is not known is 1 m, and not turned.
+
+    Objects without a cuboid are not drawn.
+    """
+    for name, usual in {**dict.fromkeys(SIZES, 1.0), YAW: 0.0}.items():
+        known = pl.col(name).fill_null(usual) if name in objects.columns else pl.lit(usual)
+        objects = objects.with_columns(pl.when(pl.col(CENTRE[0]).is_not_null()).then(known).alias(name))
+    x, y, width, height = around_cuboids().values()
+    left, right, low, high = (end.over("image_id") for end in (x.min(), (x + width).max(), y.min(), (y + height).max()))
+    longer = pl.max_horizontal(right - left, high - low) * (1 + 2 * _MARGIN)
+    scale, free = _GROUND / longer, longer * _MARGIN / (1 + 2 * _MARGIN)
+    length, across = map(pl.col, SIZES[:2])
+    ground = {
+        "x": (pl.col(CENTRE[0]) - length / 2 - left + free) * scale,
+        "y": (high + free - pl.col(CENTRE[1]) - across / 2) * scale,
+        "width": length * scale,
+        "height": across * scale,
+        "angle": pl.col(YAW),
+        "image_width": ((right - left + 2 * free) * scale).ceil().cast(pl.Int64),
+        "image_height": ((high - low + 2 * free) * scale).ceil().cast(pl.Int64),
+    }
+    return objects.with_columns(**ground).drop(CENTRE[0])
 
 
 def _are_intervals(objects: pl.DataFrame) -> bool:
@@ -253,12 +283,15 @@ def _with_turned(frame: pl.DataFrame) -> pl.DataFrame:
     is_turned = pl.any_horizontal(pl.col(name).is_not_null() for name in ("corners", "angle") if name in frame.columns)
     rows = frame.with_row_index("row")
     turned = rows.filter(is_turned)
-    corners = quadrilaterals("objects", turned).reshape(len(turned), -1)
+    corners = quadrilaterals("objects", turned)
     names = [f"c{n}" for n in range(8)]
     path = pl.format("M{} {}L{} {}L{} {}L{} {}z", *(_number(pl.col(name)) for name in names))
-    paths = pl.DataFrame(corners, schema=names, orient="row").select(turned["row"], turned=path)
-    rows = rows.join(paths, on="row", how="left", maintain_order="left")
-    return rows.with_columns(path=pl.coalesce("turned", "path")).drop("row", "turned")
+    low, high = corners.min(axis=1), corners.max(axis=1)
+    around = dict(zip(BOX, [*low.T, *(high - low).T], strict=True))  # for the label
+    paths = pl.DataFrame(corners.reshape(len(turned), -1), schema=names, orient="row").select(path=path)
+    return rows.update(
+        paths.with_columns(turned["row"], **{name: pl.Series(side) for name, side in around.items()}), on="row"
+    ).drop("row")
 
 
 def _number(value: pl.Expr) -> pl.Expr:

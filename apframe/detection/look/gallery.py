@@ -9,6 +9,9 @@ import polars as pl
 
 from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import Pictures
+from apframe.schema import SIZE, is_known
+from apframe.shapes.cuboids import CUBOIDS
+from apframe.shapes.intervals import INTERVALS
 from apframe.show.cards import card
 from apframe.show.drawings import TRUTH, draw_objects, picture, picture_sizes
 from apframe.show.elements import Markup
@@ -55,20 +58,19 @@ def draw_cards(
         return []
     cards = cards.with_row_index("card")
     image_ids = cards["image_id"].unique(maintain_order=True)
-    objects = objects_of(evaluations, names, image_ids, iou_threshold)
-    sizes = {row[0]: row[1:] for row in picture_sizes(objects).iter_rows()}
-    near = with_outlines(evaluations, _near(cards, objects))
+    images = images_of(evaluations[0], image_ids, pictures)
+    hrefs = dict(images.select("image_id", "href").iter_rows())
+    files = dict(images.select("image_id", pl.coalesce("file_name", pl.col("image_id").cast(pl.String))).iter_rows())
+    near = _near(cards, objects_of(evaluations, names, image_ids, iou_threshold))
+    near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
+    near = near.with_columns(image_id="card")  # each card is a picture of its own
+    sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
     near = near.with_columns(element=draw_objects(near))
     drawn = dict(near.group_by("card", maintain_order=True).agg("element").iter_rows())
-    images = evaluations[0].dataset.images
-    file_names = images["file_name"] if "file_name" in images.columns else images["image_id"].cast(pl.String)
-    files = dict(zip(images["image_id"], file_names, strict=True))
-    shown = image_ids.to_list()
-    hrefs = dict(zip(shown, pictures.addresses([files[each] for each in shown]), strict=True))
     called = dict(zip("ab", names, strict=False))
     made = []
     for row in cards.iter_rows(named=True):
-        width, height = sizes[row["image_id"]]
+        width, height = sizes[row["card"]]
         heading, facts = _words(row, called)
         data = {"kind": row["kind"], "category": str(row["name"]), "model": called[row["model"]], "change": row["change"] or ""}
         data |= {key: str(row[key]) for key in keys} | {
@@ -79,6 +81,27 @@ def draw_cards(
         )
         made.append(card(drawing, heading, facts, _ids(row), _sql(row, iou_threshold), data))
     return made
+
+
+def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.DataFrame:
+    """Where the pictures of some images are.
+
+    Returns
+    -------
+    image_id, file_name, image_width, image_height (of the file where the data set has none), href. The latter is null where the
+    picture is missing, or is of an unknown size: objects would be drawn in the wrong places.
+    """
+    images = self.dataset.images
+    images = images.filter(is_known(images["image_id"], image_ids))
+    sized = images.select("image_id", "file_name").join(pictures.sizes(images), on="image_id", maintain_order="left")
+    is_sized = pl.all_horizontal(pl.col(SIZE).is_not_null())
+    href = pictures.addresses(images["file_name"]) if are_on_pictures(self) else pl.lit(None, pl.String)
+    return sized.with_columns(href.alias("href")).with_columns(href=pl.when(is_sized).then("href"))
+
+
+def are_on_pictures(self: Evaluation) -> bool:
+    """Whether objects are drawn over the pictures of their images: not intervals of time, nor cuboids, seen from above."""
+    return self.protocol.similarity.shape not in (INTERVALS, CUBOIDS)
 
 
 def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:

@@ -12,6 +12,7 @@ from apframe.rows import KEY_OF
 from apframe.schema import OUTCOMES, is_known
 from apframe.shapes.boxes import BOX
 from apframe.shapes.corners import CORNERS
+from apframe.shapes.cuboids import CUBOIDS
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
@@ -20,9 +21,8 @@ from apframe.show.drawings import IN_WORDS, MODELS, TRUTH
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
-_SIZE = ["image_width", "image_height"]
 _SKELETON = pl.List(pl.List(pl.Int64))
-_DRAWN = (KEYPOINTS, CORNERS, INTERVALS)
+_DRAWN = (KEYPOINTS, CORNERS, INTERVALS, CUBOIDS)
 _SCORE = pl.col("score").round(2).cast(pl.String).str.pad_end(4, "0")
 
 
@@ -48,7 +48,7 @@ def objects_of(
 
     Returns
     -------
-    image_id, image_width, image_height (null where unknown), role ("truth", then "a", "b", ... for the evaluations), outcome,
+    image_id, role ("truth", then "a", "b", ... for the evaluations), outcome,
     label and title (a few words, and all in words), detection_id, annotation_id (of a true positive: what it matches), score,
     category_id, name, x, y, width, height and the columns of the shape that is compared, as `draw_objects` takes them; masks
     are added by `with_outlines`.
@@ -75,9 +75,6 @@ def objects_of(
     for each, role, name, table in zip(evaluations, MODELS, names, matches, strict=False):
         parts.append(_detections(each, image_ids, table).with_columns(role=pl.lit(role), who=pl.lit(name)))
     objects = pl.concat(parts, how="diagonal_relaxed")
-    images = first.dataset.core("images")
-    known = [name if name in images.columns else pl.lit(None, pl.Int64).alias(name) for name in _SIZE]
-    objects = objects.join(images.select("image_id", *known), on="image_id", how="left", maintain_order="left")
     objects = objects.join(_categories(first), on="category_id", how="left", maintain_order="left")
     return _in_words(objects)
 

@@ -12,9 +12,11 @@ from urllib.parse import quote
 
 import polars as pl
 
-from apframe.exceptions import FormatError, import_optional
+from apframe.exceptions import FormatError, InputError, ParameterError, import_optional
+from apframe.file_formats.image_sizes import measure_images
 from apframe.lazily import cached_property
 from apframe.paths import kind_at
+from apframe.schema import SIZE
 from apframe.threads import pool
 
 SIDE, QUALITY = 320, 70  # of thumbnails: pixels of the longer side, and of JPEG
@@ -77,6 +79,19 @@ class Pictures:
             with pool() as others:
                 self._made |= dict(zip(new, others.map(self._embedded, new), strict=True))
         return pl.Series([None if path is None else self._made[path] for path in paths], dtype=pl.String)
+
+    def sizes(self, images: pl.DataFrame) -> pl.DataFrame:
+        """image_id, image_width, image_height of images with a file_name; where a size is not known, that of the file.
+
+        Pillow reads files. Without it, and where a file is missing or no image, the size stays null.
+        """
+        size = [pl.col(name) if name in images.columns else pl.lit(None, pl.Int64).alias(name) for name in SIZE]
+        known = images.select("image_id", "file_name", *size)
+        unknown = known.filter(pl.any_horizontal(pl.col(SIZE).is_null()))
+        measured = [None if path is None else _measured(path) for path in self.find(unknown["file_name"])]
+        of_files = [dict(zip(SIZE, pair or (None, None), strict=True)) for pair in measured]
+        found = unknown.select("image_id").hstack(pl.DataFrame(of_files, schema=dict.fromkeys(SIZE, pl.Int64)))
+        return known.drop("file_name").update(found, on="image_id")
 
     @cached_property
     def _names(self) -> dict[str, str | None]:
@@ -145,6 +160,13 @@ class PicturesInside(Pictures):
             return _data("image/svg+xml" if kind == "svg" else f"image/{kind}", path.read_bytes())
         except OSError:
             return None
+
+
+def _measured(path: Path) -> tuple[int, int] | None:
+    try:
+        return measure_images([path])[0]
+    except (InputError, ParameterError):  # no image, or no Pillow
+        return None
 
 
 def _data(kind: str, content: bytes) -> str:

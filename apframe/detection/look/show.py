@@ -13,7 +13,7 @@ from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.detection.look.cards import card_kinds, cards_of_kind, choose_cards
-from apframe.detection.look.gallery import draw_cards
+from apframe.detection.look.gallery import draw_cards, images_of
 from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import PicturesInside
 from apframe.detection.tables import threshold_at
@@ -90,8 +90,7 @@ def show(
     -------
     A value that notebooks show as a picture. Its `table` has a row for each object: image_id, role ("truth", or "a", "b", ...
     for the evaluations), outcome (tp, fp, fn or ignored), name, score, annotation_id (of a true positive: what it matches),
-    detection_id, category_id, x, y, width, height, the shape that is compared, image_width and image_height. Its `html` is the
-    picture with all it needs.
+    detection_id, category_id, x, y, width, height, and the shape that is compared. Its `html` is the picture with all it needs.
 
     Raises
     ------
@@ -115,15 +114,17 @@ def show(
     if min_score is not None and not (isinstance(min_score, (int, float)) and min_score == min_score):
         raise ParameterError(f"is a number or None, not {min_score!r}", option="min_score")
     evaluations, called = _beside(self, others, names)
-    image_ids, file_name, size = _image(self, image_id)
-    objects = with_outlines(evaluations, objects_of(evaluations, called, image_ids, iou_threshold, min_score))
-    width, height = picture_sizes(objects).row(0)[1:] if objects.height else size
-    href = PicturesInside(images).addresses([file_name])[0]
+    image_ids = _known_image(self, image_id)
+    image = images_of(self, image_ids, PicturesInside(images))
+    objects = objects_of(evaluations, called, image_ids, iou_threshold, min_score)
+    drawn = with_outlines(evaluations, objects).join(image, on="image_id", how="left", maintain_order="left")
+    file_name, *size, href = image.row(0)[1:]
+    width, height = picture_sizes(drawn).row(0)[1:] if drawn.height else (size if all(size) else _USUAL_SIZE)
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
     scores = "of all scores" if min_score is None else f"from a score of {min_score:g}"
     facts = _counts(objects, called) + f", {scores} at {self.protocol.similarity.measure} {threshold:.10g}"
     what = f"image {image_id}" + (f", {file_name}" if file_name else "")
-    drawing = picture(draw_objects(objects, _PIXELS), width, height, href=href, title=f"{what}. {facts}")
+    drawing = picture(draw_objects(drawn, _PIXELS), width, height, href=href, title=f"{what}. {facts}")
     article = card(drawing, file_name or what, facts, f"image_id {image_id}", name="card whole")
     table = objects.select(*_FIRST, pl.exclude(*_FIRST, "label", "title"))
     return Shown(f"{what}. {facts}", table, _page(called, article))
@@ -207,8 +208,8 @@ def _beside(
     return agree([self, *others], called) if others else [self], called
 
 
-def _image(self: Evaluation, image_id: Any) -> tuple[pl.Series, str | None, tuple[int, int]]:
-    """The id of an image as a column, the name of its file, and how large it is drawn if it has no objects.
+def _known_image(self: Evaluation, image_id: Any) -> pl.Series:
+    """The id of an image as a column.
 
     Raises
     ------
@@ -226,10 +227,7 @@ def _image(self: Evaluation, image_id: Any) -> tuple[pl.Series, str | None, tupl
             else (isinstance(image_id, str) and nearest(image_id, known)) or usual
         )
         raise ParameterError(f"no image {shown(image_id)}", remedy)
-    own = ids.gather([known.index(str(image_id))])
-    row = images.row(by_predicate=pl.col("image_id") == own[0], named=True)
-    width, height = (row.get(side) or usual for side, usual in zip(("image_width", "image_height"), _USUAL_SIZE, strict=True))
-    return own, row["file_name"], (width, height)
+    return ids.gather([known.index(str(image_id))])
 
 
 def _counts(objects: pl.DataFrame, called: Sequence[str]) -> str:

@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 import polars as pl
 
 from apframe.detection.look.cards import choose_cards, find_cards
-from apframe.detection.look.gallery import LEAST_SCORE, MOST_OBJECTS, draw_cards
+from apframe.detection.look.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers
@@ -52,11 +52,13 @@ def section(compared: Compared) -> Section:
 
 def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:
     """A line that says how many pictures of the cards are missing."""
+    if not are_on_pictures(compared.first):
+        return []
     if compared.pictures.folder is None:
         return ["No folder of pictures was given, so objects are drawn on grey."]
-    names = cards["file_name"].unique()
-    n = compared.pictures.addresses(names).null_count()
-    return [f"The pictures of {n:,} of {counted(len(names), 'image')} are missing or cannot be read."] if n else []
+    hrefs = images_of(compared.first, cards["image_id"].unique(), compared.pictures)["href"]
+    n = hrefs.null_count()
+    return [f"The pictures of {n:,} of {counted(len(hrefs), 'image')} are missing, or their size is unknown."] if n else []
 
 
 def gallery(

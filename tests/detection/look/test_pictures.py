@@ -7,9 +7,11 @@ from io import BytesIO
 from pathlib import Path
 from unittest.mock import patch
 
+import polars as pl
 import pytest
+from PIL import Image
 
-from apframe.detection.look.pictures import SIDE, Pictures
+from apframe.detection.look.pictures import SIDE, Pictures, PicturesInside
 from apframe.exceptions import FormatError, ParameterError
 
 ODD = "grüße #1 100% 'a' & \"b\".jpg"
@@ -74,3 +76,20 @@ def test_errors_say_what_to_do(folder: Path) -> None:
         Pictures(folder / "a.jpg")
     with patch.dict("sys.modules", {"PIL": None, "PIL.Image": None}), pytest.raises(ParameterError, match=r"apframe\[report\]"):
         Pictures(folder, embed=True)
+
+
+def test_unknown_sizes_are_those_of_the_files(tmp_path: Path) -> None:
+    Image.new("RGB", (30, 20)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_text("no image")
+    images = pl.DataFrame({"image_id": [1, 2, 3], "file_name": ["a.png", "b.png", "c.png"]})
+    unknown = (None, None)
+    assert Pictures(tmp_path).sizes(images).rows() == [(1, 30, 20), (2, *unknown), (3, *unknown)]
+    known = images.with_columns(image_width=pl.Series([9, None, 7]), image_height=pl.Series([8, None, 6]))
+    assert Pictures(tmp_path).sizes(known).rows() == [(1, 9, 8), (2, *unknown), (3, 7, 6)]
+
+
+def test_whole_files_are_in_the_addresses(tmp_path: Path) -> None:
+    (tmp_path / "a.png").write_bytes(b"abc")
+    (tmp_path / "b.svg").write_bytes(b"<svg/>")
+    addresses = PicturesInside(tmp_path).addresses(["a.png", "b.jpg", "c.png"])
+    assert addresses.to_list() == ["data:image/png;base64,YWJj", "data:image/svg+xml;base64,PHN2Zy8+", None]

@@ -8,6 +8,7 @@ from typing import Any
 
 import polars as pl
 import pytest
+from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, SecondPassWarning
@@ -164,3 +165,42 @@ def test_ids_are_of_one_type(models: list[apf.Evaluation]) -> None:
 def test_other_ground_truth_is_refused(models: list[apf.Evaluation]) -> None:
     with pytest.raises(NotComparableError):
         models[0].show(93, tiny())
+
+
+def test_pictures_are_shown_where_their_size_is_known(tmp_path: Path) -> None:
+    """Otherwise objects would be drawn in the wrong places."""
+    Image.new("RGB", (64, 48)).save(tmp_path / "a.png")
+    (tmp_path / "b.png").write_text("no image")
+    truth = {
+        "images": [{"id": 1, "file_name": "a.png"}, {"id": 2, "file_name": "b.png"}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": n, "image_id": n, "category_id": 1, "bbox": [0, 0, 9, 9]} for n in (1, 2)],
+    }
+    ev = apf.evaluate(truth, [])
+    one, two = (ev.show(image_id, images=tmp_path).html for image_id in (1, 2))
+    assert 'viewBox="0 0 64 48"' in one and "<img" in one
+    assert 'viewBox="0 0 9 9"' in two and "<img" not in two
+
+
+def test_cards_of_one_video_are_independent() -> None:
+    video = {"image_id": 1, "category_id": 1}
+    times = [{"start_time": float(n), "end_time": n + 0.5} for n in range(4)]
+    truth = {
+        "images": [{"id": 1}],
+        "categories": [{"id": 1, "name": "run"}],
+        "annotations": [video | {"id": n} | time for n, time in enumerate(times)],
+    }
+    shown = apf.evaluate(truth, [], "activitynet").show_errors("miss")
+    assert shown.html.count('viewBox="0 0 1000 192"') == 4, "a lane for each of the four objects"
+
+
+def test_cuboids_are_seen_from_above() -> None:
+    cuboid = {"image_id": 1, "category_id": 1, "cuboid_x": 3.0, "cuboid_y": -1.0, "cuboid_z": 0.0}
+    cuboid |= {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}
+    truth = {"images": [{"id": 1}], "categories": [{"id": 1, "name": "car"}], "annotations": [cuboid | {"id": 1}]}
+    ev = apf.evaluate(truth, [cuboid | {"cuboid_y": 3.0, "score": 0.9}], similarity=apf.BevIoU())
+    shown = ev.show(1)
+    assert shown.table["cuboid_yaw"].to_list() == [0.0, 0.0]
+    # 4 m to the right, 6 m up, and a twentieth of that around
+    assert 'viewBox="0 0 697 1000"' in shown.html
+    assert 'd="M45.5 651.5L651.5 651.5L651.5 954.5L45.5 954.5z"' in shown.html

@@ -55,7 +55,9 @@ def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: P
     linked = replace(one, pictures=Pictures(tmp_path / "pictures #1", tmp_path), max_images=10)
     section = look.section(linked)
     assert f'src="pictures%20%231/{names[0]}"' in markup(section)
-    assert section.notes[-1] == f"The pictures of {len(names) - 1} of {len(names)} images are missing or cannot be read."
+    assert (
+        section.notes[-1] == f"The pictures of {len(names) - 1} of {len(names)} images are missing, or their size is unknown."
+    )
 
 
 @pytest.mark.parametrize("name", TINY)
