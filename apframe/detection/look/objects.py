@@ -94,21 +94,25 @@ def with_outlines(evaluations: Sequence[Evaluation], objects: pl.DataFrame) -> p
     """
     if evaluations[0].protocol.similarity.shape is not MASKS:
         return objects
-    from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
-    from apframe.shapes.outlines import outlines
-
-    images = evaluations[0].dataset.core("images")
     tables = [("annotations", evaluations[0]), *(("detections", each) for each in evaluations)]
     rows, parts = objects.with_row_index("row"), []
     for role, (table, each) in zip((TRUTH, *MODELS), tables, strict=False):
-        part, key = rows.filter(pl.col("role") == role), KEY_OF[table]
-        if part.is_empty():  # a table without rows may have no masks
-            continue
-        frame = each._inputs.annotations if table == "annotations" else each.detections
-        frame = frame.filter(is_known(frame[key], part[key])).join(images, on="image_id", how="left", maintain_order="left")
-        masks = frame.select(key, outlines(read_masks(table, frame)))
-        parts.append(part.join(masks, on=key, how="left", maintain_order="left"))
+        part = rows.filter(pl.col("role") == role)
+        if part.height:  # a table without rows may have no masks
+            parts.append(_outlined(each, table, part))
     return pl.concat(parts).sort("row").drop("row") if parts else objects
+
+
+def _outlined(self: Evaluation, table: str, rows: pl.DataFrame) -> pl.DataFrame:
+    """Rows of annotations or detections with the outlines of their masks."""
+    from apframe.shapes.mask_columns import read_masks  # these bring in NumPy
+    from apframe.shapes.outlines import outlines
+
+    key, objects = KEY_OF[table], self._inputs.annotations if table == "annotations" else self._inputs.detections
+    objects = objects.filter(is_known(objects[key], rows[key]))
+    objects = objects.join(self.dataset.core("images"), on="image_id", how="left", maintain_order="left")
+    masks = objects.select(key, outlines(read_masks(table, objects)))
+    return rows.join(masks, on=key, how="left", maintain_order="left")
 
 
 def _matches(self: Evaluation, image_ids: pl.Series, threshold: int, min_score: float | None) -> pl.DataFrame:
