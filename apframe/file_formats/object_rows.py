@@ -9,6 +9,7 @@ import polars as pl
 from apframe.exceptions import ColumnError, first_line
 from apframe.file_formats.names import categories_of
 from apframe.schema import SIZE, columns_of_boxes, stems
+from apframe.shapes.cuboids import SIZES
 
 _CLASSES = ("category", "class", "label", "category_name", "class_name", "label_name", "name")
 _CALLED: dict[str, tuple[str, ...]] = {
@@ -28,12 +29,14 @@ _CALLED: dict[str, tuple[str, ...]] = {
 def is_of_objects(names: Sequence[str], *, scored: bool) -> bool:
     """Whether columns of these names are those of objects: an image, a class, a box, and a score only if they are scored.
 
+    Cuboids may be in the place of boxes.
+
     >>> is_of_objects(["filename", "class", "xmin", "ymin", "xmax", "ymax"], scored=False)
     True
     """
     box = columns_of_boxes(names)
     ours = set(_renamed(names, box).values())
-    has_box = "bbox" in ours or box is not None
+    has_box = "bbox" in ours or box is not None or set(SIZES) <= set(names)
     return bool({"image_id", "file_name"} & ours) and "category_id" in ours and has_box and ("score" in ours) == scored
 
 

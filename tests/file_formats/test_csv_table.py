@@ -135,3 +135,15 @@ def test_what_cannot_be_right_is_named(text: str, kind: type[Exception], message
     (tmp_path / "found.csv").write_text(text)
     with pytest.raises(kind, match=message):
         apf.read_results(tmp_path / "found.csv", "csv")
+
+
+def test_cuboids_may_be_in_the_place_of_boxes(tmp_path: Path) -> None:
+    cuboid = "cuboid_x,cuboid_y,cuboid_z,cuboid_length,cuboid_width,cuboid_height,cuboid_yaw"
+    truth, found = tmp_path / "truth.csv", tmp_path / "found.csv"
+    truth.write_text(f"image,class,{cuboid},weather\na,car,10,5,1,4,2,1.5,0,rain\nb,,,,,,,,,\n")
+    found.write_text(f"image,class,score,{cuboid}\na,car,0.5,10.5,5,1,4,2,1.5,0\n")
+    dataset = apf.read_dataset(truth)
+    assert dataset.images["image_id"].to_list() == ["a", "b"]
+    assert dataset.annotations.select("cuboid_x", "cuboid_yaw", "weather").rows() == [(10, 0, "rain")]
+    evaluation = apf.evaluate(dataset, found, similarity=apf.CentreDistance(), iou_thresholds=[-1])
+    assert evaluation.summary["value"][0] == pytest.approx(1)
