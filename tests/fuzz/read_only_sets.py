@@ -87,10 +87,10 @@ def _argoverse2(folder: Path) -> tuple[Path, Path]:
 def _scalabel(folder: Path) -> tuple[Path, Path]:
     rle = {"size": [48, 64], "counts": "T3d0l0000\\\\h2"}
     flags = {"occluded": True, "crowd": False}
-    labels = [{"id": "1", "category": "cat", "attributes": flags, "rle": rle}, {"id": "2", "category": "dog", "rle": rle}]
+    labels = [{"id": "1", "category": "car", "attributes": flags, "rle": rle}, {"id": "2", "category": "van", "rle": rle}]
     frames = [{"name": "one.jpg", "attributes": {"weather": "rain"}, "labels": labels}, {"name": "two.jpg", "labels": None}]
     box = {"x1": 4.0, "y1": 4.0, "x2": 23.0, "y2": 19.0}
-    found = [{"name": "one.jpg", "labels": [{"id": "1", "category": "cat", "score": 0.5, "box2d": box}]}]
-    config = {"imageSize": {"width": 64, "height": 48}, "categories": [{"name": "cat"}, {"name": "dog"}]}
+    found = [{"name": "one.jpg", "labels": [{"id": "1", "category": "car", "score": 0.5, "box2d": box}]}]
+    config = {"imageSize": {"width": 64, "height": 48}, "categories": [{"name": "car"}, {"name": "van"}]}
     written(folder, {"truth.json": json.dumps({"frames": frames, "config": config}), "found.json": json.dumps(found)})
     return folder / "truth.json", folder / "found.json"

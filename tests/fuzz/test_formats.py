@@ -20,7 +20,7 @@ pytestmark = pytest.mark.slow
 _PROTOCOLS = {
     "coco": ("coco",), "lvis": ("lvis",), "voc": ("voc2007", "voc2012"),
     "open_images": ("open_images", "open_images_challenge"), "dota": ("dota",), "activitynet": ("activitynet",),
-    "yolo": ("coco", "proposals"),
+    "yolo": ("coco", "proposals"), "scalabel": ("coco", "bdd100k"),
 }  # fmt: skip
 
 
