@@ -102,14 +102,15 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.trec import read_run as read_run
     from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.rule_sets.bdd100k import BDD100K as BDD100K
+    from apframe.rule_sets.classes import Part as Part
     from apframe.rule_sets.coco import COCO as COCO
     from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
     from apframe.rule_sets.dota import DOTA as DOTA
+    from apframe.rule_sets.kitti import KITTI as KITTI
     from apframe.rule_sets.lvis import LVIS as LVIS
     from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
     from apframe.rule_sets.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
     from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
-    from apframe.rule_sets.protocol import Part as Part
     from apframe.rule_sets.protocol import Protocol as Protocol
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
     from apframe.rule_sets.published import protocols as protocols
@@ -188,13 +189,15 @@ _HOMES = {
     "apframe.lists.vl_pr": "vl_pr",
     "apframe.rule_sets.activitynet": "ACTIVITYNET",
     "apframe.rule_sets.bdd100k": "BDD100K",
+    "apframe.rule_sets.classes": "Part",
     "apframe.rule_sets.coco": "COCO",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA",
+    "apframe.rule_sets.kitti": "KITTI",
     "apframe.rule_sets.lvis": "LVIS",
     "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
     "apframe.rule_sets.proposals": "PROPOSALS",
-    "apframe.rule_sets.protocol": "Part Protocol",
+    "apframe.rule_sets.protocol": "Protocol",
     "apframe.rule_sets.published": "PUBLISHED protocols",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.pycocotools": "patch_pycocotools",

@@ -33,6 +33,7 @@ def evaluate(
     iou_type: str | None = None,
     iou_thresholds: Sequence[float] | Mapping[str, float] | None = None,
     recall_levels: Sequence[float] | None = None,
+    recall_positions: int | None = None,
     area_ranges: Mapping[str, tuple[float, float]] | None = None,
     max_detections: Sequence[int | None] | None = None,
     categories: Sequence[int | str] | None = None,
@@ -68,7 +69,7 @@ def evaluate(
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
     iou_type
         which of the protocol's variants ("segm", "keypoints", ...); its first by default.
-    iou_thresholds, recall_levels, area_ranges, max_detections, agnostic, similarity, matching
+    iou_thresholds, recall_levels, recall_positions, area_ranges, max_detections, agnostic, similarity, matching
         depart from the protocol; see `Protocol.with_options`. In `max_detections`, None stands for all of them, as in
         [1, 10, None]. `iou_thresholds` may be one for each category: {"Car": 0.7, "Cyclist": 0.5}.
     categories
@@ -149,7 +150,8 @@ def evaluate(
     [('AP', 0.7), ('AP50', 1.0), ('AP75', 1.0)]
     """
     choice = choose(
-        protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels, area_ranges=area_ranges,
+        protocol, iou_type=iou_type, iou_thresholds=iou_thresholds, recall_levels=recall_levels,
+        recall_positions=recall_positions, area_ranges=area_ranges,
         max_detections=max_detections, categories=categories, agnostic=agnostic, similarity=similarity, matching=matching,
         unknown_images=unknown_images, invalid=invalid, format=format, results_format=results_format, split=split,
         image_sizes=image_sizes, box_format=box_format, relative=relative, join_by_name=join_by_name, names=names,

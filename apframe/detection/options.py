@@ -24,6 +24,7 @@ class Options(ReadingOptions, total=False):
     iou_type: str | None
     iou_thresholds: Sequence[float] | Mapping[str, float] | None
     recall_levels: Sequence[float] | None
+    recall_positions: int | None
     area_ranges: Mapping[str, tuple[float, float]] | None
     max_detections: Sequence[int | None] | None
     categories: Sequence[int | str] | None

@@ -16,6 +16,7 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
+from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require
 from apframe.threads import pool
 
@@ -82,7 +83,8 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     found, expected = (codes(frame, inputs, pooled=protocol.agnostic) for frame in (inputs.detections, inputs.annotations))
     with pool() as threads:
         pairing = threads.submit(_links, inputs, protocol, found, expected)
-        inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol)
+        void = [each.void(inputs.detections) for each in protocol.difficulties]
+        inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, void)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, by_image=protocol.ties == "image")
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
@@ -90,10 +92,18 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
             pl.col("category").alias("list"),
             "image",
             pl.Series("row", np.arange(expected.height, dtype=np.uint32)),
-            _bits("counts", inputs.annotations, ignored_annotations(inputs.annotations, protocol), protocol),
+            _bits(
+                "counts",
+                inputs.annotations,
+                ignored_annotations(inputs.annotations, protocol),
+                protocol,
+                [~each.counts(inputs.annotations) for each in protocol.difficulties],
+            ),
             is_crowd=crowds(inputs.annotations, protocol),
         )[by_list]
         pairs = pairing.result()
+    if POLICIES[protocol.matching].at_cut_offs:
+        pairs = _described(pairs, inputs, protocol, void)
     detections = detections.select("list", "image", "row", "place", "score", "inside")
     places = []
     for rows in (detections["row"].to_numpy(), by_list):
@@ -122,6 +132,25 @@ def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl
     reached = [pl.Series(reaches(pairs[name].to_numpy(), own, strict=protocol.strict)) for name in similarities]
     pairs = pairs.with_columns(pl.when(flags).then(name).alias(name) for name, flags in zip(similarities, reached, strict=True))
     return pairs.filter(pl.any_horizontal(pl.col(similarities).is_not_null()))
+
+
+def _described(pairs: pl.DataFrame, inputs: Inputs, protocol: Protocol, void: Sequence[pl.Series]) -> pl.DataFrame:
+    """The pairs with what matching at cut-offs needs.
+
+    That is `row` of the detection; `ranges`, where the two can be matched (a copy of a detection only where it is void), and
+    `void`, where the detection is void, if some are; and `weight`, how well the orientations agree, if all have one.
+    """
+    found, at = inputs.detections, pairs["detection"]
+    described = [at.alias("row")]
+    if any(each.detections for each in protocol.difficulties):
+        is_copy = found["expanded_from"].is_not_null().to_numpy()
+        bits = as_bits([flags.to_numpy() for flags in void])
+        everywhere = bits.dtype.type((1 << len(void)) - 1)
+        described += [pl.Series("ranges", np.where(is_copy, bits, everywhere)).gather(at), pl.Series("void", bits).gather(at)]
+    if protocol.orientation:
+        weight = agreement(protocol.orientation, found, inputs.annotations, pairs)
+        described += [] if weight is None else [weight.alias("weight")]
+    return pairs.with_columns(described)
 
 
 def matching_rules(protocol: Protocol) -> MatchingRules:
@@ -158,7 +187,12 @@ def _code(values: pl.Series, ids: pl.Series) -> pl.Series:
     return values.replace_strict(ids, pl.Series(place), return_dtype=pl.UInt32)
 
 
-def _bits(name: str, frame: pl.DataFrame, ignored: pl.Series, protocol: Protocol) -> pl.Series:
-    """In which area ranges each row is, and not ignored anyway."""
+def _bits(
+    name: str, frame: pl.DataFrame, ignored: pl.Series, protocol: Protocol, ignored_there: Sequence[pl.Series] = ()
+) -> pl.Series:
+    """In which area ranges each row is, and not ignored anyway, nor ignored there."""
     area, counts = frame["area"].to_numpy(), ~ignored.to_numpy()
-    return pl.Series(name, as_bits([(area >= low) & (area <= high) & counts for _, low, high in protocol.area_ranges]))
+    flags = [(area >= low) & (area <= high) & counts for _, low, high in protocol.area_ranges]
+    if ignored_there:
+        flags = [inside & ~each.to_numpy() for inside, each in zip(flags, ignored_there, strict=True)]
+    return pl.Series(name, as_bits(flags))

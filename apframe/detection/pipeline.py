@@ -16,10 +16,12 @@ from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
+from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.ranking.cut_offs import CutOffRanking, rank_by
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
-from apframe.ranking.ranking import Ranking, rank
+from apframe.ranking.ranking import Ranking
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -101,9 +103,9 @@ class Pipeline:
         return self._across[1]
 
     @cached_property
-    def ranking(self) -> Ranking:
+    def ranking(self) -> Ranking | CutOffRanking:
         """The verdicts, ready to be ranked."""
-        return rank(self.verdicts, self.protocol.definition, self.protocol.addend)
+        return rank_by(self.verdicts, self.protocol.definition, self.protocol.addend)
 
     def evaluated(self) -> Evaluated:
         """What has been evaluated, as far as warnings look at it."""
@@ -149,8 +151,9 @@ class Pipeline:
                 "recall": values["recall"].transpose(axes).ravel(),
                 "n_positives": positives[number, area].astype(np.int64),
                 "n_detections": values["n_detections"].transpose(axes).ravel(),
+                **{name: values[name].transpose(axes).ravel() for name in self.protocol.further_columns},
             }
-        ).with_columns(pl.col("ap", "recall").fill_nan(None))
+        ).with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
@@ -188,11 +191,13 @@ class Pipeline:
         """The matches table as a plan, of all thresholds and area ranges unless one is named by its number."""
         return expand_matches(self.verdicts, self.inputs.detections, self.inputs.annotations, threshold, area)
 
-    def curves(self, matches: pl.LazyFrame) -> pl.LazyFrame:
-        """The curves table as a plan; pooled categories have one curve."""
-        from apframe.ranking.curves import compute_curves
+    def curves(self, threshold: int | None = None, area: int | None = None) -> pl.LazyFrame:
+        """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
+        from apframe.ranking.curves import compute_curves, curves_of_thresholds
 
-        return compute_curves(self._pooled(matches), self.protocol.addend)
+        if POLICIES[self.protocol.matching].at_cut_offs:
+            return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
+        return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
 
     def thresholds(
         self, threshold: int | None = None, area: int | None = None, *, beta: float = 1, pooled: bool = False
@@ -224,12 +229,15 @@ class Pipeline:
 
     def _thresholds_at(self, cells: Sequence[tuple[int, int]], *, beta: float = 1, pooled: bool = False) -> list[pl.DataFrame]:
         """The thresholds tables of cells, which are numbers of a threshold and an area range each."""
-        from apframe.detection.diagnose.thresholds import changes_of_hits, changes_of_verdicts, sweep_thresholds
+        from apframe.detection.diagnose.thresholds import changes_of_verdicts, sweep_thresholds
         from apframe.matching.operating_points import hits_by_score
+        from apframe.ranking.changes import changes_of_hits
 
         rules, verdicts = matching_rules(self.protocol), self.verdicts
         hits = None
-        if cells and not rules.policy.cutting_is_filtering:
+        if rules.policy.at_cut_offs:
+            hits = verdicts.hits_at_cut_offs
+        elif cells and not rules.policy.cutting_is_filtering:
             begin, end = min(t for t, _ in cells), max(t for t, _ in cells) + 1
             rules = replace(rules, thresholds=rules.thresholds[begin:end], limits=rules.limits[-1:])
             hits = hits_by_score(self.rows, rules).with_columns(pl.col("first", "last") + begin)  # numbers among all thresholds
@@ -290,7 +298,9 @@ class Pipeline:
         return matches
 
 
-def arrays_of(verdicts: Verdicts, ranking: Ranking, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
+def arrays_of(
+    verdicts: Verdicts, ranking: Ranking | CutOffRanking, protocol: Protocol, *, headlines_only: bool
+) -> dict[str, np.ndarray]:
     """The arrays of verdicts and their ranking, see `Pipeline.arrays`.
 
     Raises
@@ -301,7 +311,7 @@ def arrays_of(verdicts: Verdicts, ranking: Ranking, protocol: Protocol, *, headl
     from apframe.ranking.arrays import compute_arrays
 
     definition = protocol.definition
-    if not isinstance(definition, Levels):
+    if not isinstance(definition, Levels) or isinstance(ranking, CutOffRanking):
         raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
     n_limits = len(verdicts.limits)
     scores = verdicts.detections["score"].to_numpy()

@@ -148,7 +148,9 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
     grid = [(t, a) for a in range(len(self.protocol.area_ranges)) for t in chosen]
 
     def result(name: str, make: Callable[[], pl.DataFrame | pl.LazyFrame]) -> LazyTable:
-        return LazyTable(lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas))))
+        return LazyTable(
+            lambda: self._stored.get(name, sql.deferred(make, result_schema(name, ids, areas, self.protocol.further_columns)))
+        )
 
     def in_parts(name: str, make: Callable[..., pl.LazyFrame]) -> LazyTable:  # computed, as few thresholds of it are stored
         plan = sql.deferred(make, result_schema(name, ids, areas))
@@ -158,7 +160,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         "pairs": result("pairs", lambda: self.pairs),
         "assignments": result("assignments", lambda: self.assignments),
         "matches": in_parts("matches", lambda *at: self._pipeline.matches(*at)),
-        "curves": in_parts("curves", lambda *at: self._pipeline.curves(self._pipeline.matches(*at))),
+        "curves": in_parts("curves", lambda *at: self._pipeline.curves(*at)),
         "metrics": result("metrics", lambda: self.metrics),
         "summary": result("summary", lambda: self.summary),
         "per_image": in_parts("per_image", lambda *at: self._pipeline.per_image(*at)),
@@ -243,4 +245,6 @@ def _refuse_changed_tables(folder: str | Path, tables: Mapping[str, pl.Schema], 
     ids = {TABLES[name][0].name: tables[name][TABLES[name][0].name] for name in inputs}
     areas = pl.Enum([name for name, *_ in protocol.area_ranges])
     added = [name for name in ("matches", *ON_REQUEST) if name in tables]
-    refuse_changed(folder, tables, {name: result_schema(name, ids, areas) for name in (*_RESULTS, *added)})
+    refuse_changed(
+        folder, tables, {name: result_schema(name, ids, areas, protocol.further_columns) for name in (*_RESULTS, *added)}
+    )

@@ -36,7 +36,7 @@ def matches(self: Evaluation, iou_threshold: float | None = None, area_range: st
     """
     if "matches" in self._stored and (kept := _kept_matches(self, iou_threshold, area_range)).height:
         return kept
-    return _plan_of_matches(self, iou_threshold, area_range).collect()
+    return self._pipeline.matches(threshold_at(self, iou_threshold), area_at(self, area_range)).collect()
 
 
 def curves(
@@ -52,7 +52,8 @@ def curves(
     Columns: category_id, name, area_range, iou_threshold, rank (from 1, ignored detections take none), detection_id,
     score, tp, fp, precision, recall (null without annotations) and envelope (the best precision from here on). `category`
     is a name or an id. Defaults as in `matches`. With `by`, which takes keys as the method `by` does, the curves of every
-    slice, its keys in front.
+    slice, its keys in front. A protocol that matches anew at each score cut-off has a row for each cut-off at which a count
+    changes, and no detection_id.
     """
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):
         parts = [
@@ -62,7 +63,8 @@ def curves(
         if not parts:
             raise ParameterError("there are no slices, as the table of the keys has no rows", option="by")
         return pl.concat(parts, how="vertical_relaxed")
-    return with_names(self, self._pipeline.curves(_plan_of_matches(self, iou_threshold, area_range, category)).collect())
+    plan = self._pipeline.curves(threshold_at(self, iou_threshold), area_at(self, area_range))
+    return with_names(self, _of_category(self, plan, category).collect())
 
 
 def per_image(
@@ -132,13 +134,6 @@ def _kept_matches(self: Evaluation, iou_threshold: float | None, area_range: str
     area = self.protocol.area_ranges[area_at(self, area_range)][0]
     of_threshold = (pl.col("iou_threshold") - threshold).abs() < 1e-9
     return self._stored["matches"].filter(of_threshold, pl.col("area_range") == area).collect()
-
-
-def _plan_of_matches(
-    self: Evaluation, iou_threshold: float | None, area_range: str | None, category: int | str | None = None
-) -> pl.LazyFrame:
-    matches = self._pipeline.matches(threshold_at(self, iou_threshold), area_at(self, area_range))
-    return _of_category(self, matches, category)
 
 
 def _of_category(self: Evaluation, table: pl.LazyFrame, category: int | str | None) -> pl.LazyFrame:

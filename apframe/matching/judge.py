@@ -52,6 +52,10 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
 
     Where leaving out low scores changes no match of higher ones, all limits share the hits; otherwise each has its own.
     """
+    if rules.policy.at_cut_offs:
+        from apframe.matching.operating_points import hits_at_cut_offs  # which finds its hits with this module
+
+        return _verdicts(rows, rules, images, lists, hits_at_cut_offs(rows, rules))
     place = rows.detections["place"]
     own = not rules.policy.cutting_is_filtering and len(rules.limits) > 1
     parts = []
@@ -59,6 +63,10 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
         pairs = rows.links.filter((place <= limit).gather(rows.links["detection"]))
         hits = _find_in_parts(rows, pairs, rules)
         parts.append(hits.with_columns(limit=pl.lit(number, pl.UInt8)) if own else hits)
+    return _verdicts(rows, rules, images, lists, pl.concat(parts))
+
+
+def _verdicts(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.DataFrame, hits: pl.DataFrame) -> Verdicts:
     return Verdicts(
         thresholds=rules.thresholds,
         ranges=rules.ranges,
@@ -68,7 +76,7 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
         images=images,
         detections=rows.detections,
         annotations=rows.annotations.drop("is_crowd"),
-        hits=pl.concat(parts),
+        hits=hits,
     )
 
 
@@ -125,6 +133,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         "last",
         pl.Series("ranges", ranges),
         pl.Series("true", true),
+        *(name for name in ("weight",) if name in assigned.columns),
     )
 
 

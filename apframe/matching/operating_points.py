@@ -18,6 +18,22 @@ _NUMBER = (1 << 32) - 1  # the bits of a number that is packed with a cut-off
 _MOST_PAIRS = 1 << 20  # that are matched together, copies for the operating points included
 
 
+def hits_at_cut_offs(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
+    """The hits of a policy that ranks by score cut-offs: those of `hits_by_score`, and of its first pass, if it has one.
+
+    Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
+    """
+    rules = replace(rules, limits=rules.limits[-1:])
+    hits = hits_by_score(rows, rules)
+    if rules.policy.first_pass is None:
+        return hits
+    pairs = rows.links.filter((rows.detections["place"] <= rules.limits[-1]).gather(rows.links["detection"]))
+    first = find_hits(rows, pairs, replace(rules, policy=rules.policy.first_pass))
+    score = rows.detections["score"].gather(first["detection"])
+    first = first.with_columns(above=pl.lit(np.nan), up_to=score)
+    return pl.concat([hits, first]).sort("detection", maintain_order=True)
+
+
 def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     """The hits of every operating point: of the detections of at least some score, matched on their own.
 
@@ -50,7 +66,7 @@ def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     reach = count_reached(largest, rules.cuts, strict=rules.strict)
     pairs = pairs.filter(pl.Series(reach > 0))
     score = rows.detections["score"].gather(pairs["detection"]).fill_null(-np.inf).to_numpy()
-    part = connect(pairs["detection"].to_numpy(), pairs["annotation"].to_numpy())
+    part = connect(pairs["detection"].to_numpy(), _rivalled(rows, pairs))
     # by component, then score descending: `level` numbers the scores of a component from its highest
     order = np.lexsort((-score, part))
     part, score = part[order], score[order]
@@ -87,6 +103,13 @@ def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
             )
         )
     return pl.concat(found).sort("detection", "up_to", descending=[False, True], maintain_order=True)
+
+
+def _rivalled(rows: Rows, pairs: pl.DataFrame) -> np.ndarray:
+    """The annotation of each pair; in place of a crowd, which detections do not compete for, one for each detection alone."""
+    annotation = pairs["annotation"].to_numpy().astype(np.int64)
+    is_crowd = rows.annotations["is_crowd"].to_numpy()[annotation]
+    return np.where(is_crowd, rows.annotations.height + pairs["detection"].to_numpy(), annotation)
 
 
 def _blocks(begins: np.ndarray, copies: np.ndarray) -> Iterator[tuple[int, int]]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from importlib import import_module
 from typing import TYPE_CHECKING
 
@@ -30,6 +30,10 @@ class MatchingPolicy:
         whether a group of objects can count as one positive (`crowds="counted"`)
     home
         the module and the name of the function, imported when something is matched
+    chooses
+        the same for the matches whose scores the cut-offs are chosen from, where the data decide about these
+    at_cut_offs
+        whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
     """
 
     name: str
@@ -38,6 +42,13 @@ class MatchingPolicy:
     cutting_is_filtering: bool = True
     removes_ignored: bool = False
     counts_groups: bool = False
+    chooses: str = ""
+    at_cut_offs: bool = False
+
+    @property
+    def first_pass(self) -> MatchingPolicy | None:
+        """The policy that finds the scores to choose cut-offs from."""
+        return replace(self, home=self.chooses, chooses="") if self.chooses else None
 
     def assign(
         self,
@@ -84,6 +95,14 @@ POLICIES = {
             "the one-to-one assignment with the largest total similarity",
             "optimal:match_optimally",
             cutting_is_filtering=False,
+        ),
+        MatchingPolicy(
+            "by_annotation",
+            "each annotation, in the order of the file, takes the most similar free detection; anew at each score cut-off",
+            "by_annotation:match_by_annotation",
+            cutting_is_filtering=False,
+            chooses="by_annotation:match_best_scores",
+            at_cut_offs=True,
         ),
     )
 }

@@ -42,7 +42,9 @@ class Verdicts:
         detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
         first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection
         is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. At each limit by
-        detection
+        detection. If the policy ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above, up_to], or, where
+        above is NaN, is there for its score alone, of which cut-offs are chosen), and weight, where the protocol has one (what
+        a true positive adds to a further sum)
     """
 
     thresholds: tuple[float, ...]
@@ -71,9 +73,21 @@ class Verdicts:
         return positives
 
     def hits_at(self, limit: int) -> pl.DataFrame:
-        """The hits at the limit of that number, counted from 0 or, if negative, from the end."""
+        """The hits at the limit of that number, counted from 0 or, if negative, from the end; among all detections."""
         limit = range(len(self.limits))[limit]
+        if "above" in self.hits.columns:
+            return self.hits.filter(pl.col("above") == -np.inf).drop("above", "up_to")
         return self.hits.filter(pl.col("limit") == limit) if "limit" in self.hits.columns else self.hits
+
+    @property
+    def hits_at_cut_offs(self) -> pl.DataFrame:
+        """The hits at all score cut-offs, where the policy ranks by these."""
+        return self.hits.filter(pl.col("above").is_not_nan())
+
+    @property
+    def hits_to_choose_by(self) -> pl.DataFrame:
+        """The hits whose scores the cut-offs are chosen from, where the policy has such."""
+        return self.hits.filter(pl.col("above").is_nan())
 
     def of_images(self, kept: np.ndarray) -> Verdicts:
         """The part on some of the images, which are given as one flag each. The images left out are no longer units.

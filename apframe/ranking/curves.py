@@ -10,6 +10,41 @@ from apframe.ranking.precision import precision
 GROUP = ["category_id", "area_range", "iou_threshold"]
 
 
+def curves_of_thresholds(thresholds: pl.LazyFrame, id_dtype: pl.DataType) -> pl.LazyFrame:
+    """The curves of a protocol that matches anew at each score cut-off: a row for each cut-off at which a count changes.
+
+    Parameters
+    ----------
+    thresholds
+        the thresholds table
+    id_dtype
+        that of `detection_id`, which is null: what changes is more than one detection
+
+    Returns
+    -------
+    As `compute_curves`; `rank` is how many detections count.
+
+    >>> found = pl.LazyFrame({
+    ...     "category_id": [1, 1], "area_range": ["easy"] * 2, "iou_threshold": [0.7] * 2, "score_threshold": [0.9, 0.8],
+    ...     "tp": [1, 2], "fp": [2, 1], "precision": [1 / 3, 2 / 3], "recall": [0.25, 0.5]})
+    >>> curves_of_thresholds(found, pl.Int64()).select("rank", "tp", "fp", "envelope").collect().rows()
+    [(3, 1, 2, 0.6666666666666666), (3, 2, 1, 0.6666666666666666)]
+    """
+    counts = (pl.col(name).cast(pl.UInt32).alias(to) for name, to in (("n", "rank"), ("tp", "tp"), ("fp", "fp")))
+    return (
+        thresholds.with_columns(n=pl.col("tp") + pl.col("fp"))
+        .filter(pl.col("n") > 0)
+        .with_columns(
+            *counts,
+            detection_id=pl.lit(None, id_dtype),
+            score="score_threshold",
+            envelope=envelope(pl.col("precision")).over(GROUP, order_by="score_threshold", descending=True),
+        )
+        .select(*GROUP, "rank", "detection_id", "score", "tp", "fp", "precision", "recall", "envelope")
+        .sort(*GROUP, "score", descending=[False, False, False, True])
+    )
+
+
 def compute_curves(matches: pl.LazyFrame, addend: float = 0.0) -> pl.LazyFrame:
     """Cumulative counts down the ranking of every category, area range and threshold.
 

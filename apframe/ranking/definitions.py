@@ -14,7 +14,7 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import Any, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -29,11 +29,15 @@ from apframe.ranking.definition import (
     PRECISION,
     RANK,
     TP,
+    AtCutOffs,
     Definition,
     WeightedSum,
     envelope,
     recall_of,
 )
+
+if TYPE_CHECKING:
+    import numpy as np
 
 
 class Step(WeightedSum):
@@ -323,6 +327,47 @@ class SetAP(Definition):
         return (hits / N_RANKED.first() * hits / N_POSITIVES.first()).fill_null(0.0)
 
 
+class R11(AtCutOffs):
+    """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
+
+    A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
+    `apframe.ranking.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
+    has precision 0. So fewer than 41 perfect results do not reach 1.
+
+    Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.
+    """
+
+    name = "r11"
+    precision, weights = "envelope over positions", "1/11 each, of every fourth of 41 positions, from the first on"
+    formula = "mean over positions 0, 4 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
+    used_by = "KITTI until October 2019"
+    source = "KITTI development kit for objects, evaluate_object.cpp"
+    chooses = True
+    positions: ClassVar[slice] = slice(0, 41, 4)
+
+    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
+        """The mean of the envelope at the positions."""
+        del recall
+        import numpy as np
+
+        best: np.ndarray = np.maximum.accumulate(precision[::-1], axis=0)[::-1][self.positions].mean(axis=0)
+        return best
+
+
+class R40(R11):
+    """Forty of KITTI's 41 positions, all but the first: `(P_1 + ... + P_40) / 40`. For the rest see `R11`.
+
+    Source: KITTI's `evaluate_object.cpp` from October 2019 on.
+    """
+
+    name = "r40"
+    weights = "1/40 each, of 41 positions but the first"
+    formula = "mean over positions 1 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
+    used_by = "KITTI from October 2019 on"
+    source = "Simonelli et al. 2019; KITTI development kit for objects, evaluate_object.cpp"
+    positions = slice(1, 41)
+
+
 COCO_101 = Coco101()
 IN_SQL: tuple[WeightedSum, ...] = (
     Step(), Interpolated(), Voc2007(), ElevenPoint(), Coco101(), Trec9ElevenPoint(), Trec10ElevenPoint(),
@@ -331,7 +376,7 @@ _KINDS: dict[str, type[Definition]] = {
     kind.name: kind
     for kind in (
         Step, Interpolated, Voc2007, ElevenPoint, Trec9ElevenPoint, Trec10ElevenPoint, Coco101, Trapezoid, DavisGoadrich, Waymo,
-        Normalized, SetAP,
+        Normalized, SetAP, R11, R40,
     )
 }  # fmt: skip
 

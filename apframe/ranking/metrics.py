@@ -8,6 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
+from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.ranking import Ranking
 from apframe.threads import map_parts
 
@@ -17,18 +18,26 @@ class Cells:
     """The lists of some area ranges at one of `max_detections`, in arrays of shape (thresholds, ranges, lists).
 
     `ap` is 0 where a list has no positives, and None where it was not asked for; `hits` are the true positives.
+    `oriented_ap` is that of true positives that are weighted, where verdicts at score cut-offs have weights.
     """
 
     ap: np.ndarray | None
     hits: np.ndarray
     n_detections: np.ndarray
+    oriented_ap: np.ndarray | None = None
 
 
-def compute_cells(ranking: Ranking, ranges: Sequence[int], limits: Sequence[int], ap_at: Sequence[int]) -> dict[int, Cells]:
+def compute_cells(
+    ranking: Ranking | CutOffRanking, ranges: Sequence[int], limits: Sequence[int], ap_at: Sequence[int]
+) -> dict[int, Cells]:
     """Some area ranges at some of `max_detections`, given by their places, the last one always.
 
     Hits are cheap. `ap` takes the most time, and is computed for the places in `ap_at`, and for the last one.
     """
+    if isinstance(ranking, CutOffRanking):
+        found = ranking.compute(range(ranking.shape[0]), ranges)
+        ap, oriented = np.nan_to_num(found["ap"]), found["oriented_ap"]
+        return {0: Cells(ap, found["hits"], found["n_detections"].astype(np.int64), oriented)}
     last = len(ranking.limits) - 1
     whole = _compute(ranking, ranges, last, None, with_ap=True)
     cells = {last: whole}
@@ -63,26 +72,29 @@ def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray 
     return Cells(ap.reshape(shape), hits.reshape(shape), n_detections)
 
 
-def compute_metrics(ranking: Ranking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
-    """`ap`, `recall` and `n_detections` as arrays of shape (thresholds, lists, ranges, max_detections).
+def compute_metrics(ranking: Ranking | CutOffRanking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
+    """`ap`, `recall`, `n_detections` and `oriented_ap` as arrays of shape (thresholds, lists, ranges, max_detections).
 
     Recall is that of the whole list. `ap` is NaN at those of `max_detections` that are not in `ap_at`, see `compute_cells`.
-    `ap` and `recall` are NaN where a category has no positives in a slice.
+    `ap` and `recall` are NaN where a category has no positives in a slice; `oriented_ap` also where nothing is weighted.
     """
     *_, n_ranges, n_limits = ranking.shape
-    ap = np.full(ranking.shape, np.nan)
+    ap, oriented = np.full((2, *ranking.shape), np.nan)
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
 
-    def fill(part: tuple[slice, Ranking]) -> None:
+    def fill(part: tuple[slice, Ranking | CutOffRanking]) -> None:
         lists, own = part
         for m, cells in compute_cells(own, range(n_ranges), range(n_limits), ap_at).items():
-            filled = [(hits, cells.hits), (n_detections, cells.n_detections)]
-            for target, values in filled if cells.ap is None else [*filled, (ap, cells.ap)]:
-                target[:, lists, :, m] = values.transpose(0, 2, 1)
+            every = [(hits, cells.hits), (n_detections, cells.n_detections), (ap, cells.ap), (oriented, cells.oriented_ap)]
+            for target, values in every:
+                if values is not None:
+                    target[:, lists, :, m] = values.transpose(0, 2, 1)
 
-    map_parts(fill, ranking.parts())
+    parts: list[tuple[slice, Ranking | CutOffRanking]] = [*ranking.parts()]
+    map_parts(fill, parts)
     positives = np.where(ranking.positives > 0, ranking.positives, np.nan)[None, :, :, None]
-    return {"ap": np.where(np.isnan(positives), np.nan, ap), "recall": hits / positives, "n_detections": n_detections}
+    ap = np.where(np.isnan(positives), np.nan, ap)
+    return {"ap": ap, "recall": hits / positives, "n_detections": n_detections, "oriented_ap": oriented}
 
 
 def running_best(values: np.ndarray, counts: Counts) -> np.ndarray:

@@ -13,7 +13,8 @@ import numpy as np
 
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
-from apframe.ranking.definition import WeightedSum
+from apframe.ranking.cut_offs import CutOffRanking
+from apframe.ranking.definition import AtCutOffs, WeightedSum
 from apframe.ranking.ranking import Ranking, rank
 from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
 
@@ -23,9 +24,10 @@ _ROWS = 1 << 13  # of sums that are computed together
 
 @dataclass(frozen=True)
 class Cell:
-    """A number that every list has: "ap", "recall" or "n_detections" in an area range, at a limit; the mean over thresholds.
+    """A number that every list has in an area range, at a limit; the mean over thresholds.
 
-    `thresholds`, `area_range` and `limit` are the numbers of those of the verdicts, from 0.
+    `column` is "ap", "oriented_ap", "recall" or "n_detections". `thresholds`, `area_range` and `limit` are the numbers of those
+    of the verdicts, from 0.
     """
 
     column: str
@@ -96,6 +98,27 @@ class WeightedRanking:
             means = curves.compute(weights, positives[k], 0.0 if is_whole else ROUNDING)
             means[:, nothing[k]] = np.nan
             yield from zip(places, means, strict=True)
+
+
+class WeightedCutOffs:
+    """As `WeightedRanking`, of verdicts whose policy ranks by score cut-offs; see `CutOffRanking`."""
+
+    def __init__(self, verdicts: Verdicts, definition: AtCutOffs, cells: Sequence[Cell]) -> None:
+        self._ranking, self.n_lists, self.cells = CutOffRanking(verdicts, definition), verdicts.lists.height, tuple(cells)
+
+    def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The number of each cell, by the cell's place, and its values of shape (lists, weightings); see `WeightedRanking`."""
+        for place, cell in enumerate(self.cells):
+            yield place, self._ranking.weighted(cell.column, cell.thresholds, cell.area_range, weights)
+
+
+def weighted_ranking(
+    verdicts: Verdicts, definition: WeightedSum | AtCutOffs, addend: float, cells: Sequence[Cell]
+) -> WeightedRanking | WeightedCutOffs:
+    """Make verdicts ready to be ranked with weights, by a definition of either kind."""
+    if isinstance(definition, AtCutOffs):
+        return WeightedCutOffs(verdicts, definition, cells)
+    return WeightedRanking(verdicts, definition, addend, cells)
 
 
 def average_precision(

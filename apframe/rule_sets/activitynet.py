@@ -1,7 +1,9 @@
 """ActivityNet's task of temporal localisation: intervals in videos."""
 
 from apframe.ranking.definitions import Interpolated
-from apframe.rule_sets.protocol import ALL_AREAS, Protocol, linspace
+from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.given import ALL_AREAS, linspace
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.interval_iou import IntervalIoU
 
 ACTIVITYNET = Protocol(
@@ -18,6 +20,9 @@ ACTIVITYNET = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=Interpolated(),
     adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.coco import COCO_AREAS
-from apframe.rule_sets.protocol import COCO_REPORT, Protocol, linspace
+from apframe.rule_sets.given import linspace
+from apframe.rule_sets.protocol import COCO_REPORT, Protocol
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
 
@@ -29,6 +31,9 @@ _BOXES = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
     per_image=False,

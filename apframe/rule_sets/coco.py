@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import COCO_101
-from apframe.rule_sets.protocol import ALL_AREAS, COCO_REPORT, Protocol, linspace
+from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.given import ALL_AREAS, linspace
+from apframe.rule_sets.protocol import COCO_REPORT, Protocol
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.keypoints import OKS
@@ -25,6 +27,9 @@ _BOXES = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
     per_image=False,

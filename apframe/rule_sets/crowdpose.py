@@ -1,7 +1,9 @@
 """CrowdPose: keypoints of people in crowds."""
 
 from apframe.ranking.definitions import COCO_101
-from apframe.rule_sets.protocol import ALL_AREAS, Part, Protocol, linspace
+from apframe.rule_sets.classes import ALL_CLASSES, Part
+from apframe.rule_sets.given import ALL_AREAS, linspace
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.keypoints import CROWDPOSE_SIGMAS, OKS
 
 CROWDPOSE = Protocol(
@@ -17,6 +19,9 @@ CROWDPOSE = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(ALL_AREAS,),
     max_detections=(20,),
     per_image=False,

@@ -1,7 +1,9 @@
 """DOTA's task 1: rotated boxes in aerial images."""
 
 from apframe.ranking.definitions import Voc2007
-from apframe.rule_sets.protocol import ALL_AREAS, Protocol
+from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.given import ALL_AREAS
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.rotated_iou import RotatedIoU
 
 DOTA = Protocol(
@@ -18,6 +20,9 @@ DOTA = Protocol(
     iou_thresholds=(0.5,),
     definition=Voc2007(),
     adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

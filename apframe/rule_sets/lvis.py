@@ -3,8 +3,10 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.classes import ALL_CLASSES, Part
 from apframe.rule_sets.coco import COCO_AREAS
-from apframe.rule_sets.protocol import Part, Protocol, linspace
+from apframe.rule_sets.given import linspace
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.boundary_iou import BoundaryIoU
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
@@ -22,6 +24,9 @@ _BOXES = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=COCO_AREAS,
     max_detections=(300,),
     per_image=True,

@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import Interpolated
-from apframe.rule_sets.protocol import ALL_AREAS, Protocol
+from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.given import ALL_AREAS
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
 OPEN_IMAGES = Protocol(
@@ -20,6 +22,9 @@ OPEN_IMAGES = Protocol(
     iou_thresholds=(0.5,),
     definition=Interpolated(),
     adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

@@ -1,8 +1,10 @@
 """Recall of proposals, as Detectron computes it."""
 
 from apframe.ranking.definitions import COCO_101
+from apframe.rule_sets.classes import ALL_CLASSES
 from apframe.rule_sets.coco import COCO_AREAS
-from apframe.rule_sets.protocol import Protocol, linspace
+from apframe.rule_sets.given import linspace
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
 PROPOSALS = Protocol(
@@ -18,6 +20,9 @@ PROPOSALS = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(
         *COCO_AREAS, ("96-128", 96.0**2, 128.0**2), ("128-256", 128.0**2, 256.0**2), ("256-512", 256.0**2, 512.0**2),
         ("512-inf", 512.0**2, 1e10),

@@ -3,28 +3,27 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from itertools import pairwise
-from numbers import Real
-from operator import index
 from typing import Any, Self
 
-from apframe.exceptions import ParameterError, listed, one_of, same_name, spelled
+from apframe.exceptions import ParameterError, listed, one_of, spelled
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
-from apframe.ranking.definition import WeightedSum
-from apframe.ranking.definitions import COCO_101, Levels, as_definition
+from apframe.ranking.definition import AtCutOffs, WeightedSum
+from apframe.ranking.definitions import COCO_101, R11, R40, Levels, as_definition
 from apframe.ranking.precision import SPACING
+from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
+from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
+from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
 
-ALL_AREAS = ("all", 0.0, 1e10)
 _USUAL = 0.5
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-REPORT_LINE = re.compile(r"(AP|AR)(\d\d)?(\{area\}|\{limit\}|\{part\})?")
+REPORT_LINE = re.compile(r"(AP|AR|AOS|APH)(\d\d)?(_[^{]+)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 CROWDS = {
     "ignored": "any number of detections can match a group of objects; they are ignored",
@@ -37,31 +36,6 @@ TIES = {
     "input": "equal scores stay in the order of the input",
 }
 IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
-
-
-def linspace(start: float, stop: float, n: int) -> tuple[float, ...]:
-    """Return the doubles of `numpy.linspace`, which are the reference's thresholds and levels to the last bit.
-
-    >>> linspace(0.5, 0.95, 10)[8]
-    0.8999999999999999
-    """
-    step = (stop - start) / (n - 1)
-    return (*(k * step + start for k in range(n - 1)), stop)
-
-
-@dataclass(frozen=True)
-class Part:
-    """A part of the images or categories that the summary has a line of: `column` equals a value, or lies in (above, up_to].
-
-    `table` is "images" or "categories".
-    """
-
-    name: str
-    table: str
-    column: str
-    equals: str | None = None
-    above: float = float("-inf")
-    up_to: float = float("inf")
 
 
 @dataclass(frozen=True, repr=False)
@@ -126,6 +100,12 @@ class Protocol:
         {part}, a line for each
     adds_spacing
         2.2e-16 is added to the divisor of every precision, as pycocotools and what is derived from it do
+    classes
+        which categories are evaluated, and what others are to them, see `apframe.rule_sets.classes`; by default all are
+    difficulties
+        levels of difficulty, see there; they replace `area_ranges`, which then have their names
+    orientation
+        what weighs true positives in a further AP: "alpha", "heading" or nothing, see `apframe.rule_sets.orientation`
     variants
         the same protocol for other `iou_type`s
 
@@ -147,7 +127,7 @@ class Protocol:
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: WeightedSum = COCO_101
+    definition: WeightedSum | AtCutOffs = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
     per_image: bool = False
@@ -160,6 +140,9 @@ class Protocol:
     parts: tuple[Part, ...] = ()
     report: tuple[str, ...] = COCO_REPORT
     adds_spacing: bool = False
+    classes: Classes = ALL_CLASSES
+    difficulties: tuple[Difficulty, ...] = ()
+    orientation: str = ""
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -181,7 +164,7 @@ class Protocol:
     def __post_init__(self) -> None:
         if isinstance(self.iou_thresholds, Mapping):
             object.__setattr__(self, "category_thresholds", tuple(self.iou_thresholds.items()))
-        for name, take in _TAKES.items():
+        for name, take in TAKES.items():
             given = getattr(self, name)
             try:
                 object.__setattr__(self, name, take(given))
@@ -201,29 +184,34 @@ class Protocol:
             needed = spelled("matching", "best_overlap")
             raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
         for line in self.report:
-            if REPORT_LINE.fullmatch(line) is None:
+            read = REPORT_LINE.fullmatch(line)
+            if read is None:
                 raise ParameterError(
                     f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
                 )
-            if line.endswith("{part}") and line.removesuffix("{part}") not in self.report:
-                raise ParameterError(f"{line!r} needs {line.removesuffix('{part}')!r} beside it", option="report")
+            whole = line.replace(read[3] or "{part}", "", 1)
+            if whole not in self.report:
+                raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
+            if read[3] is not None and read[3] not in [part.name for part in self.parts]:
+                raise ParameterError(f"{line!r}: {self.name} has no part {read[3]!r}", option="report")
         for option, known in (("ignores", IGNORES), ("further_rules", FURTHER_RULES)):
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not isinstance(self.definition, WeightedSum):
+        if not isinstance(self.definition, WeightedSum | AtCutOffs):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
+        self._check_cut_offs()
         low, high = self.similarity.bounds
-        if not (thresholds and _increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
+        if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
             problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
             raise ParameterError(problem, "a distance of 2 m is -2" if high == 0 else "", option="iou_thresholds")
         if own and self.agnostic:
             raise ParameterError("must be numbers where categories are pooled, not one for each", option="iou_thresholds")
-        if isinstance(self.definition, Levels) and not (levels and _increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
+        if isinstance(self.definition, Levels) and not (levels and increasing(levels) and levels[0] >= 0 and levels[-1] <= 1):
             raise ParameterError(f"must lie in [0, 1] and increase, got {short(levels)}", option="recall_levels")
-        if not (limits and _increasing(limits) and limits[0] >= 1):
+        if not (limits and increasing(limits) and limits[0] >= 1):
             raise ParameterError(f"must be different numbers, at least 1, not {self.max_detections}", option="max_detections")
-        if limits[-1] > _UNLIMITED:
+        if limits[-1] > UNLIMITED:
             raise ParameterError(f"must be below 2^31, got {limits[-1]}", "use None for no limit", option="max_detections")
         if self.per_image and len(limits) > 1:
             problem = f"{self.name} limits detections per image"
@@ -239,10 +227,28 @@ class Protocol:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
 
+    def _check_cut_offs(self) -> None:
+        """An error where definition and matching do not agree on cut-offs, or what comes with difficulties is not theirs."""
+        policy = POLICIES[self.matching]
+        if policy.at_cut_offs != isinstance(self.definition, AtCutOffs):
+            fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
+            problem = f"definition {self.definition} does not go with matching {self.matching!r}"
+            raise ParameterError(problem, f"use both of one protocol; {self.definition} goes with {fit}", option="matching")
+        if policy.at_cut_offs and len(self.max_detections) > 1:
+            raise ParameterError(
+                f"matching {self.matching!r} takes one number, not {self.max_detections}", option="max_detections"
+            )
+        names = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
+        if self.difficulties and self.area_ranges not in ((ALL_AREAS,), names):
+            raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
+        if self.difficulties:
+            object.__setattr__(self, "area_ranges", names)
+        one_of("orientation", self.orientation, list(ORIENTATIONS))
+
     @property
     def limits(self) -> tuple[int, ...]:
         """`max_detections` as numbers: the largest there can be stands for all of them."""
-        return tuple(_UNLIMITED if limit is None else limit for limit in self.max_detections)
+        return tuple(UNLIMITED if limit is None else limit for limit in self.max_detections)
 
     @property
     def by_category(self) -> bool:
@@ -275,6 +281,23 @@ class Protocol:
         raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
 
     @property
+    def weighted_sum(self) -> WeightedSum:
+        """The definition, for what ranks verdicts that have been edited.
+
+        Raises
+        ------
+        ParameterError
+            the protocol ranks by score cut-offs, and verdicts at each of these are matches of their own
+        """
+        if isinstance(self.definition, WeightedSum):
+            return self.definition
+        raise ParameterError(
+            f"{self.name} matches anew at each score cut-off, so one error does not have one effect on its numbers",
+            "evaluate with another protocol, such as COCO, to see what errors cost",
+            option="protocol",
+        )
+
+    @property
     def addend(self) -> float:
         """The number added to the divisor of precision."""
         return SPACING if self.adds_spacing else 0.0
@@ -288,7 +311,13 @@ class Protocol:
     def whole(self) -> str:
         """The name of the area range that the headline numbers are of."""
         names = [name for name, *_ in self.area_ranges]
-        return ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
+        first = next((each.name for each in self.difficulties if each.is_ranked_by), names[0])
+        return ALL_AREAS[0] if ALL_AREAS[0] in names else first
+
+    @property
+    def further_columns(self) -> tuple[str, ...]:
+        """The columns of the metrics that other protocols do not have."""
+        return ("oriented_ap",) if self.orientation else ()
 
     @property
     def usual_threshold(self) -> float:
@@ -310,6 +339,7 @@ class Protocol:
         *,
         iou_thresholds: Sequence[float] | Mapping[str, float] | float | None = None,
         recall_levels: Sequence[float] | float | None = None,
+        recall_positions: int | None = None,
         area_ranges: Mapping[str, tuple[float, float]] | None = None,
         max_detections: Sequence[int | None] | int | None = None,
         agnostic: bool | None = None,
@@ -321,8 +351,8 @@ class Protocol:
         `area_ranges` maps names to (lowest, highest) area; the range "all" is added in front if it is missing.
         `max_detections` may come in any order, as in the reference; None among them stands for all detections, as in
         [100, None]. One number stands for a list of one; a mapping of `iou_thresholds` has one for each category.
-        `similarity` is a value, or a function of your own, see `apframe.UserSimilarity`; the `iou_type` becomes that of the
-        similarity, where it has another.
+        `recall_positions`, of KITTI, are 40, or 11 as until 2019. `similarity` is a value, or a function of your own, see
+        `apframe.UserSimilarity`; the `iou_type` becomes that of the similarity, where it has another.
         """
         options = {"iou_thresholds": iou_thresholds, "area_ranges": area_ranges, "max_detections": max_detections,
                    "agnostic": agnostic, "matching": matching, "similarity": similarity}  # fmt: skip
@@ -331,6 +361,8 @@ class Protocol:
             changes["category_thresholds"] = ()
         if recall_levels is not None:
             changes["definition"] = self._at_levels(recall_levels)
+        if recall_positions is not None:
+            changes["definition"] = self._at_positions(recall_positions)
         if agnostic is not None:
             changes["agnostic"] = bool(agnostic)
         if similarity is not None:
@@ -345,9 +377,17 @@ class Protocol:
         if not isinstance(self.definition, Levels):
             raise ParameterError(f"the definition {self.definition} does not use recall levels", option="recall_levels")
         try:
-            return replace(self.definition, levels=_numbers(levels))
+            return replace(self.definition, levels=numbers(levels))
         except (TypeError, ValueError) as error:
             raise ParameterError(f"has the wrong type ({error}): recall_levels={levels!r}", option="recall_levels") from error
+
+    def _at_positions(self, positions: int) -> R11:
+        if not isinstance(self.definition, R11):
+            raise ParameterError(f"the definition {self.definition} does not use recall positions", option="recall_positions")
+        known = {11: R11(), 40: R40()}
+        if positions not in known:
+            raise ParameterError(f"are 40 or 11, not {positions!r}", option="recall_positions")
+        return known[positions]
 
     def choices(self) -> dict[str, Any]:
         """Every choice by the name of its parameter: all but the variants."""
@@ -357,6 +397,8 @@ class Protocol:
         """All choices as what JSON holds, without the variants; `from_dict` makes the protocol of them."""
         return self.choices() | {
             "parts": [asdict(part) for part in self.parts],
+            "classes": asdict(self.classes),
+            "difficulties": [asdict(each) for each in self.difficulties],
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
         }
@@ -368,81 +410,14 @@ class Protocol:
         >>> Protocol.from_dict(Protocol("mine", "").as_dict()) == Protocol("mine", "")
         True
         """
-        made = {name: _frozen(value) for name, value in choices.items()}
+        made = {name: frozen(value) for name, value in choices.items()}
         chosen = dict(made.pop("definition"))
         definition: Any = as_definition(chosen.pop("name"))
-        definition = replace(definition, **{name: _frozen(value) for name, value in chosen.items()})
-        parts = tuple(Part(**part) for part in made.pop("parts"))
-        return cls(definition=definition, similarity=as_similarity(made.pop("similarity")), parts=parts, **made)
-
-
-_UNLIMITED = 2**31 - 1
-
-
-def _frozen(value: Any) -> Any:
-    return tuple(_frozen(item) for item in value) if isinstance(value, list) else value
-
-
-def _several(values: Any) -> Any:
-    return [values] if values is None or isinstance(values, (Real, str, Part)) else values
-
-
-def _numbers(values: Any) -> tuple[float, ...]:
-    if isinstance(values, Mapping):
-        return tuple(value for _, value in _by_name(values.items()))
-    return tuple(float(value) for value in _several(values))
-
-
-def _by_name(values: Any) -> tuple[tuple[str, float], ...]:
-    return tuple((_text(name), float(value)) for name, value in values)
-
-
-def _limits(values: Any) -> tuple[int | None, ...]:
-    limits = [None if limit is None else index(limit) for limit in _several(values)]
-    return tuple(sorted(limits, key=lambda limit: _UNLIMITED if limit is None else limit))
-
-
-def _area_ranges(values: Any) -> tuple[tuple[str, float, float], ...]:
-    if isinstance(values, Mapping):
-        whole = [] if ALL_AREAS[0] in values else [ALL_AREAS]
-        values = [*whole, *((name, low, high) for name, (low, high) in values.items())]
-    return tuple((str(name), float(low), float(high)) for name, low, high in values)
-
-
-def _text(value: Any) -> str:
-    if not isinstance(value, str):
-        raise TypeError("text is needed")
-    return value
-
-
-def _texts(values: Any) -> tuple[str, ...]:
-    return tuple(_text(value) for value in _several(values))
-
-
-def _parts(values: Any) -> tuple[Part, ...]:
-    parts = tuple(_several(values))
-    if not all(isinstance(part, Part) for part in parts):
-        raise TypeError("each must be an apframe.Part")
-    return parts
-
-
-# what stands in a protocol for what was given
-def _matching(value: Any) -> Any:
-    return same_name(value, POLICIES) or value
-
-
-_TAKES: dict[str, Callable[[Any], Any]] = {
-    "name": _text, "citation": _text, "iou_type": as_iou_type, "matching": _matching, "similarity": as_similarity,
-    "iou_thresholds": _numbers, "category_thresholds": _by_name, "definition": as_definition,
-    "area_ranges": _area_ranges, "max_detections": _limits,
-    "ignores": _texts, "further_rules": _texts, "parts": _parts, "report": _texts,
-}  # fmt: skip
-
-
-def _increasing(values: Sequence[float]) -> bool:
-    return all(a < b for a, b in pairwise(values))
-
-
-def short(values: Sequence[float]) -> str:
-    """A few numbers, or the first and last of many."""
-    return str(tuple(values)) if len(values) <= 4 else f"{values[0]:g} to {values[-1]:g} in {len(values)} steps"
+        definition = replace(definition, **{name: frozen(value) for name, value in chosen.items()})
+        made |= {
+            "parts": tuple(Part(**part) for part in made["parts"]),
+            "similarity": as_similarity(made["similarity"]),
+            "classes": Classes(**made.get("classes", {})),
+            "difficulties": tuple(Difficulty(**each) for each in made.get("difficulties", ())),
+        }
+        return cls(definition=definition, **made)

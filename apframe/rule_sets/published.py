@@ -11,6 +11,7 @@ from apframe.rule_sets.bdd100k import BDD100K
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA
+from apframe.rule_sets.kitti import KITTI
 from apframe.rule_sets.lvis import LVIS
 from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
 from apframe.rule_sets.proposals import PROPOSALS
@@ -22,6 +23,7 @@ PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
+        KITTI,
     )
 }  # fmt: skip
 
@@ -38,6 +40,7 @@ _PURPOSES = {
     "ACTIVITYNET": "actions as time intervals of videos",
     "CROWDPOSE": "keypoints of people in crowds",
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",
+    "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
 }
 
 

@@ -10,7 +10,7 @@ import polars as pl
 from apframe.rule_sets.protocol import REPORT_LINE, Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
-_COLUMNS = {"AP": "ap", "AR": "recall"}
+_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap"}
 
 
 @dataclass(frozen=True)
@@ -28,13 +28,20 @@ class Headline:
     part: str | None = None
 
     @property
+    def kind(self) -> str:
+        """What the number is: AP, AR, AOS or APH."""
+        return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
+
+    @property
     def of_whole(self) -> str:
         """The name of the same number of all images and categories."""
-        return self.metric if self.part is None else self.metric.removesuffix(self.part)
+        return self.metric if self.part is None else self.metric.replace(self.part, "", 1)
 
     def thresholds_of(self, protocol: Protocol) -> str:
         """The threshold as people read it, or the smallest and largest that the number is a mean over: 0.50:0.95."""
-        own = [threshold for _, threshold in protocol.category_thresholds] or protocol.iou_thresholds
+        named = dict(protocol.category_thresholds)
+        category = (self.part or "").lstrip("_")
+        own = [named[category]] if category in named else [*named.values()] or protocol.iou_thresholds
         sizes = sorted(map(abs, own if self.iou_threshold is None else [self.iou_threshold]))
         return ":".join(dict.fromkeys(f"{size:.2f}" for size in (sizes[0], sizes[-1])))
 
@@ -67,18 +74,21 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 def _lines(template: str, protocol: Protocol) -> list[Headline]:
     read = REPORT_LINE.fullmatch(template)
     assert read is not None  # as protocols refuse other lines
-    name, percent, kind = read.groups(default="")
+    name, percent, part, kind = read.groups(default="")
     threshold = int(percent) / 100 if percent else None
     whole, most = protocol.whole, protocol.max_detections[-1]
-    metric, column = name + percent, _COLUMNS[name]
+    metric, column = name + percent + part, _COLUMNS[name]
     if kind == "{area}":
-        areas = [area for area, *_ in protocol.area_ranges if area != whole]
-        return [Headline(metric + _SHORT.get(area, f"_{area}"), column, threshold, area, most) for area in areas]
+        areas = [area for area, *_ in protocol.area_ranges if area != whole or protocol.difficulties]
+        return [Headline(metric + _SHORT.get(area, f"_{area}"), column, threshold, area, most, part or None) for area in areas]
     if kind == "{limit}":
-        return [Headline(f"{metric}{limit or ''}", column, threshold, whole, limit) for limit in protocol.max_detections]
+        return [
+            Headline(f"{metric}{limit or ''}", column, threshold, whole, limit, part or None)
+            for limit in protocol.max_detections
+        ]
     if kind == "{part}":
-        return [Headline(metric + part.name, column, threshold, whole, most, part.name) for part in protocol.parts]
-    return [Headline(metric, column, threshold, whole, most)]
+        return [Headline(metric + each.name, column, threshold, whole, most, each.name) for each in protocol.parts]
+    return [Headline(metric, column, threshold, whole, most, part or None)]
 
 
 def summarize(metrics: pl.DataFrame, lines: Sequence[Headline]) -> pl.DataFrame:

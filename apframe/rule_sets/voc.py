@@ -3,7 +3,9 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import Interpolated, Voc2007
-from apframe.rule_sets.protocol import ALL_AREAS, Protocol
+from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.given import ALL_AREAS
+from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.inclusive_box_iou import InclusiveBoxIoU
 
 VOC2007 = Protocol(
@@ -19,6 +21,9 @@ VOC2007 = Protocol(
     iou_thresholds=(0.5,),
     definition=Voc2007(),
     adds_spacing=False,
+    classes=ALL_CLASSES,
+    difficulties=(),
+    orientation="",
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

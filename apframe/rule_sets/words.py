@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from math import inf
 
 from apframe.matching.policies import POLICIES
+from apframe.rule_sets.classes import Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
-from apframe.rule_sets.protocol import ALL_AREAS, CROWDS, IGNORES, TIES, Part, Protocol, short
+from apframe.rule_sets.given import ALL_AREAS, short
+from apframe.rule_sets.orientation import ORIENTATIONS
+from apframe.rule_sets.protocol import CROWDS, IGNORES, TIES, Protocol
 from apframe.rule_sets.published import departures
-from apframe.rule_sets.summary import headlines
+from apframe.rule_sets.summary import Headline, headlines
 
 
 def describe(protocol: Protocol) -> str:
@@ -39,7 +43,14 @@ def describe(protocol: Protocol) -> str:
         ("ties", TIES[protocol.ties]),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
-        ("areas", "" if protocol.area_ranges == (ALL_AREAS,) else f"{areas} square pixels"),
+        ("areas", "" if protocol.area_ranges == (ALL_AREAS,) or protocol.difficulties else f"{areas} square pixels"),
+        ("levels", "; ".join(_level(each) for each in protocol.difficulties)),
+        (
+            "oriented",
+            f"{_oriented(summary)}: a true positive adds {ORIENTATIONS[protocol.orientation][1]}"
+            if protocol.orientation
+            else "",
+        ),
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
@@ -52,7 +63,7 @@ def _needs(protocol: Protocol) -> str:
     """The shape that is compared, then the columns that a rule reads where the data has them."""
     similarity = protocol.similarity
     columns = [
-        ("annotations.area", protocol.area_ranges != (ALL_AREAS,)),
+        ("annotations.area", protocol.area_ranges != (ALL_AREAS,) and not protocol.difficulties),
         ("annotations.is_crowd (a group; iscrowd in JSON)", protocol.crowds != "ordinary"),
         ("annotations.ignore (difficult)", "ignore" in protocol.ignores),
         ("images.image_width, images.image_height (width, height in JSON)", "mask" in similarity.needs),
@@ -105,7 +116,10 @@ def _limits(protocol: Protocol) -> str:
 
 def _ignored(protocol: Protocol) -> str:
     outside = [] if protocol.area_ranges == (ALL_AREAS,) else ["outside the area range"]
+    if protocol.difficulties:
+        outside = ["outside the level"]
     flags = [*outside, *(IGNORES[name] for name in protocol.ignores)]
+    flags += [f"{other} for {name}" for name, other in protocol.classes.neighbours]
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
@@ -116,11 +130,28 @@ def _ignored(protocol: Protocol) -> str:
 
 def _categories(protocol: Protocol) -> str:
     words = ["pooled" if protocol.agnostic else "evaluated separately, then averaged over those with annotations"]
+    if protocol.classes.names:
+        words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")
+    if protocol.classes.regions:
+        words.append(f"detections in {', '.join(protocol.classes.regions)} are ignored")
     if protocol.expands_hierarchy:
         words.append("annotations also count for the parents of their category")
     if protocol.judged_only:
         words.append("judged only on images where they are annotated or verified")
     return "; ".join(words)
+
+
+def _level(level: Difficulty) -> str:
+    counted = ", ".join(
+        f"{column} above {above:g}" if up_to == inf else f"{column} up to {up_to:g}"
+        for column, above, up_to in level.annotations
+    )
+    void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in level.detections)
+    return f"{level.name} ({counted}{void})"
+
+
+def _oriented(summary: Sequence[Headline]) -> str:
+    return next(line.metric.split("_")[0] for line in summary if line.column == "oriented_ap")
 
 
 def _part(part: Part) -> str:

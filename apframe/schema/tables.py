@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import replace
 from typing import Any
 
@@ -187,6 +187,12 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("recall", pl.Float64, "recall at the end of the list; null without positives"),
         Column("n_positives", pl.Int64, "annotations that count"),
         Column("n_detections", pl.Int64, "detections that count: true and false positives"),
+        Column(
+            "oriented_ap",
+            pl.Float64,
+            "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
+            standard=False,
+        ),
     ),
     "summary": (
         Column("metric", pl.String, "name of the headline number"),
@@ -415,10 +421,11 @@ def _dtype_name(column: Column) -> str:
     return "Enum" if isinstance(column.dtype, pl.Enum) else str(column.dtype)
 
 
-def result_schema(table: str, ids: Mapping[str, Any], areas: Any) -> dict[str, Any]:
+def result_schema(table: str, ids: Mapping[str, Any], areas: Any, further: Collection[str] = ()) -> dict[str, Any]:
     """Names and dtypes of one of the `RESULTS`, with the ids' dtypes and the area ranges of an evaluation.
 
-    A column of ids is of the type of those that its name ends in: `true_category_id` is of that of category_id.
+    A column of ids is of the type of those that its name ends in: `true_category_id` is of that of category_id. Columns that
+    only some protocols have are there if they are in `further`.
 
     >>> result_schema("summary", {}, pl.Enum(["all"]))
     {'metric': String, 'value': Float64}
@@ -429,4 +436,4 @@ def result_schema(table: str, ids: Mapping[str, Any], areas: Any) -> dict[str, A
             return next((ids[key] for key in ids if column.name.endswith(key)), column.dtype)
         return areas if column.dtype is AREAS else column.dtype
 
-    return {column.name: dtype(column) for column in RESULTS[table]}
+    return {column.name: dtype(column) for column in RESULTS[table] if column.standard or column.name in further}

@@ -11,6 +11,13 @@ from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import headlines
 
+_KINDS = {
+    "AP": " Average Precision  (AP)",
+    "AR": " Average Recall     (AR)",
+    "AOS": " Avg. Orientation  (AOS)",
+    "APH": " AP with Heading   (APH)",
+}
+
 
 def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str] = ()) -> list[str]:
     """One line for each headline number, in pycocotools' words; -1.000 where nothing could be evaluated.
@@ -29,7 +36,7 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
     wide, deep = max(6, *(len(line.area_range) for line in headings)), max(3, *map(len, limits))
     lines = []
     for line, limit in zip(headings, limits, strict=True):
-        kind = " Average Precision  (AP)" if line.column == "ap" else " Average Recall     (AR)"
+        kind = _KINDS[line.kind]
         value = values[line.metric]
         part = "" if line.part is None else f" | {line.part_of(protocol)}"
         at = f"{protocol.similarity.measure}={line.thresholds_of(protocol):<9}"
@@ -50,4 +57,4 @@ def shorter_lines(lines: Sequence[str]) -> list[str]:
     >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
-    return [re.sub(r"^ Average (Precision|Recall) +\((AP|AR)\)", r" \2", line) for line in lines]
+    return [re.sub(r"^ A[^(]*\((AP|AR|AOS|APH)\)", r" \1", line) for line in lines]

@@ -126,6 +126,13 @@ _ONLY_CHOICES: dict[str, Any] = {
 }  # fmt: skip
 
 
+# what version 4 of the schema says since apframe 0.7, and said nothing of before
+_SINCE_0_7: dict[str, Any] = {
+    "category_thresholds": [], "classes": {"names": [], "neighbours": [], "regions": []}, "difficulties": [], "orientation": "",
+    "further_rules": [],
+}  # fmt: skip
+
+
 def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
     """The manifest of an earlier schema version, with what later ones say too; the tables are the same in all of them.
 
@@ -139,7 +146,7 @@ def _brought_up(folder: Path, manifest: dict[str, Any]) -> dict[str, Any]:
         if "iou_types" in protocol:
             others = {name: value for name, value in protocol.items() if name != "iou_types"}
             protocol = others | {"iou_type": protocol["iou_types"][0]} | _ONLY_CHOICES
-        manifest = manifest | {"protocol": {"adds_spacing": True} | protocol}
+        manifest = manifest | {"protocol": {"adds_spacing": True} | _SINCE_0_7 | protocol}
     if manifest["schema_version"] == SCHEMA_VERSION:
         return manifest
     if "inputs" not in manifest:

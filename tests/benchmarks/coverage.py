@@ -52,7 +52,7 @@ class Population:
         cells = [cell for line in lines if (cell := cell_of(line, protocol))]
         found = np.empty((len(cells), 3, weights.shape[1]))
         for model, of_model in enumerate(verdicts):
-            ranking = WeightedRanking(of_model, protocol.definition, protocol.addend, cells)
+            ranking = WeightedRanking(of_model, protocol.weighted_sum, protocol.addend, cells)
             for start in range(0, weights.shape[1], BLOCK):
                 block = slice(start, start + BLOCK)
                 for metric, values in ranking.values(np.ascontiguousarray(weights[:, block], dtype=np.float64)):

@@ -148,7 +148,7 @@ def test_matching(matching: str, run: Command) -> None:
 
 
 def test_matching_that_there_is_not(run: Command) -> None:
-    message = 'error: --matching is "score", "best_overlap", "similarity" or "optimal", not \'hungarian\'\n'
+    message = 'error: --matching is "score", "best_overlap", "similarity", "optimal" or "by_annotation", not \'hungarian\'\n'
     assert run.evaluate_tiny("coco", "--matching", "hungarian") == (2, "", message)
 
 

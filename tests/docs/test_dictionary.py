@@ -44,7 +44,8 @@ def test_canonical_tables(table: str, evaluation: apf.Evaluation) -> None:
 
 @pytest.mark.parametrize("table", RESULTS)
 def test_results(table: str, evaluation: apf.Evaluation) -> None:
-    assert_described(evaluation._lazy_tables()[table].plan().collect(), RESULTS[table])
+    columns = tuple(column for column in RESULTS[table] if column.standard)  # others are of some protocols alone
+    assert_described(evaluation._lazy_tables()[table].plan().collect(), columns)
 
 
 def test_slices(evaluation: apf.Evaluation) -> None:

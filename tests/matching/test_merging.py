@@ -10,16 +10,15 @@ from hypothesis import strategies as st
 
 from apframe.exceptions import ParameterError
 from apframe.matching.merging import concat
-from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, example
 from tests.matching.test_verdicts import assert_same, verdicts_of
-from tests.parity.strategies import Case, cases, half_as_often
+from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 
 
 @half_as_often
-@given(cases(), st.sampled_from(list(POLICIES)), st.booleans(), st.data())
+@given(cases(), st.sampled_from(OF_LISTS), st.booleans(), st.data())
 def test_parts_put_together_are_the_whole(case: Case, matching: str, agnostic: bool, data: st.DataObject) -> None:
     whole = verdicts_of(case, matching=matching, agnostic=agnostic, max_detections=[1, 5])
     kept = np.array(data.draw(st.lists(st.booleans(), min_size=whole.images.height, max_size=whole.images.height)), dtype=bool)

@@ -15,9 +15,8 @@ import apframe as apf
 from apframe.detection.pairing import pair
 from apframe.detection.pipeline import Pipeline
 from apframe.exceptions import ParameterError
-from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, as_bits, example, has_bit
-from tests.parity.strategies import Case, cases, half_as_often
+from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
 pytestmark = pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
 TABLES = ("lists", "images", "detections", "annotations", "hits")
@@ -43,7 +42,7 @@ def assert_same(one: Verdicts, other: Verdicts) -> None:
 
 
 @half_as_often
-@given(cases(), st.sampled_from(list(POLICIES)), st.data())
+@given(cases(), st.sampled_from(OF_LISTS), st.data())
 def test_the_part_of_some_images_is_that_of_their_rows(case: Case, matching: str, data: st.DataObject) -> None:
     ids = sorted(row["id"] for row in case.truth["images"])
     chosen = set(data.draw(st.lists(st.sampled_from(ids), unique=True, min_size=1)))

@@ -71,7 +71,9 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
     objects = st.tuples(places, st.sampled_from([0, 0, 0, int(crowds)]), st.booleans())
     annotations = draw(st.lists(objects, min_size=least, max_size=9))
     found = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
-    matching = draw(st.sampled_from([None, *(name for name, each in POLICIES.items() if not each.counts_groups)]))
+    matching = draw(
+        st.sampled_from([None, *(name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs))])
+    )
     counts_groups = apf.PUBLISHED[protocol.upper()].crowds == "counted"
     limit = None if family == "lvis" else draw(st.sampled_from([None, [2], [1, 3]]))
     truth = {

@@ -14,10 +14,9 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.detection.diagnose.error_kinds import OF_DETECTIONS
-from apframe.matching.policies import POLICIES
 from tests.parity.families import FAMILIES as SCENES
 from tests.parity.families import scenes
-from tests.parity.strategies import Case, cases, half_as_often
+from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 from tests.rule_sets.generated import Maker, Row, Truth, box_iou, boxes, masks, people, tables
 
 pytestmark = [
@@ -68,7 +67,7 @@ def assert_sums(evaluation: apf.Evaluation, threshold: float | None = None) -> N
 
 @half_as_often
 @given(
-    cases(), st.sampled_from(list(POLICIES)), st.sampled_from([0.2, 0.5, 1.0]), st.sampled_from([[1], [2, 100], [None]]),
+    cases(), st.sampled_from(OF_LISTS), st.sampled_from([0.2, 0.5, 1.0]), st.sampled_from([[1], [2, 100], [None]]),
     st.booleans(),
 )  # fmt: skip
 def test_sums_of_boxes(case: Case, matching: str, threshold: float, limits: list[Any], agnostic: bool) -> None:
@@ -146,7 +145,7 @@ def test_sums_of_intervals() -> None:
 
 
 @half_as_often
-@given(cases(), st.sampled_from(list(POLICIES)))
+@given(cases(), st.sampled_from(OF_LISTS))
 def test_ground_truth_as_detections_has_no_errors(case: Case, matching: str) -> None:
     # of boxes alike in one cell it is by chance which is found; boxes without area overlap nothing; crowds are left out
     ordinary = [
@@ -164,7 +163,7 @@ def test_ground_truth_as_detections_has_no_errors(case: Case, matching: str) -> 
 
 
 @half_as_often
-@given(cases(ties=False), st.sampled_from(list(POLICIES)), st.randoms(use_true_random=False))
+@given(cases(ties=False), st.sampled_from(OF_LISTS), st.randoms(use_true_random=False))
 def test_the_order_of_rows_does_not_matter(case: Case, matching: str, random: Any) -> None:
     order = list(range(len(case.results)))
     random.shuffle(order)

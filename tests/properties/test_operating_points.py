@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.matching.policies import POLICIES
-from tests.parity.strategies import Case, cases, half_as_often
+from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
 pytestmark = pytest.mark.filterwarnings(
     "ignore::apframe.exceptions.NoAnnotationsWarning", "ignore::apframe.exceptions.NothingMatchesWarning"
@@ -33,7 +32,7 @@ def counts_of(evaluation: apf.Evaluation, area: str, category: Any) -> tuple[int
 @half_as_often
 @given(
     cases(ties=False),
-    st.sampled_from(list(POLICIES)),
+    st.sampled_from(OF_LISTS),
     st.sampled_from([0.1, 0.4, 0.5]),
     st.sampled_from([[1], [3], [None]]),
     st.booleans(),
@@ -54,7 +53,7 @@ def test_a_threshold_is_the_evaluation_of_the_detections_above_it(
 
 
 @half_as_often
-@given(cases(ties=False), st.sampled_from(list(POLICIES)), st.sampled_from([0.0, 0.3, 0.5, 0.9]))
+@given(cases(ties=False), st.sampled_from(OF_LISTS), st.sampled_from([0.0, 0.3, 0.5, 0.9]))
 def test_images_above_a_score_are_those_of_the_detections_above_it(case: Case, matching: str, score: float) -> None:
     options = {"matching": matching, "iou_thresholds": [0.4, 0.75], "max_detections": [2, 5]}
     found = [row for row in case.results if row["score"] >= score]

@@ -105,6 +105,10 @@ CROWDED = [
 STREET = [{"id": number, "name": name} for number, name in enumerate(("car", "van", "other vehicle"), 1)]
 CARS = [at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600), at(2, 3, bbox=ELSEWHERE, area=1600)]
 CARS_WITH_MASKS = [row | {"segmentation": OUTLINE} for row in CARS[:2]]
+BLOCK = truth_of(
+    [at(1 + (k > 39), 1, bbox=[60 * k, 0, 50, 50], occluded=0, truncated=0.0) for k in range(41)],
+    categories=[{"id": 1, "name": "Car"}, {"id": 2, "name": "Pedestrian"}, {"id": 3, "name": "Cyclist"}],
+)
 
 # name -> protocol, options, ground truth, results, some of the numbers by hand
 TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
@@ -156,6 +160,11 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "bdd100k", {"iou_type": "segm"}, truth_of(CARS_WITH_MASKS, categories=STREET),
         MASKS_FOUND, {"AP": 0.3 + 0.7 * 51 / 101, "AP50": 1.0, "AR100": 0.65},
     ),
+    # 20 of 41 found: as many positions, of which the first one does not count
+    "kitti": (
+        "kitti", {}, BLOCK, [found(1, 1, 0.9 - k / 100, bbox=row["bbox"]) for k, row in enumerate(BLOCK["annotations"][:20])],
+        {"AP_Car_easy": 19 / 40, "AP_moderate": 19 / 40, "AP_Cyclist_hard": None, "AOS_Car_hard": None},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -173,6 +182,7 @@ def test_the_published_ones() -> None:
         "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
         "BDD100K": ("bbox", "segm"),
+        "KITTI": ("bbox", "bev", "3d"),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -188,10 +198,11 @@ def test_stored_and_made_again(protocol: apf.Protocol) -> None:
 
 @each_value
 def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
+    matching = "best_overlap" if protocol.crowds == "counted" else "optimal"
+    of_lists: Any = {"area_ranges": {"tiny": (0, 9)}, "matching": matching}
     changed = protocol.with_options(
-        iou_thresholds=[0.3, 1.0], area_ranges={"tiny": (0, 9)}, max_detections=[7], agnostic=True,
-        matching="best_overlap" if protocol.crowds == "counted" else "optimal",
-        similarity=apf.BoundaryIoU(dilation=0.1),
+        iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.BoundaryIoU(dilation=0.1),
+        **({"recall_positions": 11} if protocol.difficulties else of_lists),
     )  # fmt: skip
     again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
     assert again == changed != protocol
@@ -341,6 +352,18 @@ HEADLINES = {
     ("CROWDPOSE", "keypoints"): "AP AP50 AP75 AR AR50 AR75 AP_easy AP_medium AP_hard",
     ("BDD100K", "bbox"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
     ("BDD100K", "segm"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("KITTI", "bbox"): (
+        "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
+        "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
+        "AOS_Pedestrian_easy AOS_Pedestrian_moderate AOS_Pedestrian_hard "
+        "AP_Cyclist_easy AP_Cyclist_moderate AP_Cyclist_hard AOS_Cyclist_easy AOS_Cyclist_moderate AOS_Cyclist_hard "
+        "AP_easy AP_moderate AP_hard AOS_easy AOS_moderate AOS_hard"
+    ),
+    **dict.fromkeys(
+        (("KITTI", "bev"), ("KITTI", "3d")),
+        "AP_Car_easy AP_Car_moderate AP_Car_hard AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
+        "AP_Cyclist_easy AP_Cyclist_moderate AP_Cyclist_hard AP_easy AP_moderate AP_hard",
+    ),
 }
 
 
@@ -488,7 +511,8 @@ def test_options_that_a_protocol_cannot_take() -> None:
     with pytest.raises(ParameterError, match=r"^recall_levels: the definition interpolated does not use recall levels$"):
         apf.VOC2012.with_options(recall_levels=[0, 1])
     with pytest.raises(
-        ParameterError, match=r'^matching is "score", "best_overlap", "similarity" or "optimal", not .hungarian.$'
+        ParameterError,
+        match=r'^matching is "score", "best_overlap", "similarity", "optimal" or "by_annotation", not .hungarian.$',
     ):
         apf.COCO.with_options(matching="hungarian")
     with pytest.raises(ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "):
@@ -845,7 +869,8 @@ def test_html_and_other_tables(name: str) -> None:
     html = evaluation._repr_html_()
     assert all(metric in html for metric in evaluation.summary["metric"])
     thresholds = evaluation.protocol.iou_thresholds
-    assert f"<td>{'0.50:0.95' if len(thresholds) > 1 else '0.50'}</td>" in html
+    own = "0.50:0.95" if len(thresholds) > 1 else "0.70" if evaluation.protocol.category_thresholds else "0.50"
+    assert f"<td>{own}</td>" in html
     assert ("<th>part</th>" in html) == bool(evaluation.protocol.parts)
     assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)
     assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
@@ -960,6 +985,6 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     made = [node for node in calls if isinstance(node.func, ast.Name) and node.func.id == "Protocol"]
     for call in made:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
-        assert {each.arg for each in call.keywords} == own
-    names = {"further_rules", "protocol", "published", "summary", "words", "__init__"}
+        assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
+    names = {"further_rules", "protocol", "published", "summary", "words", "classes", "given", "orientation", "__init__"}
     assert bool(made) == (path.stem not in names)

@@ -17,7 +17,7 @@ from apframe.detection.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.weighted import BLOCK, Cell, WeightedRanking
+from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
 from apframe.rule_sets.summary import Headline
 
 if TYPE_CHECKING:
@@ -211,7 +211,7 @@ class _Job:
         self._means: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cells = {at: cell for at, line in enumerate(lines) if (cell := cell_of(line, protocol)) is not None}
         self._lines = list(cells)
-        self._ranking = WeightedRanking(piece.verdicts, protocol.definition, protocol.addend, list(cells.values()))
+        self._ranking = weighted_ranking(piece.verdicts, protocol.definition, protocol.addend, list(cells.values()))
 
     def add_rows(self, slicing: Slicing, offset: int) -> None:
         """Count the lists in the rows of a slicing, which have numbers from `offset` on."""

@@ -57,7 +57,7 @@ def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
     >>> average_precisions(example().without_annotations([0]), VOC2012).tolist()
     [0.0]
     """
-    ranking = rank(verdicts, protocol.definition, protocol.addend)
+    ranking = rank(verdicts, protocol.weighted_sum, protocol.addend)
     cells = compute_cells(ranking, [0], [0], [0])[0]
     assert cells.ap is not None
     return np.where(ranking.positives[:, 0] > 0, cells.ap[0, 0], cells.n_detections[0, 0] == 0)

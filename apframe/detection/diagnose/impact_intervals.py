@@ -52,7 +52,7 @@ class Rises:
         fixing leaves a list no positives, its AP is 1 if no detection counts, otherwise 0.
         """
         edited = [verdicts, *(fixed[kind] for kind in ERROR_KINDS)]
-        ready = [WeightedRanking(each, protocol.definition, protocol.addend, _CELLS) for each in edited]
+        ready = [WeightedRanking(each, protocol.weighted_sum, protocol.addend, _CELLS) for each in edited]
         drawn = np.full((len(ERROR_KINDS), verdicts.lists.height, draws.n_resamples), np.nan)
 
         def fill(places: slice, counts: np.ndarray) -> None:

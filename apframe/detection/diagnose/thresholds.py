@@ -2,52 +2,14 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-
 import numpy as np
 import polars as pl
 
 from apframe.detection.diagnose.outcomes import outcomes, verdicts_at
-from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.matching.verdicts import Verdicts, list_bounds
+from apframe.ranking.changes import Changes
 
 _EQUAL = 1e-12  # values of LRP that differ by less are equal: they are sums of rounded numbers
-
-
-@dataclass(frozen=True)
-class Changes:
-    """By how much the counts change when the threshold falls to a score, at one similarity threshold and area range.
-
-    Attributes
-    ----------
-    number
-        the list, ascending
-    score
-        within a list from the highest down; several rows may have one score
-    tp, fp
-        what comes in, or, if negative, goes out
-    loss
-        the change of the sum of 1 - similarity over the true positives; of distances, that of the distance
-    positives
-        how many annotations count, of every list
-    """
-
-    number: np.ndarray
-    score: np.ndarray
-    tp: np.ndarray
-    fp: np.ndarray
-    loss: np.ndarray
-    positives: np.ndarray
-
-    def pooled(self) -> Changes:
-        """The changes of all lists as those of one, as if one threshold were chosen for all categories.
-
-        >>> two = Changes(*map(np.array, ([0, 1], [0.2, 0.9], [1, 0], [0, 1], [0.1, 0.0], [3, 4])))
-        >>> two.pooled().score.tolist(), two.pooled().positives.tolist()
-        ([0.9, 0.2], [7])
-        """
-        order = np.argsort(-self.score, kind="stable")
-        score, tp, fp, loss = (each[order] for each in (self.score, self.tp, self.fp, self.loss))
-        return Changes(np.zeros(len(order), dtype=np.int64), score, tp, fp, loss, self.positives.sum(keepdims=True))
 
 
 def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int, most: float = 1) -> Changes:
@@ -66,42 +28,12 @@ def changes_of_verdicts(verdicts: Verdicts, threshold: int, k: int, most: float 
     loss = np.zeros(at_one.detections.height)
     loss[hits["detection"].to_numpy()[is_true]] = most - hits["similarity"].to_numpy()[is_true]
     kept = np.flatnonzero(found.is_true | found.is_false)
-    number, score = (at_one.detections[name].to_numpy()[kept] for name in ("list", "score"))
+    number, image, score = (at_one.detections[name].to_numpy()[kept] for name in ("list", "image", "score"))
     tp, fp = (each[kept].astype(np.int64) for each in (found.is_true, found.is_false))
-    return Changes(number.astype(np.int64), score, tp, fp, loss[kept], verdicts.positives[:, k])
-
-
-def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1) -> Changes:
-    """What changes at each score, where it takes another match.
-
-    Parameters
-    ----------
-    verdicts
-        of the detections
-    hits
-        from `hits_by_score`, by the same numbers of detections and thresholds
-    threshold, k
-        the threshold and the area range, by number
-    most
-        as in `changes_of_verdicts`
-    """
-    rows, hits = verdicts.detections, _held(hits, threshold, k)
-    inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
-    alone = np.flatnonzero(rows["place"].to_numpy() <= verdicts.limits[-1])
-    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k).astype(np.int64)
-    loss = (most - hits["similarity"].to_numpy()) * is_true
-    begin, end = hits["up_to"].to_numpy(), hits["above"].to_numpy()
-    nothing = np.zeros(len(alone), dtype=np.int64)
-    # a hit turns an unmatched detection into what it is from `up_to` on, and back at `above`
-    which = np.concatenate([alone, detection, detection])
-    score = np.concatenate([rows["score"].to_numpy()[alone], begin, end])
-    tp = np.concatenate([nothing, is_true, -is_true])
-    fp = np.concatenate([inside[alone], -inside[detection], inside[detection]])
-    loss = np.concatenate([nothing, loss, -loss])
-    number = rows["list"].to_numpy()[which].astype(np.int64)
-    order = np.lexsort((-score, number))
-    order = order[np.isfinite(score[order]) & ((tp[order] != 0) | (fp[order] != 0))]
-    return Changes(number[order], score[order], tp[order], fp[order], loss[order], verdicts.positives[:, k])
+    nothing = np.zeros(len(kept))
+    return Changes(
+        number.astype(np.int64), score, image.astype(np.int64), tp, fp, -tp, loss[kept], nothing, verdicts.positives[:, k]
+    )
 
 
 def sweep_thresholds(changes: Changes, reach: np.ndarray, n_images: int, beta: float = 1) -> pl.DataFrame:
@@ -126,23 +58,25 @@ def sweep_thresholds(changes: Changes, reach: np.ndarray, n_images: int, beta: f
     another `beta`, such as 2, also f2 `(1 + beta²) tp / ((1 + beta²) tp + beta² fn + fp)` and is_best_f2. By list, highest
     threshold first.
 
-    >>> changes = Changes(*map(np.array, ([0] * 3, [0.9, 0.5, 0.5], [1, 0, 1], [0, 1, 0], [0.1, 0.0, 0.3], [3])))
+    >>> changes = Changes(*map(np.array, (
+    ...     [0] * 3, [0.9, 0.5, 0.5], [0] * 3, [1, 0, 1], [0, 1, 0], [-1, 0, -1], [0.1, 0.0, 0.3], [0.0] * 3, [3])))
     >>> sweep_thresholds(changes, np.array([0.5]), n_images=10).select("score_threshold", "tp", "fp", "fn", "f1").rows()
     [(0.9, 1, 0, 2, 0.5), (0.5, 2, 1, 1, 0.6666666666666666)]
     """
     n_rows = len(changes.score)
     ends = np.flatnonzero(np.append(_differs(changes.number) | _differs(changes.score), True)[:n_rows])
     starts = list_bounds(changes.number, len(changes.positives))
-    tp, fp = (_running(each, changes.number, starts)[ends] for each in (changes.tp, changes.fp))
+    tp, fp, fn = (_running(each, changes.number, starts)[ends] for each in (changes.tp, changes.fp, changes.fn))
     loss = _running_loss(changes)[ends]
     number, score = changes.number[ends], changes.score[ends]
     before = np.append(-1, ends[:-1])  # rows whose changes cancel out leave no trace
-    tp_change, fp_change = (np.append(0, np.cumsum(each)) for each in (changes.tp, changes.fp))
-    is_new = (tp_change[ends + 1] != tp_change[before + 1]) | (fp_change[ends + 1] != fp_change[before + 1])
-    number, score, tp, fp, loss = (each[is_new] for each in (number, score, tp, fp, loss))
+    so_far = [np.append(0, np.cumsum(each)) for each in (changes.tp, changes.fp, changes.fn)]
+    is_new = np.logical_or.reduce([each[ends + 1] != each[before + 1] for each in so_far])
+    number, score, tp, fp, fn, loss = (each[is_new] for each in (number, score, tp, fp, fn, loss))
 
-    positives = changes.positives[number].astype(np.float64)
-    fn, known = positives - tp, np.where(positives > 0, 1.0, np.nan)
+    fn = fn + changes.positives[number].astype(np.float64)
+    positives = tp + fn
+    known = np.where(positives > 0, 1.0, np.nan)
     weight = 1 + beta**2
     with np.errstate(invalid="ignore", divide="ignore"):
         f1 = 2 * tp / (2 * tp + fp + fn) * known
@@ -175,12 +109,6 @@ def _lrp(tp: np.ndarray, fp: np.ndarray, positives: np.ndarray, loss: np.ndarray
         "lrp_fp": fp / (tp + fp),
         "lrp_fn": fn / positives,
     }
-
-
-def _held(hits: pl.DataFrame, threshold: int, k: int) -> pl.DataFrame:
-    """The hits that hold at the threshold in the area range."""
-    first, last, ranges = (hits[name].to_numpy() for name in ("first", "last", "ranges"))
-    return hits.filter(pl.Series((first <= threshold) & (threshold < last) & has_bit(ranges, k)))
 
 
 def _differs(values: np.ndarray) -> np.ndarray:

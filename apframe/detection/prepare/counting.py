@@ -39,6 +39,8 @@ def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Ser
 def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Series:
     """Flags: detections that are ignored where they are not matched."""
     ignored = outside(detections)
+    if "expanded_from" in detections.columns:  # a copy for another class, which uses up what it is matched with
+        ignored = ignored | detections["expanded_from"].is_not_null()
     honoured = protocol.judged_only or "ignore" in protocol.ignores
     return ignored | detections["ignore"] if honoured and "ignore" in detections.columns else ignored
 

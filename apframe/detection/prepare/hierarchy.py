@@ -41,8 +41,8 @@ def find_ancestors(categories: pl.DataFrame) -> pl.DataFrame:
     return found
 
 
-def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame) -> pl.DataFrame:
-    """The annotations, and after them a copy of each for every category above its own.
+def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame, key: str = "annotation_id") -> pl.DataFrame:
+    """The annotations, and after them a copy of each for every category above its own; or detections, by their `key`.
 
     Copies have ids of their own: the next free numbers, or the id and the category where ids are strings. `expanded_from`
     is the annotation that a copy is of. Source: Open Images, `oid_hierarchical_labels_expansion.py`.
@@ -51,17 +51,17 @@ def expand_annotations(annotations: pl.DataFrame, ancestors: pl.DataFrame) -> pl
     >>> expand_annotations(pl.DataFrame({"annotation_id": [5], "category_id": [2]}), ancestors).rows()
     [(5, 2, None), (6, 1, 5)]
     """
-    ids = annotations["annotation_id"]
+    ids = annotations[key]
     above = ancestors.sort("category_id", "ancestor_id")
-    copies = annotations.join(above, on="category_id", maintain_order="left_right").with_columns(expanded_from="annotation_id")
+    copies = annotations.join(above, on="category_id", maintain_order="left_right").with_columns(expanded_from=key)
     if ids.dtype == pl.String:
         between = "/"
         while ids.str.contains(between, literal=True).any():
             between += "/"  # no id has so many
-        number = pl.concat_str("annotation_id", pl.lit(between), pl.col("ancestor_id").cast(pl.String))
+        number = pl.concat_str(key, pl.lit(between), pl.col("ancestor_id").cast(pl.String))
     else:
         number = pl.int_range(pl.len(), dtype=pl.Int64) + (ids.max() or 0) + 1
-    copies = copies.with_columns(number.alias("annotation_id"), category_id="ancestor_id").drop("ancestor_id")
+    copies = copies.with_columns(number.alias(key), category_id="ancestor_id").drop("ancestor_id")
     return pl.concat([annotations.with_columns(expanded_from=pl.lit(None, ids.dtype)), copies])
 
 

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
+from apframe.detection.prepare.classes import with_own_classes
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
@@ -77,6 +78,11 @@ def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
     ancestors = find_ancestors(dataset.categories)
     images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
     return _of(inputs, dataset.part(images, annotations))
+
+
+def keep_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only the categories that the protocol evaluates, with what others are to them: KITTI, WAYMO."""
+    return with_own_classes(inputs, protocol) if protocol.classes.names else inputs
 
 
 def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -165,6 +171,7 @@ RULES: tuple[Rule, ...] = (
     box_annotations,
     leave_out_annotations_without_area,
     expand_hierarchy,
+    keep_own_classes,
     keep_chosen_categories,
     order_by_category,
     keep_judged_detections,

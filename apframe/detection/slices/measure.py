@@ -17,8 +17,10 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
+from apframe.ranking.cut_offs import CutOffRanking, rank_by
+from apframe.ranking.definition import AtCutOffs
 from apframe.ranking.metrics import Cells, compute_cells
-from apframe.ranking.ranking import Ranking, Rest, rank
+from apframe.ranking.ranking import Ranking, Rest
 from apframe.rule_sets.summary import Headline, headlines
 from apframe.schema import SUPPORT
 from apframe.threads import pool
@@ -72,7 +74,7 @@ def sum_lists(numbers: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, sl
     if not images.is_whole(verdicts.images.height):
         verdicts, parts = split_by_images(verdicts, images.members.rename({"row": "image"}), len(images))
         lists = parts.with_columns(category=pl.Series(numbers).gather(parts["category"]))
-    return sum_part(_Part(rank(verdicts, protocol.definition, protocol.addend), lists, 1), lists, protocol, slicing)
+    return sum_part(_Part(rank_by(verdicts, protocol.definition, protocol.addend), lists, 1), lists, protocol, slicing)
 
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
@@ -95,7 +97,7 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
 class _Part:
     """Some groups of the objects: their ranking, the `group` and `category` of its lists, and the number of the groups."""
 
-    ranking: Ranking
+    ranking: Ranking | CutOffRanking
     lists: pl.DataFrame
     n_objects: int
 
@@ -152,8 +154,12 @@ class _Work:
             self._side(table, base.links[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
-        whole = None
-        if sides[0].members is None:  # all detections count in all groups
+        whole: Ranking | CutOffRanking | None = None
+        if sides[0].members is None and isinstance(self.protocol.definition, AtCutOffs):
+            every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
+            groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
+            sides[0] = replace(sides[0], members=every.join(groups, how="cross"))
+        elif sides[0].members is None:  # all detections count in all groups
             bits = base.annotations.schema["counts"]
             nothing = replace(base, annotations=base.annotations.with_columns(counts=pl.lit(0, bits)))
             whole = self._rank(nothing)
@@ -164,13 +170,15 @@ class _Work:
             lists = part.lists.select(
                 group=base.lists["group"].gather(of) * n + pl.col("group"), category=base.lists["category"].gather(of)
             )
-            rest = None if whole is None else Rest(whole, part.detections["position"].to_numpy(), of.to_numpy())
+            rest = (
+                None if not isinstance(whole, Ranking) else Rest(whole, part.detections["position"].to_numpy(), of.to_numpy())
+            )
             yield _Part(self._rank(part, rest), lists, n)
 
-    def _rank(self, rows: Rows, rest: Rest | None = None) -> Ranking:
+    def _rank(self, rows: Rows, rest: Rest | None = None) -> Ranking | CutOffRanking:
         """Match and rank rows."""
         verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
-        return rank(verdicts, self.protocol.definition, self.protocol.addend, rest)
+        return rank_by(verdicts, self.protocol.definition, self.protocol.addend, rest)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
         """The detections or the annotations as a side, with the members of each group, which are given by `row`."""
@@ -248,7 +256,7 @@ def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
 def _values(line: Headline, cells: Mapping[int, Cells], positives: np.ndarray, protocol: Protocol) -> np.ndarray:
     """One headline number of every list."""
     cell = cells[protocol.max_detections.index(line.max_detections)]
-    values = cell.hits / positives if line.column == "recall" else cell.ap
+    values = cell.hits / positives if line.column == "recall" else getattr(cell, line.column)
     assert values is not None
     values = values[:, 0]
     if line.iou_threshold is None:

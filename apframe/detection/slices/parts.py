@@ -7,7 +7,8 @@ from collections.abc import Mapping
 import polars as pl
 
 from apframe.exceptions import ColumnError, MissingColumnWarning, UnknownValueWarning, listed, warn
-from apframe.rule_sets.protocol import Part, Protocol
+from apframe.rule_sets.classes import Part
+from apframe.rule_sets.protocol import Protocol
 
 
 def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) -> dict[str, pl.Expr]:

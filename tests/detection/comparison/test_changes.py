@@ -13,8 +13,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ImagesLeftOutWarning, NotComparableError, ParameterError
-from apframe.matching.policies import POLICIES
-from tests.parity.strategies import Case, cases, half_as_often
+from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
 STREET = Path(__file__).resolve().parents[3] / "data" / "street"
 ANNOTATIONS = {1: (1, 1, 0), 2: (1, 1, 50), 3: (2, 2, 0), 4: (2, 2, 50)}  # image, category, left side
@@ -146,7 +145,7 @@ def test_what_is_refused() -> None:
 
 @half_as_often
 @given(
-    cases(), cases(), st.sampled_from(list(POLICIES)), st.sampled_from(["all", "small"]), st.sampled_from([None, 0.3]),
+    cases(), cases(), st.sampled_from(OF_LISTS), st.sampled_from(["all", "small"]), st.sampled_from([None, 0.3]),
     st.booleans(),
 )  # fmt: skip
 @pytest.mark.filterwarnings("ignore::apframe.exceptions.ApframeWarning")

@@ -1,0 +1,127 @@
+"""Matching by annotation: each annotation, in the order of the file, takes one detection that is still free (KITTI)."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.by_score import connect
+from apframe.matching.order import place_within
+from apframe.matching.reached import count_reached
+
+
+def match_by_annotation(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign detections to annotations as KITTI's second pass does, among all the detections that are there.
+
+    The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
+    alike. Each takes the most similar free detection (of equal ones the first in the file) that is not void; only if there is
+    none, the first void one. What is not void and left over at the end may match a crowd. A match of which one side is ignored
+    or void is used up and counts for nothing.
+
+    Annotations that compete for no detection, directly or not, do not wait for each other, so all those that are the k-th of
+    their component have their turn at once.
+
+    Takes and gives what `apframe.matching.assignments` says, and `weight` if the pairs have it. Beyond that:
+
+    Parameters
+    ----------
+    pairs
+        may also have `row` (the place of the detection in the file; by default its number), `ranges` (the slices in which the
+        two can be matched, as bits; by default all) and `void` (the slices in which the detection is void; by default none)
+
+    Source: `computeStatistics` of KITTI's `evaluate_object.cpp`.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0, 1], "annotation": [0, 1, 1], "similarity": [0.6, 0.9, 0.7]})
+    >>> match_by_annotation(pairs, np.zeros(2, dtype=bool), np.zeros((1, 2), dtype=bool), np.array([0.5]),
+    ...                     strict=True).select("detection", "annotation").rows()
+    [(0, 0), (1, 1)]
+    """
+    return _match(pairs, is_crowd, ignored, thresholds, strict=strict, by_score=False)
+
+
+def match_best_scores(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign detections to annotations as KITTI's first pass does: each annotation takes the free one with the best score.
+
+    Void or not makes no difference, and crowds have no part. The scores of the true positives are those that cut-offs are
+    chosen from. For the rest see `match_by_annotation`.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 1], "annotation": [0, 0], "similarity": [0.6, 0.9]})
+    >>> match_best_scores(pairs, np.array([False]), np.array([[False]]), np.array([0.5]),
+    ...                   strict=True).select("detection", "annotation").rows()
+    [(0, 0)]
+    """
+    return _match(pairs, is_crowd, ignored, thresholds, strict=strict, by_score=True)
+
+
+def _match(
+    pairs: pl.DataFrame,
+    is_crowd: np.ndarray,
+    ignored: np.ndarray,
+    thresholds: np.ndarray,
+    *,
+    strict: bool,
+    by_score: bool,
+) -> pl.DataFrame:
+    detection, annotation = (pairs[name].to_numpy().astype(np.int64) for name in ("detection", "annotation"))
+    similarity = pairs["similarity"].to_numpy()
+    place = pairs["row"].to_numpy() if "row" in pairs.columns else detection
+    ranges, void = (
+        pairs[name].to_numpy().astype(np.uint64) if name in pairs.columns else np.full(len(detection), default, np.uint64)
+        for name, default in (("ranges", np.uint64(2**64 - 1)), ("void", np.uint64(0)))
+    )
+    reach = count_reached(similarity, thresholds, strict=strict)
+    # a row for each pair, slice and threshold
+    pair = np.concatenate([np.flatnonzero(reach > t) for t in range(len(thresholds))])
+    threshold = np.repeat(np.arange(len(thresholds)), [(reach > t).sum() for t in range(len(thresholds))])
+    slices = np.repeat(np.arange(len(ignored)), len(pair))
+    pair, threshold = np.tile(pair, len(ignored)), np.tile(threshold, len(ignored))
+    takes_part = ranges[pair] >> slices.astype(np.uint64) & np.uint64(1) > 0
+    pair, slices, threshold = pair[takes_part], slices[takes_part], threshold[takes_part]
+    is_void = void[pair] >> slices.astype(np.uint64) & np.uint64(1) > 0
+    problem = slices * len(thresholds) + threshold
+    taker = problem * (int(detection.max(initial=0)) + 1) + detection[pair]
+    of_crowd = is_crowd[annotation[pair]]
+
+    row = np.flatnonzero(~of_crowd)
+    turn = _turns(detection, annotation, len(is_crowd), ~is_crowd[annotation])[annotation[pair[row]]]
+    preference: list[np.ndarray] = [detection[pair[row]]]
+    if not by_score:
+        preference = [place[pair[row]], np.where(is_void[row], 0, -similarity[pair[row]]), is_void[row]]
+    row = row[np.lexsort((*preference, annotation[pair[row]], problem[row], turn))]
+    target = problem[row] * len(is_crowd) + annotation[pair[row]]
+    used = np.zeros(int(taker.max(initial=-1)) + 1, dtype=bool)
+    won = []
+    for begin, end in pairwise([0, *np.cumsum(np.bincount(turn)).tolist()]):
+        free = begin + np.flatnonzero(~used[taker[row[begin:end]]])
+        first = row[free[np.diff(target[free], prepend=-1) != 0]]
+        used[taker[first]] = True
+        won.append(first)
+    if not by_score:
+        crowd = np.flatnonzero(of_crowd & ~is_void & ~used[taker])
+        crowd = crowd[np.lexsort((annotation[pair[crowd]], taker[crowd]))]
+        won.append(crowd[np.diff(taker[crowd], prepend=-1) != 0])
+    held = np.concatenate(won) if won else row[:0]
+    held = held[np.lexsort((threshold[held], slices[held], detection[pair[held]]))]
+    weight = [name for name in ("weight",) if name in pairs.columns]
+    return pairs.select("detection", "annotation", "similarity", *weight)[pair[held]].with_columns(
+        pl.Series("slice", slices[held], dtype=pl.Int16),
+        pl.Series("first", threshold[held], dtype=pl.UInt16),
+        pl.Series("last", threshold[held] + 1, dtype=pl.UInt16),
+        pl.Series("is_repeat", is_void[held]),
+    )
+
+
+def _turns(detection: np.ndarray, annotation: np.ndarray, n_annotations: int, kept: np.ndarray) -> np.ndarray:
+    """The turn of each annotation: its place, from 0, among those that it competes with through the pairs that are kept."""
+    part_of = np.full(n_annotations, -1)
+    part_of[annotation[kept]] = connect(detection[kept], annotation[kept])
+    known = np.flatnonzero(part_of >= 0)
+    turns = np.zeros(n_annotations, dtype=np.int64)
+    turns[known] = place_within(part_of[known]) - 1
+    return turns

@@ -1,0 +1,115 @@
+"""What changes in the counts when the score threshold falls: one sparse table, from which come the counts at any cut-off."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, fields
+
+import numpy as np
+import polars as pl
+
+from apframe.matching.verdicts import Verdicts, has_bit
+
+
+@dataclass(frozen=True)
+class Changes:
+    """By how much the counts change when the threshold falls to a score, at one similarity threshold and area range.
+
+    Attributes
+    ----------
+    number
+        the list, ascending
+    score
+        within a list from the highest down; several rows may have one score
+    image
+        the number of the image that changes
+    tp, fp, fn
+        what comes in, or, if negative, goes out
+    loss
+        the change of the sum of 1 - similarity over the true positives; of distances, that of the distance
+    weight
+        the change of the sum of their weights, see `Verdicts.hits`; 0 where there are none
+    positives
+        how many annotations count, of every list; all are missed before anything changes
+    """
+
+    number: np.ndarray
+    score: np.ndarray
+    image: np.ndarray
+    tp: np.ndarray
+    fp: np.ndarray
+    fn: np.ndarray
+    loss: np.ndarray
+    weight: np.ndarray
+    positives: np.ndarray
+
+    def pooled(self) -> Changes:
+        """The changes of all lists as those of one, as if one threshold were chosen for all categories.
+
+        >>> two = Changes(*map(np.array, (
+        ...     [0, 1], [0.2, 0.9], [0, 0], [1, 0], [0, 1], [-1, 0], [0.1, 0.0], [0.0, 0.0], [3, 4])))
+        >>> two.pooled().score.tolist(), two.pooled().positives.tolist()
+        ([0.9, 0.2], [7])
+        """
+        order = np.argsort(-self.score, kind="stable")
+        columns = {name: column[order] for name, column in self._columns().items()}
+        return Changes(
+            **columns | {"number": np.zeros(len(order), dtype=np.int64)}, positives=self.positives.sum(keepdims=True)
+        )
+
+    def _columns(self) -> dict[str, np.ndarray]:
+        return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "positives"}
+
+
+def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1) -> Changes:
+    """What changes at each score, where it takes another match.
+
+    Parameters
+    ----------
+    verdicts
+        of the detections
+    hits
+        from `hits_by_score`, by the same numbers of detections and thresholds
+    threshold, k
+        the threshold and the area range, by number
+    most
+        the largest similarity there can be: 1, or 0 of distances
+    """
+    rows, hits = verdicts.detections, held_at(hits, threshold, k)
+    inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
+    alone = np.flatnonzero(rows["place"].to_numpy() <= verdicts.limits[-1])
+    detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k).astype(np.int64)
+    counts = has_bit(verdicts.annotations["counts"].to_numpy(), k)[hits["annotation"].to_numpy()].astype(np.int64)
+    begin, end = hits["up_to"].to_numpy(), hits["above"].to_numpy()
+    nothing = np.zeros(len(alone), dtype=np.int64)
+    weight = hits["weight"].to_numpy() * is_true if "weight" in hits.columns else np.zeros(len(detection))
+
+    def both(begun: np.ndarray, unmatched: np.ndarray = nothing) -> np.ndarray:
+        """Return a column: a hit makes something of an unmatched detection from `up_to` on, and takes it back at `above`."""
+        return np.concatenate([unmatched, begun, -begun])
+
+    which = np.concatenate([alone, detection, detection])
+    score = np.concatenate([rows["score"].to_numpy()[alone], begin, end])
+    columns = {
+        "tp": both(is_true),
+        "fp": both(-inside[detection], inside[alone]),
+        "fn": both(-counts),
+        "loss": both((most - hits["similarity"].to_numpy()) * is_true),
+        "weight": both(weight),
+    }
+    number = rows["list"].to_numpy()[which].astype(np.int64)
+    order = np.lexsort((-score, number))
+    changed = (columns["tp"][order] != 0) | (columns["fp"][order] != 0) | (columns["fn"][order] != 0)
+    order = order[np.isfinite(score[order]) & changed]
+    return Changes(
+        number=number[order],
+        score=score[order],
+        image=rows["image"].to_numpy()[which[order]].astype(np.int64),
+        **{name: column[order] for name, column in columns.items()},
+        positives=verdicts.positives[:, k],
+    )
+
+
+def held_at(hits: pl.DataFrame, threshold: int, k: int) -> pl.DataFrame:
+    """The hits that hold at the threshold in the area range."""
+    first, last, ranges = (hits[name].to_numpy() for name in ("first", "last", "ranges"))
+    return hits.filter(pl.Series((first <= threshold) & (threshold < last) & has_bit(ranges, k)))

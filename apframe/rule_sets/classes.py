@@ -1,0 +1,92 @@
+"""Which categories a protocol evaluates and what others are to them, its levels of difficulty, and parts of its summary."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import polars as pl
+
+Bounds = tuple[str, float, float]
+
+
+@dataclass(frozen=True)
+class Part:
+    """A part of the images or categories that the summary has a line of: `column` equals a value, or lies in (above, up_to].
+
+    `table` is "images" or "categories".
+    """
+
+    name: str
+    table: str
+    column: str
+    equals: str | None = None
+    above: float = float("-inf")
+    up_to: float = float("inf")
+
+
+@dataclass(frozen=True)
+class Classes:
+    """The categories that are evaluated, by name in any case.
+
+    Attributes
+    ----------
+    names
+        those that are evaluated; none: all of them
+    neighbours
+        (a class, another category): annotations of the other one are ignored annotations of the class
+    regions
+        categories whose annotations are regions of every class: what is detected there and not matched is ignored
+    """
+
+    names: tuple[str, ...] = ()
+    neighbours: tuple[tuple[str, str], ...] = ()
+    regions: tuple[str, ...] = ()
+
+
+ALL_CLASSES = Classes()
+
+
+@dataclass(frozen=True)
+class Difficulty:
+    """Which annotations count, and which detections.
+
+    Attributes
+    ----------
+    name
+        as tables show it as an area range
+    annotations
+        (column, above, up_to): an annotation counts if its values lie in all of (above, up_to]; others are ignored. A value
+        that is null lies in all of them
+    detections
+        (column, least): a detection of a smaller value is void, of whatever category it is: it uses up what it is matched
+        with in any class, and counts for nothing
+    is_ranked_by
+        whether the headline numbers are of it
+    """
+
+    name: str
+    annotations: tuple[Bounds, ...] = ()
+    detections: tuple[tuple[str, float], ...] = ()
+    is_ranked_by: bool = False
+
+    def counts(self, annotations: pl.DataFrame) -> pl.Series:
+        """Flags of the annotations that count; where there are none, columns may be missing.
+
+        >>> Difficulty("easy", (("height", 40, 1e10),)).counts(pl.DataFrame({"height": [40, 41, None]})).to_list()
+        [False, True, True]
+        """
+        flags = pl.repeat(True, annotations.height, eager=True)
+        for name, above, up_to in self.annotations if annotations.height else ():
+            flags &= annotations[name].is_null() | ((annotations[name] > above) & (annotations[name] <= up_to)).fill_null(False)
+        return flags
+
+    def void(self, detections: pl.DataFrame) -> pl.Series:
+        """Flags of the detections that are void; where there are none, columns may be missing.
+
+        >>> Difficulty("easy", (), (("height", 40),)).void(pl.DataFrame({"height": [39.5, 40]})).to_list()
+        [True, False]
+        """
+        flags = pl.repeat(False, detections.height, eager=True)
+        for name, least in self.detections if detections.height else ():
+            flags |= (detections[name] < least).fill_null(False)
+        return flags
