@@ -82,6 +82,16 @@ def legend(names: Sequence[str]) -> Markup:
     return element("p", entries, class_="drawn-as")
 
 
+def not_drawn(names: Sequence[str]) -> list[str]:
+    """Return what to say if there are more models than a chart shows.
+
+    >>> not_drawn(["a", "b"]), not_drawn("abcdefgh")
+    ([], ['Charts show the first 6 of 8 models.'])
+    """
+    most = len(CLASSES)
+    return [f"Charts show the first {most} of {len(names)} models."] if len(names) > most else []
+
+
 def scales(x_ends: tuple[float, float]) -> tuple[Callable[[float], int], Callable[[float], int]]:
     """Return where numbers are across, between two ends, and down, from 1 to 0, in a chart.
 

@@ -5,52 +5,82 @@ from __future__ import annotations
 import polars as pl
 
 from apframe.exceptions import InputError
-from apframe.report.charts.lines import CLASSES
+from apframe.report.charts.lines import CLASSES, not_drawn
 from apframe.report.charts.reliability import reliability_chart
 from apframe.report.compared import Compared
-from apframe.report.section import Block, Chart, Section, Table, without_numbers
+from apframe.report.section import Block, Chart, Details, Section, Table
 
-HEADING = "Are the scores honest?"
-_HONEST = 0.02  # so far the mean score may be off
+KEY, HEADING = "honest", "Are the scores honest?"
+_HONEST = 0.02  # so far scores may be off
+_MEASURES = ["n", "ece", "mce", "brier", "mean_gap"]
+_OF_RANGES = ["score_from", "score_to", "n", "mean_score", "mean_target", "gap"]
+_HEADS = {
+    "n": "detections",
+    "ece": "ECE",
+    "mce": "MCE",
+    "brier": "Brier score",
+    "mean_gap": "mean gap",
+    "score_from": "score from",
+    "score_to": "to",
+    "mean_score": "mean score",
+    "mean_target": "share that is right",
+}
+_NOTES = (
+    "A gap is the share of detections that are right, less their mean score: below 0 where scores are too high. ECE is the "
+    "mean of the gaps of all ranges without their signs, by the number of detections, and MCE the largest one.",
+    "All detections that count take part, however low their score. Compare models only if both keep low scores, or neither.",
+)
 
 
 def section(compared: Compared) -> Section:
     """Return the section, of any number of models."""
-    threshold = compared.iou_threshold
-    try:
-        measured = [each.calibration(threshold).filter(average="detections") for each in compared.evaluations]
-        bins = [each.reliability(threshold) for each in compared.evaluations]
-    except InputError as error:  # scores that are no probabilities
-        return without_numbers("honest", HEADING, error)
-    named = list(zip(compared.names, measured, bins, CLASSES, strict=False))
-    sentences = [_in_words(name, row.row(0, named=True)) for name, row, *_ in named]
+    threshold, agnostic = compared.iou_threshold, compared.first.protocol.agnostic
+    sentences, measured = list[str](), list[tuple[str, pl.DataFrame, pl.DataFrame]]()
+    by_category = list[pl.DataFrame]()
+    for name, each in zip(compared.names, compared.evaluations, strict=True):
+        try:
+            row, bins = each.calibration(threshold).filter(average="detections"), each.reliability(threshold)
+        except InputError as error:  # scores that are no probabilities
+            sentences.append(f"{name} cannot be measured: {error.sentence}.")
+            continue
+        sentences.append(_in_words(name, bins, row["ece"][0]))
+        if row["n"][0]:
+            measured.append((name, row, bins))
+            by_category += [] if agnostic else [_of_categories(each.calibration(threshold, level="category"), name)]
+    if not measured:
+        return Section(KEY, HEADING, sentences)
+    overall = [row.select(pl.lit(name).alias("model"), *_MEASURES) for name, row, _ in measured]
+    ranges = [bins.select(pl.lit(name).alias("model"), *_OF_RANGES) for name, _, bins in measured]
     blocks: list[Block] = [
-        Chart(reliability_chart(table, name, class_), f"{name}. Bars of honest scores reach the diagonal.")
-        for name, _, table, class_ in named
-        if table["n"].sum() > 0
+        Chart(reliability_chart(bins, name, class_), f"{name}. Honest scores reach the dashed line.")
+        for (name, _, bins), class_ in zip(measured, CLASSES, strict=False)
     ]
-    if blocks:
-        columns = ["n", "ece", "mce", "brier", "mean_gap"]
-        numbers = [row.select(pl.lit(name).alias("model"), *columns) for name, row, *_ in named]
-        heads = {"ece": "ECE", "mce": "MCE", "brier": "Brier score", "mean_gap": "mean gap", "n": "detections"}
-        blocks.append(Table(pl.concat(numbers), f"Calibration at IoU {threshold:g}", heads, signed=["mean_gap"]))
-        counts = [
-            table.select(pl.lit(name).alias("model"), "score_from", "score_to", "n", "mean_score", "mean_target", "gap")
-            for name, _, table, _ in named
-        ]
-        heads = {"score_from": "score from", "score_to": "to", "n": "detections", "mean_score": "mean score"}
-        heads |= {"mean_target": "share that is right"}
-        blocks.append(Table(pl.concat(counts), "Ranges of scores", heads, signed=["gap"]))
-    notes = ["All counted detections take part, and most have low scores: compare models only at the same limits."]
-    return Section("honest", HEADING, sentences, blocks, notes)
+    blocks.append(Table(pl.concat(overall), f"Calibration at {compared.threshold}", _HEADS, signed=["mean_gap"]))
+    blocks.append(Details("By range of scores", [Table(pl.concat(ranges), "Ranges of scores", _HEADS, signed=["gap"])]))
+    if by_category:
+        rows = pl.concat(by_category).sort(pl.col("n").sum().over("category"), descending=True, maintain_order=True)
+        table = Table(rows, "Calibration of each category, most detections first", _HEADS, signed=["mean_gap"])
+        blocks.append(Details("By category", [table]))
+    return Section(KEY, HEADING, sentences, blocks, [*_NOTES, *not_drawn([name for name, *_ in measured])])
 
 
-def _in_words(name: str, row: dict[str, float]) -> str:
-    if not row["n"]:
+def _of_categories(measured: pl.DataFrame, name: str) -> pl.DataFrame:
+    """The categories that have a detection that counts."""
+    label = pl.coalesce("name", pl.col("category_id").cast(pl.String)).alias("category")
+    return measured.filter(pl.col("n") > 0).select(label, pl.lit(name).alias("model"), "n", "ece", "mean_gap")
+
+
+def _in_words(name: str, bins: pl.DataFrame, ece: float | None) -> str:
+    """Say whether the scores of a model are too high or too low, by the sums over its bins."""
+    counted, weighted = pl.col("n").sum(), (pl.col("mean_score", "mean_target") * pl.col("n")).sum()
+    n, score, right = bins.select(counted, weighted).row(0)
+    if not n or ece is None:
         return f"{name} has no detections that count."
-    gap = row["mean_gap"]
-    if abs(gap) < _HONEST:
-        on_average = "scores fit the share of right detections on average"
+    score, right = score / n, right / n
+    if abs(right - score) >= _HONEST:
+        found = f"scores are too {'low' if right > score else 'high'}"
+    elif ece >= _HONEST:
+        found = "scores fit on average, but are too high in some ranges and too low in others"
     else:
-        on_average = f"scores are too {'low' if gap > 0 else 'high'} by {abs(gap):.3f} on average"
-    return f"{name}: {on_average}; in ranges of scores they are off by {row['ece']:.3f} (ECE)."
+        found = "scores are honest"
+    return f"{name}: {found}. Their mean is {score:.3f}, and {100 * right:.1f} % of {n:,} detections are right (ECE {ece:.3f})."

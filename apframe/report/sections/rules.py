@@ -1,35 +1,51 @@
-"""How it was computed: the rules in words, and what the numbers do not say."""
+"""How it was computed: the rules in words, what the numbers do not say, and how much of everything is shown."""
 
 from __future__ import annotations
 
 from apframe.report.compared import Compared
-from apframe.report.section import Fragment, Section
-from apframe.show.elements import element
+from apframe.report.section import MOST_ROWS, Fragment, Section
+from apframe.report.sections.mistaken import MOST_DRAWN
+from apframe.report.sections.thresholds import MOST_POINTS
+from apframe.show.elements import element, joined
+
+OFFLINE = "This file needs no network and no other file, except pictures that it links. The same input gives the same bytes."
 
 
 def section(compared: Compared) -> Section:
     """Return the section."""
     protocol, several = compared.first.protocol, len(compared.names) > 1
-    rules = [
-        f"Numbers follow the rules of {protocol.name}, which the first section has in full ({protocol.citation}).",
-        f"Errors, confusions, score thresholds and calibration are those at IoU {compared.iou_threshold:g}.",
-        "What an error costs is how much AP rises if all errors of its kind are fixed, and nothing else (TIDE).",
-    ]
+    rules = {
+        "Numbers": f"They follow the rules of {protocol.name} ({protocol.citation}), which the first section has in full.",
+        "Threshold": f"Errors, confusions, score thresholds and calibration are those at {compared.threshold}.",
+        "Errors": "A kind of error costs as much AP as is gained if all errors of the kind, and no others, are fixed (TIDE).",
+    }
     if compared.has_intervals:
         same = ", the same images for all models" if several else ""
-        rules += [
-            f"Intervals are of 95 %: images were drawn with replacement {compared.n_resamples:,} times, starting from seed "
-            f"{compared.seed}{same}.",
-            "They say how far a number would move with other images of the same kind, not with another training run.",
-        ]
-    if several:
-        rules += [
-            "p is how surprising a difference would be if the models were equal. q is corrected for the rows of its table.",
-            "This set would show a detectable difference in four of five cases. A smaller one may be real and not seen.",
-        ]
-    rules.append("Where rows or pictures were left out, a line below them says how many, and by which rule.")
-    calls = element("p", "The same tables in Python: ", element("code", _calls(compared)))
-    return Section("rules", "How was it computed?", rules, (Fragment(calls),))
+        rules["95 % intervals"] = (
+            f"The images were drawn with replacement {compared.n_resamples:,} times, starting from seed {compared.seed}{same}. "
+            "An interval says how far a number would move with other images of the same kind, not with another training run."
+        )
+    if several and compared.has_intervals:
+        rules["p and q"] = (
+            "p is how surprising a difference would be if the models were equal, and p (Holm) is corrected for the number of "
+            "models. q is corrected for the number of rows: of all differences with q below 0.05, one in twenty may be chance."
+        )
+        rules["Detectable"] = (
+            "A true difference of this size would be found in four of five sets like this one. "
+            "A smaller one may be real and not be found."
+        )
+    rules["Limits"] = (
+        f"Tables have at most {MOST_ROWS} rows, curves {MOST_POINTS} points, heat maps {MOST_DRAWN} categories, and the page "
+        f"{compared.max_images:,} cards of errors. A line says what was left out."
+    )
+    rules["File"] = OFFLINE
+    rules["In Python"] = f"{_calls(compared)} give the same tables."
+    return Section("rules", "How was it computed?", (), (described(rules),))
+
+
+def described(rules: dict[str, str]) -> Fragment:
+    """Return a list of terms, each with what is to be said about it."""
+    return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in rules.items()]))
 
 
 def _calls(compared: Compared) -> str:

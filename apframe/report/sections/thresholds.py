@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.report.charts.lines import CLASSES, Line, legend, line_chart
+from apframe.report.charts.lines import CLASSES, Line, legend, line_chart, not_drawn
 from apframe.report.charts.small_curves import curve_cells
 from apframe.report.compared import Compared
 from apframe.report.section import MOST_ROWS, Block, Chart, Details, Fragment, Section, Table, without_numbers
@@ -15,7 +15,7 @@ from apframe.show.elements import Markup, joined
 
 KEY, HEADING = "thresholds", "Which threshold?"
 HEADS = {"tp": "true positives", "fp": "false positives", "fn": "missed", "f1": "F1", "score_threshold": "score"}
-_MOST_POINTS = 101
+MOST_POINTS = 101
 _CHOSEN = (0.1, 0.3, 0.5, 0.7, 0.9)
 _RATES = ["precision", "recall", "f1"]
 _COUNTS = ["tp", "fp", "fn", *_RATES]
@@ -41,10 +41,8 @@ def section(compared: Compared) -> Section:
     if not compared.first.protocol.agnostic:
         blocks.append(Details("By category", [_of_categories(compared, ends)]))
     notes = ["A threshold that was chosen on the data that it is judged by looks a little better than it is."]
-    if len(compared.names) > len(CLASSES):
-        notes.append(f"Charts show the first {len(CLASSES)} of {len(compared.names)} models.")
     best = [_best(table, name) for name, table in zip(compared.names, pooled, strict=True)]
-    return Section(KEY, HEADING, best, blocks, notes)
+    return Section(KEY, HEADING, best, blocks, [*notes, *not_drawn(compared.names)])
 
 
 def _best(table: pl.DataFrame, name: str) -> str:
@@ -77,7 +75,7 @@ def _curves(pooled: Sequence[pl.DataFrame], names: Sequence[str], ends: tuple[fl
 def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFrame:
     """At most 101 rows: the first one, those on which x comes next to another hundredth, and the best one."""
     low, high = ends
-    place = ((pl.col(x) - low) / (high - low) * (_MOST_POINTS - 2)).round()
+    place = ((pl.col(x) - low) / (high - low) * (MOST_POINTS - 2)).round()
     return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best"))
 
 

@@ -9,20 +9,48 @@ import pytest
 import apframe as apf
 from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
-from apframe.report.section import Table
+from apframe.report.section import Chart
 from apframe.report.sections import honest
-from tests.report.sections.test_kinds import of
+from tests.report.sections.test_kinds import of, tables
 from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
 
 
 def test_numbers_are_those_of_calibration(pair: Compared, models: list[apf.Evaluation]) -> None:
     section = honest.section(pair)
-    numbers, bins = [block for block in section.blocks if isinstance(block, Table)]
+    shown = tables(section)
     for name, each in zip(pair.names, models, strict=True):
-        row = each.calibration(0.5).filter(average="detections").row(0, named=True)
-        assert numbers.frame.filter(model=name)["ece"].item() == row["ece"]
-        assert bins.frame.filter(model=name)["gap"].equals(each.reliability(0.5)["gap"])
-    assert section.sentences[0].startswith("model_a: scores are too low by 0.263 on average")
+        whole = each.calibration(0.5).filter(average="detections").select("n", "ece", "mce", "brier", "mean_gap")
+        assert shown["Calibration at IoU 0.5"].filter(model=name).drop("model").equals(whole)
+        assert shown["Ranges of scores"].filter(model=name)["gap"].equals(each.reliability(0.5)["gap"])
+        of_each = each.calibration(0.5, level="category").select("name", "n", "ece", "mean_gap").sort("name")
+        found = shown["Calibration of each category, most detections first"].filter(model=name)
+        assert found.drop("model").sort("category").rows() == of_each.rows()
+    assert section.sentences[0].startswith("model_a: scores are too low. Their mean is 0.32")
+
+
+def hits(*scores: tuple[float, bool]) -> Compared:
+    """One model whose detections are right or wrong."""
+    n = len(scores)
+    box = {"image_id": [*range(n)], "category_id": [1] * n, "y": [0] * n, "width": [9] * n, "height": [9] * n}
+    truth = apf.Dataset({"image_id": range(n)}, {"category_id": [1], "name": ["cat"]}, box | {"x": [0] * n})
+    found = box | {"x": [0 if right else 50 for _, right in scores], "score": [score for score, _ in scores]}
+    return of(apf.evaluate(truth, found))
+
+
+@pytest.mark.parametrize(
+    ("scores", "found"),
+    [
+        (
+            [(0.9, True), (0.9, False)],
+            "scores are too high. Their mean is 0.900, and 50.0 % of 2 detections are right (ECE 0.4",
+        ),
+        ([(0.1, True), (0.1, False)], "scores are too low. Their mean is 0.100, and 50.0 %"),
+        ([(0.5, True), (0.5, False)], "scores are honest. Their mean is 0.500, and 50.0 %"),
+        ([(0.1, True), (0.9, False)], "scores fit on average, but are too high in some ranges and too low in others."),
+    ],
+)
+def test_scores_in_words(scores: list[tuple[float, bool]], found: str) -> None:
+    assert found in honest.section(hits(*scores)).sentences[0]
 
 
 @pytest.mark.parametrize("name", TINY)
@@ -33,9 +61,24 @@ def test_every_protocol_has_the_section(name: str) -> None:
 
 
 def test_what_has_no_calibration_is_said_in_words() -> None:
-    logits = [row | {"score": 7.5} for row in ONE_HIT]
-    assert "score is outside [0, 1]" in honest.section(of(apf.evaluate(ONE_OF_TWO, logits))).sentences[0]
+    logits = apf.evaluate(ONE_OF_TWO, [row | {"score": 7.5} for row in ONE_HIT])
+    section = honest.section(of(logits, apf.evaluate(ONE_OF_TWO, ONE_HIT)))
+    assert "model_0 cannot be measured: detections: score is outside [0, 1]" in section.sentences[0]
+    assert section.sentences[1].startswith("model_1: ")
+    assert tables(section)["Calibration at IoU 0.5"]["model"].to_list() == ["model_1"]
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
         nothing = honest.section(of(apf.evaluate(ONE_OF_TWO, [])))
-    assert (list(nothing.sentences), nothing.blocks) == (["model_0 has no detections that count."], [])
+    assert (list(nothing.sentences), list(nothing.blocks)) == (["model_0 has no detections that count."], [])
+
+
+def test_more_models_than_can_be_drawn(models: list[apf.Evaluation]) -> None:
+    section = honest.section(Compared([models[0]] * 8, [f"m{k}" for k in range(8)]))
+    assert sum(isinstance(block, Chart) for block in section.blocks) == 6
+    assert tables(section)["Calibration at IoU 0.5"].height == 8
+    assert "Charts show the first 6 of 8 models." in section.notes
+
+
+def test_pooled_categories_have_one_row() -> None:
+    pooled = apf.evaluate(ONE_OF_TWO, ONE_HIT, agnostic=True)
+    assert set(tables(honest.section(of(pooled)))) == {"Calibration at IoU 0.5", "Ranges of scores"}
