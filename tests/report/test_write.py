@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import apframe as apf
@@ -24,6 +25,36 @@ def test_numbers_equal_the_tables_they_come_from(models: list[apf.Evaluation], t
     head, *rows = tables["AP by weather"]
     assert [row[0] for row in rows] == by_weather["weather"].to_list()
     assert [number(row[head.index("difference")]) for row in rows] == [round(value, 3) for value in by_weather["difference"]]
+
+
+def test_numbers_of_errors_and_confusions_equal_their_tables(models: list[apf.Evaluation], tmp_path: Path) -> None:
+    tables = read_tables(apf.write_report(tmp_path / "report.html", *models, n_resamples=100).read_text())
+    head, *rows = tables["Errors at IoU 0.5, and AP that each kind costs"]
+    head_listed, *listed = tables["Categories found as others, the most frequent first"]
+    for name, each in zip(("model_a", "model_b"), models, strict=True):
+        impact = each.error_impact(0.5).filter(pl.col("name").is_null())
+        assert [number(row[head.index(f"errors, {name}")]) for row in rows] == impact["n"].to_list()
+        assert [number(row[head.index(f"AP lost, {name}")]) for row in rows] == [round(cost, 3) for cost in impact["delta_ap"]]
+        cells = each.confusion(0.5, min_score="best_f1")
+        n = {(true, found): count for true, found, count in cells.select("true_name", "found_name", "n").iter_rows()}
+        assert [number(row[head_listed.index(name)]) for row in listed] == [n.get((row[0], row[1]), 0) for row in listed]
+
+
+def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
+    bad = "<img src=x onerror=alert(1)>"
+    box = {"bbox": [0, 0, 9, 9]}
+    rows = [{"id": n, "image_id": n, "category_id": 1 + n % 2} | box for n in range(20)]
+    truth = {
+        "images": [{"id": n, "weather": bad} for n in range(20)],
+        "categories": [{"id": 1, "name": bad}, {"id": 2, "name": "dog"}],
+        "annotations": rows,
+    }
+    found = [{"image_id": n, "category_id": 1 + n // 10, "score": 0.5} | box for n in range(20)]
+    for count in (1, 2, 3):
+        models = [apf.evaluate(truth, found) for _ in range(count)]
+        names = [f"{bad}{k}" for k in range(count)]
+        text = apf.write_report(tmp_path / "report.html", *models, names=names, by="weather", n_resamples=100).read_text()
+        assert bad not in text and text.count("&lt;img src=x") > 20
 
 
 def test_the_same_input_gives_the_same_bytes(models: list[apf.Evaluation], tmp_path: Path) -> None:

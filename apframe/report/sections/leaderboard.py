@@ -7,10 +7,10 @@ from collections.abc import Sequence
 import polars as pl
 
 from apframe.detection.diagnose.error_kinds import KINDS
-from apframe.exceptions import counted
+from apframe.exceptions import ParameterError, counted
 from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
-from apframe.report.section import Block, Section, Table
+from apframe.report.section import Block, Section, Table, without_numbers
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
 from apframe.report.sections.where import hint, sizes
@@ -50,7 +50,8 @@ def where(compared: Compared) -> Section:
     if compared.categories.height > 1:
         label = pl.coalesce("name", pl.col("category_id").cast(pl.String))
         table = _by_model(categories.with_columns(label.alias("name")), ["name", "category_id"], compared, ["n_positives"])
-        table = table.drop("key 1").sort("lead", descending=True, nulls_last=True, maintain_order=True)
+        known = pl.col("key 1").is_in(categories.filter(pl.col("low").is_not_null())["category_id"].implode())  # with intervals
+        table = table.sort(~known, pl.col("lead").neg(), nulls_last=True, maintain_order=True).drop("key 1")
         sentences.append(_winners(table, f"{metric} by category", compared))
         blocks.append(_table(table, f"{metric} by category", compared, ["name"]))
     for key in compared.by:
@@ -70,7 +71,10 @@ def where(compared: Compared) -> Section:
 
 def kinds(compared: Compared) -> Section:
     """Return the section of what each kind of error costs each model."""
-    impact = compared.error_impact
+    try:
+        impact = compared.error_impact
+    except ParameterError as error:
+        return without_numbers(KEY, HEADING, error)
     rows = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     wide = {
         values: rows.pivot("error", index=["model", "ap"], values=values, maintain_order=True) for values in ("delta_ap", "n")
@@ -141,19 +145,19 @@ def _by_model(rows: pl.DataFrame, keys: Sequence[str], compared: Compared, suppo
     of_best = [pl.when(pl.col(model) == top).then(pl.lit(name)) for model, name in zip(models, compared.names, strict=True)]
     best_ones = pl.concat_str(of_best, separator=", ", ignore_nulls=True)
     second = pl.concat_list(models).list.sort(descending=True, nulls_last=True).list.get(1)
-    return table.with_columns(best=pl.when(top.is_not_null()).then(best_ones), lead=top - second, differ=pl.col("differ"))
+    return table.with_columns(best=pl.when(top.is_not_null()).then(best_ones), lead=top - second)
 
 
 def _winners(table: pl.DataFrame, caption: str, compared: Compared) -> str:
     """In how many rows each model is best; several that are equal are all best."""
     models = [f"model {k}" for k in range(len(compared.names))]
     top = pl.max_horizontal(models)
-    times = table.select((pl.col(model) == top).sum() for model in models).row(0)
+    *times, n_known = table.select(*((pl.col(model) == top).sum() for model in models), top.count().alias("n")).row(0)
     won = sorted(((n, name) for n, name in zip(times, compared.names, strict=True) if n), key=lambda each: -each[0])
     if not won:
         return f"{caption}: there are no values."
     (most, first), *others = won
-    return f"{caption}: {first} is best in {most:,} of {table.height:,}{''.join(f', {name} in {n:,}' for n, name in others)}."
+    return f"{caption}: {first} is best in {most:,} of {n_known:,}{''.join(f', {name} in {n:,}' for n, name in others)}."
 
 
 def _table(table: pl.DataFrame, caption: str, compared: Compared, keys: Sequence[str]) -> Table:

@@ -46,9 +46,9 @@ def _table(rows: pl.DataFrame, keys: list[str], compared: Compared, caption: str
 
 
 def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
-    """What changed most first; of one model, the lowest first."""
+    """What changed most first; of one model, the lowest first. Categories with too few images for an interval come last."""
     order: Any = pl.col("difference").abs().neg() if compared.is_pair else pl.col("estimate")
-    return rows.sort(order, "name", nulls_last=True, maintain_order=True)
+    return rows.sort(pl.col("low").is_null(), order, "name", nulls_last=True, maintain_order=True)
 
 
 def sizes(compared: Compared) -> pl.DataFrame:

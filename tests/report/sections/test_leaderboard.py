@@ -116,3 +116,18 @@ def test_nothing_annotated() -> None:
     assert [each.sentences[0] for each in sections] == [
         "AP has no value: no annotation counts.", "AP by category: there are no values.", "No kind of error costs any AP.",
     ]  # fmt: skip
+
+
+def test_categories_with_intervals_come_first() -> None:
+    images = [{"id": k} for k in range(30)]
+    rows = [{"image_id": k, "category_id": 1 if k < 28 else 2, "bbox": [0, 0, 9, 9]} for k in range(30)]
+    truth = {"images": images, "categories": CATEGORIES, "annotations": [row | {"id": k} for k, row in enumerate(rows)]}
+    found = [[row | {"score": 0.5} for row in rows[:end]] for end in (27, 28, 30)]
+    shown = tables(leaderboard.where(of_three(truth, *found)))["AP by category"]
+    assert shown["key 0"].to_list() == ["cat", "dog"] and shown["lead"][0] < shown["lead"][1]
+
+
+def test_thresholds_without_kinds_are_said_in_words() -> None:
+    """A threshold that is not above the usual background."""
+    section = leaderboard.kinds(Compared([tiny("coco", iou_thresholds=0.1)] * 3, NAMES))
+    assert section.blocks == () and "background must be" in section.sentences[0].lower()

@@ -68,3 +68,15 @@ def test_nothing_detected_or_annotated_one_category_and_many() -> None:
     many = ONE_OF_TWO | {"categories": [{"id": k, "name": f"c{k}"} for k in range(1, 1204)]}
     section = mistaken.section(of(apf.evaluate(many, ONE_HIT)))
     assert section.blocks == [] and section.notes[-1] == "Heat maps are drawn for up to 30 categories; there are 1,203."
+
+
+def test_the_most_frequent_mistake_may_not_be_alone() -> None:
+    """Two cats and two dogs: one of each is found, one of each is found as the other."""
+    twice = [row | {"id": 10 * row["id"]} for row in ONE_OF_TWO["annotations"]]
+    found = [
+        {"image_id": image, "category_id": category, "bbox": [0, 0, 40, 40], "score": 0.8 + 0.1 * (image != category)}
+        for image in (1, 2)
+        for category in (1, 2)
+    ]
+    section = mistaken.section(of(apf.evaluate(ONE_OF_TWO | {"annotations": ONE_OF_TWO["annotations"] + twice}, found)))
+    assert section.sentences[-1] == "Among the most frequent mistakes is cat found as dog: 1 time by model_0."
