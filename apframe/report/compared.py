@@ -73,8 +73,9 @@ class Compared:
 
     @property
     def metric(self) -> str:
-        """The headline number that stands for all: the first one, AP in most protocols."""
-        return self.metrics[0]
+        """The headline number that stands for all: the first one of all categories and images, AP in most protocols."""
+        protocol = self.first.protocol
+        return next(line.metric for line in headlines(protocol) if line.is_evaluated(protocol))
 
     @cached_property
     def iou_threshold(self) -> float:

@@ -31,8 +31,9 @@ def section(compared: Compared) -> Section:
         table = rows.select("metric", value="estimate", low="low", high="high")
         shown = Table(table, "Headline numbers with 95 % intervals", HEADS, drawn={"interval": cells})
         return Section("better", f"How good is {compared.names[0]}?", _of_one(compared), (shown,), notes(compared))
+    said = comparison_sentences(rows.filter(pl.col("metric") == compared.metric))
     shown = difference_table(rows, ["metric"], compared, "Headline numbers and their differences", _COLUMNS)
-    return Section("better", f"Is {compared.names[1]} better?", comparison_sentences(rows), (shown,), notes(compared))
+    return Section("better", f"Is {compared.names[1]} better?", said, (shown,), notes(compared))
 
 
 def difference_table(
@@ -48,7 +49,7 @@ def difference_table(
 
 
 def _of_one(compared: Compared) -> list[str]:
-    row = compared.overall.row(0, named=True)
+    row = compared.overall.row(by_predicate=pl.col("metric") == compared.metric, named=True)
     if row["estimate"] is None:
         return [f"{row['metric']} has no value: no annotation counts."]
     if row["low"] is None:

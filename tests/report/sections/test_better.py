@@ -7,6 +7,7 @@ import pytest
 from apframe.report.compared import Compared
 from apframe.report.section import Table
 from apframe.report.sections import better
+from tests.rule_sets.test_protocol_values import tiny
 
 
 def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
@@ -17,3 +18,10 @@ def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
     assert isinstance(table, Table)
     assert table.frame["value"].to_list() == pytest.approx(one.first.summary["value"].to_list(), abs=1e-12)
     assert better.section(one).heading == "How good is model_a?"
+
+
+def test_the_answer_is_about_the_mean_over_all_categories() -> None:
+    """Some protocols name the numbers of a category first."""
+    for n in (1, 2):
+        said = better.section(Compared([tiny("kitti")] * n, ["a", "b"][:n])).sentences[0]
+        assert "AP_easy" in said and "AP_Car" not in said
