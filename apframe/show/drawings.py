@@ -63,12 +63,11 @@ def picture_sizes(objects: pl.DataFrame) -> pl.DataFrame:
     return frame.group_by("image_id", maintain_order=True).agg(width=sides[0], height=sides[1])
 
 
-def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
-    """Draw each object as an SVG element, in the coordinates of its picture.
+def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
+    """Draw each object in SVG, in the coordinates of its picture.
 
-    An element is a group with the classes role, outcome and, if the picture is about it, `subject`. It has a title, the lines
-    of the shape, once dark and wide and once in colour, and the label. What is drawn is the first of these that the row has: an
-    interval, a cuboid, the outline of a mask, keypoints, corners, a box with an angle, a box.
+    What is drawn is the first of these that the row has: an interval, a cuboid, the outline of a mask, keypoints, corners, a
+    box with an angle, a box.
 
     Parameters
     ----------
@@ -84,6 +83,11 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
     pixels
         about how wide pictures will be on the screen: texts end before their right edge
 
+    Returns
+    -------
+    shape: a group with the classes role, outcome and, if the picture is about the object, `subject`. In it are the title and
+    the lines, once dark and wide and once in colour. text: the label, an element with the same classes; null if there is none.
+
     Raises
     ------
     RowError
@@ -91,12 +95,12 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
 
     >>> box = {"image_id": [1], "role": ["a"], "outcome": ["fp"], "label": ["<b>"], "x": [5.0], "y": [30.0], "width": [10.0],
     ...        "height": [20.0]}
-    >>> print(draw_objects(pl.DataFrame(box))[0])
-    <g class="a fp"><title>&lt;b&gt;</title><path class="halo" d="M5 30H15V50H5z"/><path class="line" d="M5 30H15V50H5z"/>\
-<text x="5" y="30" dy="-0.3em">✗ &lt;b&gt;</text></g>
+    >>> print(*draw_objects(pl.DataFrame(box)).row(0), sep="\\n")
+    <g class="a fp"><title>&lt;b&gt;</title><path class="halo" d="M5 30H15V50H5z"/><path class="line" d="M5 30H15V50H5z"/></g>
+    <text class="a fp" x="5" y="30" dy="-0.3em">✗ &lt;b&gt;</text>
     """
     if objects.is_empty():
-        return pl.Series("element", dtype=pl.String)
+        return pl.DataFrame(schema={"shape": pl.String, "text": pl.String})
     absent = {"title": pl.lit(None, pl.String), "is_subject": pl.lit(None, pl.Boolean)}
     frame = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
     frame = _with_text(_with_paths(_placed(frame)), pixels)
@@ -106,19 +110,20 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.Series:
     parts = [
         pl.format('<g class="{}"><title>{}</title>', kinds, _escaped(pl.coalesce("title", "label", pl.lit("")))),
         *(pl.format(f'<path class="{kind}" d="{{}}"/>', path) for kind, path in strokes),
-        pl.when((pl.col("role") == TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")).then("text"),
         pl.lit("</g>"),
     ]
-    return frame.select(element=pl.concat_str(parts, ignore_nulls=True)).to_series()
+    has_text = (pl.col("role") == TRUTH) | (pl.col("outcome") != "tp") | pl.col("is_subject")
+    text = pl.when(has_text).then(pl.format('<text class="{}" {}', kinds, pl.col("text")))
+    return frame.select(shape=pl.concat_str(parts, ignore_nulls=True), text=text)
 
 
 def picture(elements: Iterable[str], width: float, height: float, *, href: str | None, title: str) -> str:
-    """Return a picture with what `draw_objects` gave over it, as HTML.
+    """Return a picture with drawings over it, as HTML.
 
     Parameters
     ----------
     elements
-        the objects, the last one on top
+        shapes and texts that `draw_objects` made, the last one on top
     width, height
         of the picture, in the units of the objects' coordinates
     href
@@ -195,7 +200,7 @@ def _are_intervals(objects: pl.DataFrame) -> bool:
 
 
 def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
-    """The objects with their labels as elements: `text`.
+    """The objects with their labels as elements: `text`, all that follows the class.
 
     Those of the ground truth are below the object, those of models above it, a line for each model, so that they are not
     written over each other. At the edges of the picture they are inside, and in videos each object has a lane of its own.
@@ -215,7 +220,7 @@ def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
     length = pl.col("across") * (pl.col("label").str.len_chars() + 2) * _LETTER / pixels
     is_last = x + length > pl.col("across")
     text = pl.format(
-        '<text x="{}" y="{}" dy="{}em"{}>{} {}</text>',
+        'x="{}" y="{}" dy="{}em"{}>{} {}</text>',
         _number(pl.when(is_last).then(pl.min_horizontal(pl.max_horizontal(x + width, length), "across")).otherwise(x)),
         _number(pl.when((role == TRUTH) & ~pl.lit(is_video)).then(y + height).otherwise(y)),
         _number(lines),

@@ -16,7 +16,8 @@ BOX = {"x": 10.0, "y": 50.0, "width": 20.0, "height": 8.5}
 
 def drawn(*rows: dict[str, Any], **shared: Any) -> list[ET.Element]:
     common = {"image_id": 1, "image_width": 200, "image_height": 100, "role": "a", "outcome": "fp", "label": "car"} | BOX
-    return [ET.fromstring(text) for text in draw_objects(pl.DataFrame([common | shared | row for row in rows]))]
+    elements = draw_objects(pl.DataFrame([common | shared | row for row in rows]))
+    return [ET.fromstring(f"<svg>{shape}{text or ''}</svg>") for shape, text in elements.iter_rows()]
 
 
 def paths(element: ET.Element) -> dict[str, str]:
@@ -28,8 +29,8 @@ def paths(element: ET.Element) -> dict[str, str]:
 
 def test_boxes_have_their_role_and_outcome() -> None:
     one, two = drawn({"is_subject": True}, {"role": "truth", "outcome": "fn", "is_subject": False})
-    assert one.attrib["class"] == "a fp subject"
-    assert two.attrib["class"] == "truth fn"
+    assert [child.attrib["class"] for child in one] == ["a fp subject"] * 2
+    assert [child.attrib["class"] for child in two] == ["truth fn"] * 2
     assert paths(one) == {"line": "M10 50H30V58.5H10z"}
 
 
@@ -48,17 +49,17 @@ def test_true_positives_have_no_text() -> None:
 def test_text_is_never_markup() -> None:
     name = '<img src=x onerror="alert(1)"> & </text>'
     (element,) = drawn({"label": name, "title": name})
-    assert [child.tag for child in element] == ["title", "path", "path", "text"]
-    assert element[0].text == name
-    assert element[-1].text == f"✗ {name}"
+    assert [child.tag for child in element.iter()] == ["svg", "g", "title", "path", "path", "text"]
+    assert element[0][0].text == name
+    assert element[1].text == f"✗ {name}"
     assert "<img src=x" not in picture([], 1, 1, href=name, title=name)
     assert "<img" not in legend([name])
 
 
 def test_titles_and_labels_may_be_missing() -> None:
     one, two = drawn({"label": None, "title": "all of it"}, {"title": None})
-    assert [child.tag for child in one] == ["title", "path", "path"]
-    assert [one[0].text, two[0].text] == ["all of it", "car"]
+    assert [child.tag for child in one] == ["g"]
+    assert [one[0][0].text, two[0][0].text] == ["all of it", "car"]
 
 
 def test_labels_keep_out_of_each_others_way() -> None:
@@ -102,7 +103,9 @@ def test_intervals_are_bars_in_lanes() -> None:
     times = [{"start_time": 0.0, "end_time": 5.0}, {"start_time": 5.0, "end_time": 20.0, "role": "truth"}]
     rows = pl.DataFrame([{"image_id": 1, "role": "a", "outcome": "fp", "label": "run"} | BOX | each for each in times])
     assert picture_sizes(rows).rows() == [(1, 1000, 96)]
-    numbers = [[float(n) for n in re.findall(r"[\d.]+", paths(ET.fromstring(text))["line"])] for text in draw_objects(rows)]
+    numbers = [
+        [float(n) for n in re.findall(r"[\d.]+", paths(ET.fromstring(text))["line"])] for text in draw_objects(rows)["shape"]
+    ]
     assert numbers == [[0, 30, 250, 46, 0], [250, 78, 1000, 94, 250]]
 
 
@@ -113,7 +116,7 @@ def test_sizes_of_pictures_are_those_of_the_images_if_known() -> None:
 
 
 def test_nothing_to_draw() -> None:
-    assert draw_objects(pl.DataFrame()).to_list() == []
+    assert draw_objects(pl.DataFrame()).is_empty()
     assert "<img" not in picture([], 1, 1, href=None, title="")
 
 

@@ -65,8 +65,8 @@ def draw_cards(
     near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
     near = near.with_columns(image_id="card")  # each card is a picture of its own
     sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
-    near = near.with_columns(element=draw_objects(near))
-    drawn = dict(near.group_by("card", maintain_order=True).agg("element").iter_rows())
+    elements = near.select("card").hstack(draw_objects(near)).unpivot(index="card").drop_nulls()  # texts over shapes
+    drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
     called = dict(zip("ab", names, strict=False))
     made = []
     for row in cards.iter_rows(named=True):

@@ -124,7 +124,8 @@ def show(
     scores = "of all scores" if min_score is None else f"from a score of {min_score:g}"
     facts = _counts(objects, called) + f", {scores} at {self.protocol.similarity.measure} {threshold:.10g}"
     what = f"image {image_id}" + (f", {file_name}" if file_name else "")
-    drawing = picture(draw_objects(drawn, _PIXELS), width, height, href=href, title=f"{what}. {facts}")
+    elements = draw_objects(drawn, _PIXELS)
+    drawing = picture([*elements["shape"], *elements["text"].drop_nulls()], width, height, href=href, title=f"{what}. {facts}")
     article = card(drawing, file_name or what, facts, f"image_id {image_id}", name="card whole")
     table = objects.select(*_FIRST, pl.exclude(*_FIRST, "label", "title"))
     return Shown(f"{what}. {facts}", table, _page(called, article))

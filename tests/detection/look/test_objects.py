@@ -87,11 +87,11 @@ def test_the_shape_that_is_compared_is_there() -> None:
     found = with_outlines([by_masks], objects_of([by_masks], ["a"], IMAGES, 0.5))
     assert found["outline"].to_list() == [[[2.0, 2.0, 12.0, 2.0, 12.0, 12.0, 2.0, 12.0]]] * 2
     assert "keypoints" not in found.columns
-    assert "M2 2l10 0 0 10-10 0z" in draw_objects(found)[0]
+    assert "M2 2l10 0 0 10-10 0z" in draw_objects(found)["shape"][0]
     by_points = apf.evaluate(truth, [detection | {"keypoints": points}], similarity=apf.OKS(sigmas=(0.1, 0.1)))
     found = objects_of([by_points], ["a"], IMAGES, 0.5)
     assert found["skeleton"].to_list() == [[[1, 2]]] * 2
-    assert "M1 1L5 5" in draw_objects(found)[1]
+    assert "M1 1L5 5" in draw_objects(found)["shape"][1]
 
 
 def test_intervals_have_their_times_in_words() -> None:
@@ -104,7 +104,7 @@ def test_intervals_have_their_times_in_words() -> None:
     ev = apf.evaluate(truth, [video | {"score": 0.5, "start_time": 2.0, "end_time": 5.04}], protocol="activitynet")
     found = objects_of([ev], ["a"], pl.Series([1]), 0.5)
     assert found["label"].to_list() == ["cat 0.50, 2.0 to 6.0 s", "cat 0.50, 2.0 to 5.0 s"]
-    assert 'd="M333.3 30H1000V46H333.3z"' in draw_objects(found)[0]
+    assert 'd="M333.3 30H1000V46H333.3z"' in draw_objects(found)["shape"][0]
 
 
 def test_stored_runs_and_parts_have_the_same(tmp_path: Path) -> None:
