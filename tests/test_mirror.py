@@ -38,7 +38,6 @@ TESTED_IN = {
     "file_formats/test_json_types.py": "file_formats/coco/json_types",
     "file_formats/test_labelme.py": "file_formats/drawn",
     "file_formats/test_label_studio.py": "file_formats/label_studio/format file_formats/label_studio/regions",
-    "rule_sets/test_bdd100k.py": "detection/prepare/renamed",
     "file_formats/test_nuscenes.py": "file_formats/json_fields file_formats/nuscenes/format file_formats/nuscenes/places "
     "file_formats/nuscenes/splits file_formats/nuscenes/tables",
     "file_formats/test_open_images.py": "file_formats/open_images/class_hierarchy file_formats/open_images/format "

@@ -3,20 +3,20 @@
 from dataclasses import replace
 
 from apframe.ranking.definitions import COCO_101
-from apframe.rule_sets.classes import ALL_CLASSES
+from apframe.rule_sets.classes import Classes
 from apframe.rule_sets.coco import COCO_AREAS
 from apframe.rule_sets.given import linspace
 from apframe.rule_sets.protocol import COCO_REPORT, Protocol
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.mask_iou import MaskIoU
 
-CLASSES = (
-    "pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle", "traffic light", "traffic sign",
+_CLASSES = Classes(
+    names=(
+        "pedestrian", "rider", "car", "truck", "bus", "train", "motorcycle", "bicycle", "traffic light", "traffic sign",
+    ),
+    renamed=(("bike", "bicycle"), ("caravan", "car"), ("motor", "motorcycle"), ("person", "pedestrian"), ("van", "car")),
+    crowds=(("other person", "pedestrian"), ("other vehicle", "car"), ("trailer", "truck")),
 )  # fmt: skip
-RENAMED = {"bike": "bicycle", "caravan": "car", "motor": "motorcycle", "person": "pedestrian", "van": "car"}
-IGNORED = {"other person": "pedestrian", "other vehicle": "car", "trailer": "truck"}
-"""Classes that are renamed too; their annotations are crowds then."""
-
 _BOXES = Protocol(
     name="BDD100K",
     citation="Yu et al., BDD100K: A Diverse Driving Dataset for Heterogeneous Multitask Learning, CVPR 2020; bdd100k, "
@@ -31,7 +31,7 @@ _BOXES = Protocol(
     iou_thresholds=linspace(0.5, 0.95, 10),
     definition=COCO_101,
     adds_spacing=True,
-    classes=ALL_CLASSES,
+    classes=_CLASSES,
     difficulties=(),
     orientation="",
     area_ranges=COCO_AREAS,
@@ -42,7 +42,7 @@ _BOXES = Protocol(
     expands_hierarchy=False,
     detected_images_only=False,
     with_area_only=False,
-    further_rules=("bdd100k_classes", "known_images_only", "zero_without_detections"),
+    further_rules=("known_images_only", "zero_without_detections"),
     parts=(),
     report=COCO_REPORT,
 )

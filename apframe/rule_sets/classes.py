@@ -36,11 +36,17 @@ class Classes:
         (a class, another category): annotations of the other one are ignored annotations of the class
     regions
         categories whose annotations are regions of every class: what is detected there and not matched is ignored
+    renamed
+        (another category, a class): objects of the other one are of the class
+    crowds
+        the same, for categories whose annotations are crowds then
     """
 
     names: tuple[str, ...] = ()
     neighbours: tuple[tuple[str, str], ...] = ()
     regions: tuple[str, ...] = ()
+    renamed: tuple[tuple[str, str], ...] = ()
+    crowds: tuple[tuple[str, str], ...] = ()
 
 
 ALL_CLASSES = Classes()

@@ -132,6 +132,10 @@ def _categories(protocol: Protocol) -> str:
     words = ["pooled" if protocol.agnostic else "evaluated separately, then averaged over those with annotations"]
     if protocol.classes.names:
         words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")
+    if protocol.classes.renamed:
+        words.append("; ".join(f"{other} is {name}" for other, name in protocol.classes.renamed))
+    if protocol.classes.crowds:
+        words.append("; ".join(f"{other} is {name}, its annotations are crowds" for other, name in protocol.classes.crowds))
     if protocol.classes.regions:
         words.append(f"detections in {', '.join(protocol.classes.regions)} are ignored")
     if protocol.expands_hierarchy:

@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any, Unpack
 import polars as pl
 
 from apframe.detection.options import Choice, Options, choose
+from apframe.detection.prepare.classes import own_categories
 from apframe.exceptions import (
     ParameterError,
     ShardError,
@@ -173,9 +174,10 @@ def _evaluation(
     from apframe.scale.together import heights_of, notes_together, truth_mark, warn_together, without_rows
 
     alone = replace(choice, image_attributes=None)
-    categories = shards[0].read_known(alone).core("categories")
-    chosen = choose_categories(categories, choice.categories)
-    category_ids = (categories["category_id"] if chosen is None else chosen).sort()
+    first = shards[0].read_known(alone)
+    chosen = choose_categories(first.core("categories"), choice.categories)
+    category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
+    _, category_ids, _ = own_categories(first, category_ids, choice.protocol)
     store = matched.store(without_rows(choice.protocol, category_ids))
     said = [head.said for head in matched.heads]
     warn_together(said)

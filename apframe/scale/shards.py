@@ -13,8 +13,8 @@ import polars as pl
 
 from apframe.detection.evaluate import read_valid
 from apframe.detection.options import Choice
+from apframe.detection.prepare.classes import own_categories
 from apframe.detection.prepare.inputs import Inputs
-from apframe.detection.prepare.renamed import classes_of
 from apframe.exceptions import ApframeError, ColumnError, FormatError, ParameterError, counted, listed
 from apframe.file_formats.reading import Reading
 from apframe.file_formats.refused import Refused
@@ -102,12 +102,13 @@ class Shard:
         return inputs, refused, {name: _as_text(frame.schema) for name, frame in frames.items()}
 
     def read_known(self, choice: Choice) -> Dataset:
-        """The images and categories with their attributes, and as a rule no annotations."""
+        """The images and categories with their attributes, these by the names of the protocol; as a rule no annotations."""
         truth: Any = self.truth
         if self.detections is None:
             tables = _tables(self.truth, GROUND_TRUTH[:2])
             truth = Dataset(tables["images"], tables["categories"], {})
-        return classes_of(choice.reading.dataset(truth), choice.protocol)
+        known = choice.reading.dataset(truth)
+        return own_categories(known, known.core("categories")["category_id"], choice.protocol)[0]
 
 
 def find_shards(truth: Any, detections: Any = None) -> list[Shard]:

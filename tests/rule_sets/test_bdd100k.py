@@ -14,10 +14,10 @@ from pycocotools import mask as coco_mask
 
 import apframe as apf
 from apframe.exceptions import ParameterError, ShapesLeftOutWarning, UnknownCategoryWarning
-from apframe.rule_sets.bdd100k import CLASSES, IGNORED, RENAMED
 from tests.kits import run_kit
 
 Json = dict[str, Any]
+CLASSES, RENAMED, IGNORED = apf.BDD100K.classes.names, dict(apf.BDD100K.classes.renamed), dict(apf.BDD100K.classes.crowds)
 HALF = 0.5049504950495049  # one of two, with a precision of 1 at 51 of 101 levels
 
 
@@ -119,13 +119,11 @@ def test_a_frame_whose_masks_overlap_loses_its_predictions(tmp_path: Path) -> No
 
 def test_other_classes_are_left_out_and_misspelled_ones_asked_about(tmp_path: Path) -> None:
     truth = [frame("a", label("Car", SQUARE), label("cars", SQUARE), label("lane", SQUARE))]
-    with pytest.warns(
-        UnknownCategoryWarning, match=r"^BDD100K leaves out 'cars', 'lane', which it does not evaluate; did you m"
-    ):
+    with pytest.warns(UnknownCategoryWarning, match=r"^BDD100K does not evaluate 'cars', did you mean car\?$"):
         found = numbers(tmp_path, truth, [frame("a", label("car", SQUARE, 0.9))])
     assert found["AP"] == pytest.approx(1, abs=1e-9)
     with pytest.raises(
-        ParameterError, match=r"^protocol: BDD100K evaluates pedestrian, rider, .*, but the categories are 'cat'; did "
+        ParameterError, match=r"^protocol: BDD100K evaluates 'pedestrian', .*, but the categories are 'cat'; rename th"
     ):
         numbers(tmp_path, [frame("a", label("cat", SQUARE))], [])
 

@@ -11,9 +11,9 @@ from typing import TYPE_CHECKING, Any
 import polars as pl
 
 from apframe.detection.prepare.hierarchy import expand_annotations
-from apframe.exceptions import ColumnError, ParameterError, listed
+from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, warn
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import TABLES
+from apframe.schema import TABLES, Dataset, called, is_known, map_ids, merge_categories
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -22,7 +22,7 @@ COPIED = "expanded_from"  # the column of copies that names what they are copies
 
 
 def with_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """The inputs with the protocol's classes as the categories that are evaluated, found by their names in any case.
+    """The inputs with the protocol's classes as the categories that are evaluated: see `own_categories`.
 
     Objects of other categories that matter to a class are copied into it, in the place that they have in the input. Copies
     name the object that they are of in `expanded_from`. They are annotations of its neighbours (`ignore`), regions
@@ -35,21 +35,12 @@ def with_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
     ParameterError
         no category has the name of a class
     """
-    classes, dataset = protocol.classes, inputs.dataset
+    classes, found = protocol.classes, inputs.detections
     _refuse_missing(inputs, protocol)
-    categories = dataset.core("categories")
-    names = categories["name"].cast(pl.String).str.to_lowercase().to_list()
-    ids = dict(zip(names, categories["category_id"].to_list(), strict=True))
-    known = [ids[name.lower()] for name in classes.names if name.lower() in ids]
-    if not known:
-        problem = f"{protocol.name} evaluates {listed(list(classes.names))}"
-        raise ParameterError(
-            f"{problem}, but the categories are {listed(categories['name'].to_list())}",
-            'rename them, as in category_map={"car": "Car"}',
-            option="protocol",
-        )
-    chosen = inputs.category_ids.filter(inputs.category_ids.is_in(known))
-    annotations, found = dataset.annotations, inputs.detections
+    named = found["category_id"].unique().to_list() if found.schema["category_id"] == pl.String else []
+    dataset, chosen, merged = own_categories(inputs.dataset, inputs.category_ids, protocol, named)
+    found = found if merged is None else map_ids("detections", found, merged)
+    annotations, ids = dataset.annotations, _ids_by_name(dataset)
     neighbours = [(ids.get(other.lower()), ids.get(name.lower())) for name, other in classes.neighbours]
     regions = [ids[name.lower()] for name in classes.regions if name.lower() in ids]
     if neighbours or regions:
@@ -67,6 +58,71 @@ def with_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
         is_void = reduce(or_, [each.void(found) for each in protocol.difficulties])
         found = found.filter(found[COPIED].is_null() | is_void)
     return replace(inputs, dataset=dataset, annotations=dataset.annotations, detections=found, category_ids=chosen)
+
+
+def own_categories(
+    dataset: Dataset, category_ids: pl.Series, protocol: Protocol, further: Sequence[str] = ()
+) -> tuple[Dataset, pl.Series, pl.DataFrame | None]:
+    """The data set with the classes under the protocol's names, found in any case, and which of some ids are evaluated.
+
+    `further` are names that detections have beside those of the categories. The last result says what categories became, see
+    `apframe.schema.category_map.merge_categories`; None if the protocol renames none.
+
+    Raises
+    ------
+    ParameterError
+        no category has the name of a class
+
+    Warns
+    -----
+    UnknownCategoryWarning
+        a category with annotations is not evaluated, and its name is nearly that of a class
+
+    >>> from apframe.rule_sets.bdd100k import BDD100K
+    >>> dataset = Dataset({}, {"category_id": [1, 2], "name": ["van", "lane"]}, {})
+    >>> dataset, chosen, _ = own_categories(dataset, pl.Series([1, 2]), BDD100K)
+    >>> dataset.categories["name"].to_list(), chosen.to_list()
+    (['car', 'lane'], [1])
+    """
+    classes, merged = protocol.classes, None
+    if not classes.names:
+        return dataset, category_ids, None
+    categories, annotations = dataset.core("categories"), dataset.core("annotations")
+    names = called("categories", categories)
+    became = {name.lower(): name for name in classes.names} | dict(classes.renamed) | dict(classes.crowds)
+    is_ours = names.str.to_lowercase().is_in(list(became))
+    if not is_ours.any():
+        problem = f"{protocol.name} evaluates {listed(list(classes.names))}, but the categories are {listed(names.to_list())}"
+        remedy = f'rename them, as in category_map={{"{names[0] if len(names) else "auto"}": "{classes.names[0]}"}}'
+        raise ParameterError(problem, remedy, option="protocol")
+    _ask_about(names.filter(~is_ours & is_known(categories["category_id"], annotations["category_id"].unique())), protocol)
+    if classes.renamed or classes.crowds:
+        new = {name: became.get(name.lower(), name) for name in dict.fromkeys([*names, *further])}
+        merged = merge_categories(categories, new, "keep")
+        of_crowds = categories["category_id"].filter(names.str.to_lowercase().is_in([name for name, _ in classes.crowds]))
+        is_crowd = annotations["is_crowd"] | is_known(annotations["category_id"], of_crowds)
+        flagged = dataset.annotations.with_columns(is_crowd=is_crowd)
+        dataset = dataset.part(dataset.images, flagged).merge(merged).with_categories(classes.names)
+        asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
+        category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
+    ids = _ids_by_name(dataset)
+    known = pl.Series([ids[name.lower()] for name in classes.names if name.lower() in ids], dtype=category_ids.dtype)
+    return dataset, category_ids.filter(is_known(category_ids, known)).sort().alias("category_id"), merged
+
+
+def _ids_by_name(dataset: Dataset) -> dict[str, Any]:
+    """The ids of the categories by their names in lower case."""
+    categories = dataset.core("categories")
+    return dict(zip(called("categories", categories).str.to_lowercase(), categories["category_id"], strict=True))
+
+
+def _ask_about(names: pl.Series, protocol: Protocol) -> None:
+    """A warning if categories that are not evaluated are nearly called as a class."""
+    classes = protocol.classes
+    related = {name.lower() for name in (*(other for _, other in classes.neighbours), *classes.regions)}
+    near = {name: nearest(name, classes.names) for name in names if name.lower() not in related}
+    if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
+        warn(f"{protocol.name} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)
 
 
 def _refuse_missing(inputs: Inputs, protocol: Protocol) -> None:

@@ -12,7 +12,6 @@ from apframe.detection.prepare.classes import with_own_classes
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
-from apframe.detection.prepare.renamed import with_classes
 from apframe.exceptions import (
     ColumnError,
     NoAnnotationsWarning,
@@ -31,11 +30,6 @@ if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
 
 FIND_OUT = "run `apframe check` on both to find out why"
-
-
-def take_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Only the classes of the benchmark, under its names: BDD100K."""
-    return with_classes(inputs, protocol) if "bdd100k_classes" in protocol.further_rules else inputs
 
 
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -81,7 +75,7 @@ def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def keep_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Only the categories that the protocol evaluates, with what others are to them: KITTI, WAYMO."""
+    """Only the categories that the protocol evaluates, with what others are to them: KITTI, WAYMO, BDD100K."""
     return with_own_classes(inputs, protocol) if protocol.classes.names else inputs
 
 
@@ -165,7 +159,6 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
-    take_classes,
     limit_detections,
     read_masks,
     box_annotations,
