@@ -12,6 +12,8 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, SecondPassWarning
+from tests.rule_sets.test_protocol_values import TINY
+from tests.rule_sets.test_protocol_values import tiny as tiny_of
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 PICTURES = STREET / "images"
@@ -204,3 +206,13 @@ def test_cuboids_are_seen_from_above() -> None:
     # 4 m to the right, 6 m up, and a twentieth of that around
     assert 'viewBox="0 0 697 1000"' in shown.html
     assert 'd="M45.5 651.5L651.5 651.5L651.5 954.5L45.5 954.5z"' in shown.html
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_protocol_has_pictures(name: str) -> None:
+    ev = tiny_of(name)
+    image_id = ev.dataset.images["image_id"][0]
+    assert ev.show(image_id, min_score=None).table.height
+    for kind in ("fp", "fn"):
+        shown = ev.show_errors(kind, 2)
+        assert shown.html.count("<article") == shown.table.height
