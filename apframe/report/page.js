@@ -44,7 +44,9 @@ for (const gallery of all(".gallery")) {
   const place = new Map(cards.map((card, number) => [card, number]));
   const apply = () => {
     const wanted = all("select", form).filter((each) => each.name !== "sort" && each.value !== "");
-    for (const card of cards) card.hidden = wanted.some((each) => card.dataset[each.name] !== each.value);
+    for (const card of cards) {  // a card may be in several slices, one a line
+      card.hidden = wanted.some((each) => !card.dataset[each.name].split("\n").includes(each.value));
+    }
     if (count) count.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length} shown`;
   };
   const sort = () => {

@@ -17,7 +17,11 @@ pytestmark = pytest.mark.slow
 def street(models: list[apf.Evaluation], tmp_path_factory: pytest.TempPathFactory) -> Path:
     """The page of the sample set."""
     return apf.write_report(
-        tmp_path_factory.mktemp("page") / "report.html", *models, by="weather", images=PICTURES, n_resamples=500
+        tmp_path_factory.mktemp("page") / "report.html",
+        *models,
+        by=["weather", "time_of_day"],
+        images=PICTURES,
+        n_resamples=500,
     )
 
 
@@ -117,6 +121,8 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert gallery.locator("output").inner_text() == f"{missed} of 300 shown"
         gallery.get_by_label("Change").select_option("lost")
         assert {each.get_attribute("data-change") for each in cards.all()} == {"lost"}
+        gallery.get_by_label("time_of_day").select_option("dusk")
+        assert {each.get_attribute("data-slice1") for each in cards.all()} == {"dusk"}
         gallery.get_by_label("Order").select_option("score up")
         scores = [float(each.get_attribute("data-score")) for each in cards.all()]
         assert scores == sorted(scores)

@@ -22,6 +22,7 @@ _CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_a
 _OBJECTS = ("lost", "won")
 _LABELS = tuple(LABEL_ERRORS.categories[:4])  # those of one run
 _GROUPS = ["model", "change", "kind", "category_id"]
+_MODEL, _CHANGE = pl.Enum(MODELS), pl.Enum(["lost", "won", "added", "removed", "both"])
 
 
 def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.DataFrame:
@@ -35,44 +36,44 @@ def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Da
     "removed" false positives that only one model has; "both" is an error of both models. `found_score` is the score with which
     the other model found an object that was lost or won.
     """
-    columns = ["image_id", "file_name", "category_id", "name", "detection_id", "score", "annotation_id", "target_name"]
     tables = [
         each.errors(iou_threshold).select(
-            pl.lit(model).alias("model"), pl.col("error").cast(pl.String).alias("kind"), *columns, "similarity"
+            pl.lit(model, _MODEL).alias("model"), pl.col("error").alias("kind"), "image_id", "file_name", "category_id",
+            _named("name", "category_id"), "detection_id", "score", "annotation_id",
+            _named("target_name", "target_category_id"), "similarity",
         )
         for model, each in zip(MODELS, evaluations, strict=False)
-    ]
+    ]  # fmt: skip
     if len(tables) < _PAIR:
-        return tables[0].with_columns(change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64))
+        return tables[0].with_columns(change=pl.lit(None, _CHANGE), found_score=pl.lit(None, pl.Float64))
     changed = changes(evaluations[0], evaluations[1], iou_threshold)
     joined = []
     for (model, other, missed, wrong, named), table in zip(_CHANGES, tables, strict=True):
         rows = changed.filter(change=missed)
-        objects = rows.select("annotation_id", of_object=pl.lit(missed), found_score=f"score_{other}")
+        objects = rows.select("annotation_id", of_object=pl.lit(missed, _CHANGE), found_score=f"score_{other}")
         rows = changed.filter(change=wrong)
-        detections = rows.select(pl.col(f"detection_id_{model}").alias("detection_id"), of_detection=pl.lit(named))
+        detections = rows.select(pl.col(f"detection_id_{model}").alias("detection_id"), of_detection=pl.lit(named, _CHANGE))
         table = table.join(objects, on="annotation_id", how="left", maintain_order="left")
         table = table.join(detections, on="detection_id", how="left", maintain_order="left")
-        joined.append(table.with_columns(change=pl.coalesce("of_object", "of_detection", pl.lit("both"))))
+        joined.append(table.with_columns(change=pl.coalesce("of_object", "of_detection", pl.lit("both", _CHANGE))))
     return pl.concat(joined).drop("of_object", "of_detection")
 
 
 def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
     """At most so many cards: of each model, change, kind and category the highest scores in turn.
 
-    For objects that the other model found, its score counts. Rows without a score come last, by their ids.
+    For objects that the other model found, its score counts. Rows without a score come last. Equal scores keep their order.
 
     >>> cards = {"model": ["a"] * 3, "change": ["both"] * 3, "kind": ["cls", "cls", "loc"], "category_id": [1, 1, 1],
-    ...          "score": [0.9, 0.8, 0.1], "found_score": [None] * 3, "image_id": [1, 1, 1], "detection_id": [1, 2, 3],
-    ...          "annotation_id": [None] * 3}
+    ...          "score": [0.9, 0.8, 0.1], "found_score": [None] * 3, "detection_id": [1, 2, 3]}
     >>> choose_cards(pl.DataFrame(cards), 2)["detection_id"].to_list()
     [1, 3]
     """
     score = pl.coalesce("score", "found_score").cast(pl.Float64)
-    by_score = [score.neg(), *map(pl.col, ("image_id", "detection_id", "annotation_id", "model", "kind"))]
-    ordered = cards.sort(*by_score, nulls_last=True, maintain_order=True)
-    turn = pl.int_range(pl.len()).over(_GROUPS)
-    return ordered.with_columns(turn=turn).sort("turn", maintain_order=True).head(most).drop("turn")
+    ordered = cards.select(*_GROUPS, score=score).with_row_index("row")
+    ordered = ordered.sort("score", descending=True, nulls_last=True, maintain_order=True)
+    turns = ordered.select("row", turn=pl.int_range(pl.len()).over(_GROUPS)).sort("turn", maintain_order=True)
+    return cards[turns["row"].head(most)]
 
 
 def card_kinds(*, are_two: bool) -> list[str]:
@@ -104,12 +105,12 @@ def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: f
 
 
 def label_cards(rows: pl.DataFrame) -> pl.DataFrame:
-    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, and suspicion."""
-    name, target = pl.coalesce("name", "proposed_name").alias("name"), pl.col("proposed_name").alias("target_name")
+    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, suspicion and other_annotation_id."""
+    name, proposed = _named("name", "category_id"), _named("proposed_name", "proposed_category_id")
     return rows.select(
-        "model", pl.col("kind").cast(pl.String), "image_id", "file_name", "category_id", name, "detection_id", "score",
-        "annotation_id", target, "similarity", "suspicion",
-        change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64),
+        "model", pl.col("kind").cast(pl.String), "image_id", "file_name", "category_id", pl.coalesce(name, proposed),
+        "detection_id", "score", "annotation_id", "other_annotation_id", proposed.alias("target_name"), "similarity",
+        "suspicion", change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64),
     )  # fmt: skip
 
 
@@ -118,7 +119,7 @@ def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
     absent = {"model": pl.lit("a"), "change": pl.lit(None, pl.String), "found_score": pl.lit(None, pl.Float64)}
     objects = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
     return objects.select(
-        "model", "image_id", "file_name", "category_id", "name", "annotation_id", "found_score",
+        "model", "image_id", "file_name", "category_id", _named("name", "category_id"), "annotation_id", "found_score",
         pl.col("change").cast(pl.String),
         kind=pl.lit("miss"),
         detection_id=pl.lit(None, self.detections.schema["detection_id"]),
@@ -126,3 +127,8 @@ def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
         target_name=pl.lit(None, pl.String),
         similarity=pl.lit(None, pl.Float64),
     )  # fmt: skip
+
+
+def _named(name: str, category_id: str) -> pl.Expr:
+    """The name of a category, or its id where it has none."""
+    return pl.coalesce(name, pl.format("category {}", category_id)).alias(name)

@@ -7,6 +7,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
+from apframe.detection.look.cards import MODELS
 from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import Pictures
 from apframe.schema import SIZE, is_known
@@ -19,8 +20,10 @@ from apframe.show.elements import Markup
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
 
-MOST_OBJECTS = 12  # of a card: those nearest to what is in question
+MOST_OBJECTS = 10  # of a card: those nearest to what is in question
 LEAST_SCORE = 0.3  # of detections that are not in question
+_SCORES = ("suspicion", "score", "found_score")  # cards are sorted by the first one that they have
+_OF_MATCHES = ("detection_id", "annotation_id", "other_annotation_id")
 _CHANGES = {
     "lost": "{a} found it",
     "won": "{b} found it",
@@ -36,7 +39,7 @@ def draw_cards(
     cards: pl.DataFrame,
     pictures: Pictures,
     iou_threshold: float,
-    keys: Sequence[str] = (),
+    slices: Sequence[pl.Series] = (),
 ) -> list[Markup]:
     """Draw the cards of a table such as `choose_cards` gives, in its order.
 
@@ -45,14 +48,14 @@ def draw_cards(
     evaluations, names
         the models, in the order of their letters
     cards
-        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score, and the
-        columns of `keys`; of label errors also suspicion
+        model, kind, image_id, category_id, name, detection_id, score, annotation_id, target_name, change, found_score; of label
+        errors also suspicion and other_annotation_id
     pictures
         where pictures are
     iou_threshold
         that of the errors
-    keys
-        columns to filter by
+    slices
+        for each key a list of its slices for each card
     """
     if cards.is_empty():
         return []
@@ -60,26 +63,27 @@ def draw_cards(
     image_ids = cards["image_id"].unique(maintain_order=True)
     images = images_of(evaluations[0], image_ids, pictures)
     hrefs = dict(images.select("image_id", "href").iter_rows())
-    files = dict(images.select("image_id", pl.coalesce("file_name", pl.col("image_id").cast(pl.String))).iter_rows())
+    files = dict(images.select("image_id", pl.coalesce("file_name", pl.format("image {}", "image_id"))).iter_rows())
     near = _near(cards, objects_of(evaluations, names, image_ids, iou_threshold))
     near = with_outlines(evaluations, near).join(images, on="image_id", how="left", maintain_order="left")
     near = near.with_columns(image_id="card")  # each card is a picture of its own
     sizes = {card: (width, height) for card, width, height in picture_sizes(near).iter_rows()}
     elements = near.select("card").hstack(draw_objects(near)).unpivot(index="card").drop_nulls()  # texts over shapes
     drawn = dict(elements.group_by("card", maintain_order=True).agg("value").iter_rows())
-    called = dict(zip("ab", names, strict=False))
+    called = dict(zip(MODELS, names, strict=False))
+    whole = evaluations[0].protocol.whole
     made = []
     for row in cards.iter_rows(named=True):
         width, height = sizes[row["card"]]
         heading, facts = _words(row, called)
-        data = {"kind": row["kind"], "category": str(row["name"]), "model": called[row["model"]], "change": row["change"] or ""}
-        data |= {key: str(row[key]) for key in keys} | {
-            "score": _number(row.get("suspicion"), row["score"], row["found_score"])
-        }
-        drawing = picture(
-            drawn[row["card"]], width, height, href=hrefs[row["image_id"]], title=f"{heading} on {files[row['image_id']]}"
-        )
-        made.append(card(drawing, heading, facts, _ids(row), _sql(row, iou_threshold), data))
+        score = next((row[name] for name in _SCORES if row.get(name) is not None), None)
+        data = {"kind": row["kind"], "category": row["name"], "model": called[row["model"]], "change": row["change"] or ""}
+        data |= {"score": "" if score is None else f"{score:.4g}"}
+        data |= {f"slice{number}": "\n".join(lists[row["card"]]) for number, lists in enumerate(slices)}
+        image_id = row["image_id"]
+        title = f"{heading} on {files[image_id]}"
+        drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)
+        made.append(card(drawing, heading, facts, _ids(row), _sql(row, iou_threshold, whole), data))
     return made
 
 
@@ -88,15 +92,18 @@ def images_of(self: Evaluation, image_ids: pl.Series, pictures: Pictures) -> pl.
 
     Returns
     -------
-    image_id, file_name, image_width, image_height (of the file where the data set has none), href. The latter is null where the
-    picture is missing, or is of an unknown size: objects would be drawn in the wrong places.
+    image_id, file_name, image_width, image_height (of the file where the data set has none), href, and missing: why there is
+    none. A picture of an unknown size has none, as objects would be drawn in the wrong places.
     """
     images = self.dataset.images
     images = images.filter(is_known(images["image_id"], image_ids))
     sized = images.select("image_id", "file_name").join(pictures.sizes(images), on="image_id", maintain_order="left")
     is_sized = pl.all_horizontal(pl.col(SIZE).is_not_null())
-    href = pictures.addresses(images["file_name"]) if are_on_pictures(self) else pl.lit(None, pl.String)
-    return sized.with_columns(href.alias("href")).with_columns(href=pl.when(is_sized).then("href"))
+    if not are_on_pictures(self):
+        return sized.with_columns(href=pl.lit(None, pl.String), missing=pl.lit(None, pl.String))
+    unknown = pl.when(~is_sized).then(pl.lit("of an unknown size"))
+    sized = sized.hstack(pictures.links(images["file_name"]))
+    return sized.with_columns(href=pl.when(is_sized).then("href"), missing=pl.coalesce("missing", unknown))
 
 
 def are_on_pictures(self: Evaluation) -> bool:
@@ -109,10 +116,13 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
 
     Near are objects whose middles are near, as seen from the middle of what is in question.
     """
-    of_card = cards.select("card", "image_id", model="model", of_detection="detection_id", of_annotation="annotation_id")
+    other = "other_annotation_id" if "other_annotation_id" in cards.columns else "annotation_id"
+    ids = {"of_detection": "detection_id", "of_annotation": "annotation_id", "of_other": other}
+    of_card = cards.select("card", "image_id", pl.col("model").cast(pl.String), **ids)
     rows = objects.with_row_index("number").join(of_card, on="image_id")
     is_detection = (pl.col("role").cast(pl.String) == pl.col("model")) & pl.col("detection_id").eq(pl.col("of_detection"))
-    is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & pl.col("annotation_id").eq(pl.col("of_annotation"))
+    is_named = pl.any_horizontal(pl.col("annotation_id").eq(pl.col(name)) for name in ("of_annotation", "of_other"))
+    is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & is_named
     rows = rows.with_columns(is_subject=(is_detection | is_annotation).fill_null(False))
     strong = pl.col("score").is_null() | (pl.col("score") >= LEAST_SCORE)
     rows = rows.filter(pl.col("is_subject") | strong)
@@ -154,15 +164,15 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
 
 
 def _ids(row: Mapping[str, Any]) -> str:
-    names = ("image_id", "detection_id", "annotation_id")
-    return ", ".join(f"{name} {row[name]}" for name in names if row[name] is not None)
+    return ", ".join(f"{name} {row[name]}" for name in ("image_id", *_OF_MATCHES) if row.get(name) is not None)
 
 
-def _sql(row: Mapping[str, Any], iou_threshold: float) -> str:
-    image = row["image_id"]
-    literal = image if isinstance(image, int) else "'" + str(image).replace("'", "''") + "'"
-    return f"SELECT * FROM matches WHERE image_id = {literal} AND iou_threshold = {iou_threshold:g} AND area_range = 'all'"
+def _sql(row: Mapping[str, Any], iou_threshold: float, whole: str) -> str:
+    """A query that gives the rows of what is in question."""
+    ids = {name: row[name] for name in _OF_MATCHES if row.get(name) is not None}
+    rows = " OR ".join(f"{name.removeprefix('other_')} = {_literal(value)}" for name, value in ids.items())
+    return f"SELECT * FROM matches WHERE ({rows}) AND iou_threshold = {iou_threshold:.10g} AND area_range = {_literal(whole)}"
 
 
-def _number(*scores: float | None) -> str:
-    return next((f"{score:.4g}" for score in scores if score is not None), "")
+def _literal(value: Any) -> str:
+    return "'" + value.replace("'", "''") + "'" if isinstance(value, str) else str(value)

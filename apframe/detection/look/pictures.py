@@ -4,10 +4,11 @@ from __future__ import annotations
 
 import os
 from base64 import b64encode
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator, Mapping
 from io import BytesIO
-from pathlib import Path
+from pathlib import Path, PurePath
 from typing import Any
+from unicodedata import normalize
 from urllib.parse import quote
 
 import polars as pl
@@ -20,17 +21,21 @@ from apframe.schema import SIZE
 from apframe.threads import pool
 
 SIDE, QUALITY = 320, 70  # of thumbnails: pixels of the longer side, and of JPEG
-_SUFFIXES = (".jpg", ".jpeg", ".png", ".webp", ".gif", ".bmp", ".avif", ".svg")  # that browsers show, the usual ones first
+_TYPES = {  # that browsers show, the usual ones first
+    ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".webp": "image/webp", ".gif": "image/gif",
+    ".bmp": "image/bmp", ".avif": "image/avif", ".svg": "image/svg+xml",
+}  # fmt: skip
 _LARGEST_DRAWING = 200_000  # bytes of an SVG file that is put into a page
 
 
 class Pictures:
     """The pictures in a folder and in the folders inside it, which is listed once.
 
-    A picture is found by the name of its image, then without the folders of that name, then whatever its ending. Without its
-    folders, a name must be that of one file only: a wrong picture is worse than none.
+    A picture is found by the name of its image, then by ever fewer of the folders in that name, then in the same way whatever
+    its ending. What is looked for may be the end of one path only: a wrong picture is worse than none.
 
-    Browsers turn pictures as their EXIF data say, and so are thumbnails.
+    Browsers turn pictures as their EXIF data say, and so are thumbnails: annotations are drawn as made on the picture as people
+    see it. If they were made on the pixels as stored, they are beside their objects; remove the EXIF data then.
 
     Parameters
     ----------
@@ -53,7 +58,7 @@ class Pictures:
         self.folder = None if folder is None else Path(folder).resolve()
         self._relative_to = None if relative_to is None else Path(relative_to).resolve()
         self._pillow: Any = None
-        self._made: dict[Path, str | None] = {}
+        self._made: dict[str | None, tuple[str | None, str | None]] = {}
         if self.folder is None:
             return
         if (kind := kind_at(self.folder)) != "folder":
@@ -64,21 +69,29 @@ class Pictures:
 
     def find(self, file_names: Iterable[str | None]) -> list[Path | None]:
         """The file of each name; None where there is none."""
-        if self.folder is None:
-            return [None for _ in file_names]
-        found = [self._find(name) for name in file_names]
-        return [None if path is None else self.folder / path for path in found]
+        return [self._find(name)[0] for name in file_names]
 
-    def addresses(self, file_names: Iterable[str | None]) -> pl.Series:
-        """What the `src` of each picture is: a link, or the picture itself; null where it is missing or cannot be read."""
-        paths = self.find(file_names)
-        new = [path for path in dict.fromkeys(paths) if path is not None and path not in self._made]
+    def links(self, file_names: Iterable[str | None]) -> pl.DataFrame:
+        """Where the pictures of these names are.
+
+        Returns
+        -------
+        href: what the `src` of the picture is, a link or the picture itself. missing: why there is none; one of both is null.
+
+        >>> import tempfile
+        >>> with tempfile.TemporaryDirectory() as folder:
+        ...     Pictures(folder).links(["a.jpg"]).rows()
+        [(None, 'not in the folder')]
+        """
+        names = list(file_names)
+        new = [name for name in dict.fromkeys(names) if name not in self._made]
         if self._pillow is None:
-            self._made |= {path: self._link(path) for path in new}
+            self._made |= {name: self._link_or_reason(name) for name in new}
         else:
             with pool() as others:
-                self._made |= dict(zip(new, others.map(self._embedded, new), strict=True))
-        return pl.Series([None if path is None else self._made[path] for path in paths], dtype=pl.String)
+                self._made |= dict(zip(new, others.map(self._link_or_reason, new), strict=True))
+        made = [self._made[name] for name in names]
+        return pl.DataFrame(made, schema={"href": pl.String, "missing": pl.String}, orient="row")
 
     def sizes(self, images: pl.DataFrame) -> pl.DataFrame:
         """image_id, image_width, image_height of images with a file_name; where a size is not known, that of the file.
@@ -93,73 +106,94 @@ class Pictures:
         found = unknown.select("image_id").hstack(pl.DataFrame(of_files, schema=dict.fromkeys(SIZE, pl.Int64)))
         return known.drop("file_name").update(found, on="image_id")
 
-    @cached_property
-    def _names(self) -> dict[str, str | None]:
-        """Every name under which a file is found; None where several files have it."""
-        assert self.folder is not None
-        files = []
-        for folder, folders, names in os.walk(self.folder):
-            folders.sort()
-            inside = os.path.relpath(folder, self.folder).replace(os.sep, "/")
-            files += [name if inside == "." else f"{inside}/{name}" for name in sorted(names)]
-        order = {suffix: number for number, suffix in enumerate(_SUFFIXES)}
-        pictures = sorted((path for path in files if _suffix(path) in order), key=lambda path: order[_suffix(path)])
-        known: dict[str, str | None] = {}
-        for path in files:  # without its folders
-            name = path.rpartition("/")[2]
-            known[name] = None if name in known else path
-        stems: dict[str, str] = {}
-        for path in pictures:  # whatever its ending: the usual ones first
-            stems.setdefault(_stem(path), path)
-        bare: dict[str, str | None] = {}
-        for stem, path in stems.items():
-            name = stem.rpartition("/")[2]
-            bare[name] = None if name in bare else path
-        return {f"{name}.": path for name, path in (bare | stems).items()} | known | {path: path for path in files}
+    def _link_or_reason(self, name: str | None) -> tuple[str | None, str | None]:
+        path, reason = self._find(name)
+        if path is None:
+            return None, reason
+        suffix = _suffix(path.name)
+        try:
+            if self._pillow is not None and suffix != ".svg":
+                return self._thumbnail(path), None
+            if suffix not in _TYPES:
+                return None, "in a format that browsers do not show"
+            if self._pillow is None:
+                return self._link(path, _TYPES[suffix]), None
+            if path.stat().st_size > _LARGEST_DRAWING:
+                return None, "too large to be put into the page"
+            return _inside(path, _TYPES[suffix]), None
+        except Exception:  # of a damaged file, Pillow raises whatever its readers come upon
+            return None, "that cannot be read"
 
-    def _find(self, name: str | None) -> str | None:
-        if name is None:
-            return None
-        plain = name.replace("\\", "/").removeprefix("./")
-        bare = plain.rpartition("/")[2]
-        tries = (plain, bare, f"{_stem(plain)}.", f"{_stem(bare)}.", f"{bare}.")
-        return next((path for each in tries if (path := self._names.get(each)) is not None), None)
-
-    def _link(self, path: Path) -> str | None:
+    def _link(self, path: Path, media_type: str) -> str:  # noqa: ARG002 - for those who put the file inside
         if self._relative_to is None:
             return path.as_uri()
         try:
-            return quote(Path(os.path.relpath(path, self._relative_to)).as_posix())
+            return quote(os.fsencode(PurePath(os.path.relpath(path, self._relative_to)).as_posix()))
         except ValueError:  # on another drive
             return path.as_uri()
 
-    def _embedded(self, path: Path) -> str | None:
-        from PIL import ImageOps, UnidentifiedImageError
+    def _thumbnail(self, path: Path) -> str:
+        from PIL import ImageOps
 
-        try:
-            if path.suffix.lower() == ".svg":
-                drawing = path.read_bytes()
-                return _data("image/svg+xml", drawing) if len(drawing) <= _LARGEST_DRAWING else None
-            with self._pillow.open(path) as image:
-                image.draft("RGB", (2 * SIDE, 2 * SIDE))  # JPEG is decoded in a smaller size
-                small = ImageOps.exif_transpose(image).convert("RGB")
-            small.thumbnail((SIDE, SIDE))
-            content = BytesIO()
-            small.save(content, "JPEG", quality=QUALITY)
-            return _data("image/jpeg", content.getvalue())
-        except (OSError, ValueError, UnidentifiedImageError, self._pillow.DecompressionBombError):
-            return None
+        with self._pillow.open(path) as image:
+            image.draft("RGB", (2 * SIDE, 2 * SIDE))  # JPEG is decoded in a smaller size
+            small = ImageOps.exif_transpose(image)
+        if small.mode.startswith("I"):
+            small = small.convert("I").point(lambda value: value / 256).convert("L")  # 16 bits, as browsers show them
+        small = small.convert("RGB")
+        small.thumbnail((SIDE, SIDE))
+        content = BytesIO()
+        small.save(content, "JPEG", quality=QUALITY)
+        return _data("image/jpeg", content.getvalue())
+
+    def _find(self, name: str | None) -> tuple[Path | None, str]:
+        """The file of a name, or why there is none."""
+        if not name:
+            return None, "without a file name"
+        ends = list(_ends(normalize("NFC", name).replace("\\", "/")))
+        found = [self._paths.get(end, "") for end in ends]
+        if not any(found):
+            found += [self._stems.get(stem, "") for end in ends for stem in (end, _stem(end))]
+        path = next(filter(None, found), None)
+        if path is not None and self.folder is not None:
+            return self.folder / path, ""
+        return None, "not in the folder" if None not in found else "of which the folder has several"
+
+    @cached_property
+    def _files(self) -> list[str]:
+        """The paths of all files inside the folder, sorted. Links to folders are followed, to each folder once."""
+        files, seen = list[str](), set[str]()
+        if self.folder is None:
+            return files
+        for folder, folders, names in os.walk(self.folder, followlinks=True):
+            if (place := os.path.realpath(folder)) in seen:
+                folders.clear()
+                continue
+            seen.add(place)
+            folders.sort()
+            inside = os.path.relpath(folder, self.folder).replace(os.sep, "/")
+            files += names if inside == "." else [f"{inside}/{name}" for name in names]
+        return sorted(files)
+
+    @cached_property
+    def _paths(self) -> dict[str, str | None]:
+        """The file of each path and of each end of one; None where several files have that end."""
+        return _by_ends({path: path for path in self._files})
+
+    @cached_property
+    def _stems(self) -> dict[str, str | None]:
+        """The same for pictures without their ending. Where several differ in that alone, the usual one has it."""
+        usual = {suffix: number for number, suffix in enumerate(_TYPES)}
+        pictures = [path for path in self._files if _suffix(path) in usual]
+        pictures.sort(key=lambda path: usual[_suffix(path)], reverse=True)
+        return _by_ends({_stem(path): path for path in pictures})
 
 
 class PicturesInside(Pictures):
     """Pictures whose addresses hold the whole files, for notebooks: these cannot follow links to files everywhere."""
 
-    def _link(self, path: Path) -> str | None:
-        kind = _suffix(path.name).removeprefix(".")
-        try:
-            return _data("image/svg+xml" if kind == "svg" else f"image/{kind}", path.read_bytes())
-        except OSError:
-            return None
+    def _link(self, path: Path, media_type: str) -> str:
+        return _inside(path, media_type)
 
 
 def _measured(path: Path) -> tuple[int, int] | None:
@@ -169,8 +203,33 @@ def _measured(path: Path) -> tuple[int, int] | None:
         return None
 
 
-def _data(kind: str, content: bytes) -> str:
-    return f"data:{kind};base64,{b64encode(content).decode()}"
+def _inside(path: Path, media_type: str) -> str:
+    return _data(media_type, path.read_bytes())
+
+
+def _data(media_type: str, content: bytes) -> str:
+    return f"data:{media_type};base64,{b64encode(content).decode()}"
+
+
+def _by_ends(files: Mapping[str, str]) -> dict[str, str | None]:
+    """Files by their keys, which are paths, and by the ends of these; None where several have an end and it is no key."""
+    known: dict[str, str | None] = {}
+    whole = {normalize("NFC", key): path for key, path in files.items()}
+    for key, path in whole.items():
+        for end in _ends(key):
+            known[end] = None if end in known else path
+    return known | whole
+
+
+def _ends(path: str) -> Iterator[str]:
+    """A path, then with ever fewer of its folders.
+
+    >>> list(_ends("a/b/c.jpg"))
+    ['a/b/c.jpg', 'b/c.jpg', 'c.jpg']
+    """
+    while path:
+        yield path
+        path = path.partition("/")[2]
 
 
 def _suffix(path: str) -> str:

@@ -18,6 +18,7 @@ from apframe.detection.look.objects import objects_of, with_outlines
 from apframe.detection.look.pictures import PicturesInside
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import ParameterError, counted, did_you_mean, nearest, shown
+from apframe.schema import SIZE
 from apframe.show.cards import card
 from apframe.show.drawings import MODELS, TRUTH, draw_objects, legend, picture, picture_sizes, style
 from apframe.show.elements import Markup, element
@@ -118,7 +119,7 @@ def show(
     image = images_of(self, image_ids, PicturesInside(images))
     objects = objects_of(evaluations, called, image_ids, iou_threshold, min_score)
     drawn = with_outlines(evaluations, objects).join(image, on="image_id", how="left", maintain_order="left")
-    file_name, *size, href = image.row(0)[1:]
+    file_name, href, *size = image.select("file_name", "href", *SIZE).row(0)
     width, height = picture_sizes(drawn).row(0)[1:] if drawn.height else (size if all(size) else _USUAL_SIZE)
     threshold = self.protocol.iou_thresholds[threshold_at(self, iou_threshold)]
     scores = "of all scores" if min_score is None else f"from a score of {min_score:g}"

@@ -9,7 +9,7 @@ from apframe.detection.look.gallery import draw_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
-from apframe.report.sections.look import gallery, missing_pictures
+from apframe.report.sections.look import Filter, gallery, missing_pictures, only_two
 
 HEADING = "Are the labels right?"
 _PAIR, _SHARE = 2, 5  # one card in five is about labels
@@ -46,10 +46,13 @@ def section(compared: Compared) -> Section:
     )  # fmt: skip
     cards = label_cards(shown)
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
-    options = {"kind": sorted(cards["kind"].unique()), "category": sorted(cards["name"].drop_nulls().unique())}
+    filters = [
+        Filter("kind", "Kind", {kind: words for kind, words in KINDS.items() if kind in counts}),
+        Filter("category", "Category", {name: name for name in sorted(cards["name"].unique())}),
+    ]
     blocks: list[Block] = [
         Table(table, "Annotations that are likely to be wrong, the most suspicious first"),
-        Fragment(gallery(drawn, {"kind": "Kind", "category": "Category"}, options, {"kind": KINDS})),
+        Fragment(gallery(drawn, filters)),
     ]
     notes = [f"{len(drawn):,} of {counted(rows.height, 'candidate')} are shown as pictures."]
     warning = "These are candidates: look at them. A model that was trained on these images may have learned their errors."
@@ -58,5 +61,5 @@ def section(compared: Compared) -> Section:
         HEADING,
         (f"Confident detections and close pairs suggest {said}.", warning),
         blocks,
-        [*notes, *missing_pictures(compared, cards)],
+        [*notes, *only_two(compared), *missing_pictures(compared, cards)],
     )

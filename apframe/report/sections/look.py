@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
 
 import polars as pl
 
 from apframe.detection.look.cards import choose_cards, find_cards
 from apframe.detection.look.gallery import LEAST_SCORE, MOST_OBJECTS, are_on_pictures, draw_cards, images_of
+from apframe.detection.look.slices import slices_of_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers
@@ -26,53 +28,69 @@ def section(compared: Compared) -> Section:
         cards = find_cards(evaluations, compared.iou_threshold)
     except ParameterError as error:
         return without_numbers("look", HEADING, error)
-    cards, keys = _with_slices(cards, compared)
-    chosen = choose_cards(cards, compared.max_images)
     if cards.is_empty():
-        return Section("look", HEADING, notes=("There are no errors.",))
-    drawn = draw_cards(evaluations, names, chosen, compared.pictures, compared.iou_threshold, keys)
+        return Section("look", HEADING, ("There are no errors.",))
+    chosen = choose_cards(cards, compared.max_images)
+    slices = slices_of_cards(evaluations, chosen, compared.by)
+    of_cards = [each.of_cards for each in slices]
+    drawn = draw_cards(evaluations, names, chosen, compared.pictures, compared.iou_threshold, of_cards)
     rule = "of each model, kind and category the highest scores in turn"
     is_cut = chosen.height < cards.height
     notes = [
         f"{chosen.height:,} of {counted(cards.height, 'error')} are shown: {rule}." if is_cut else "All errors are shown.",
         f"Each card shows at most {MOST_OBJECTS} objects: those in question, and the nearest ones, detections from a score of "
         f"{LEAST_SCORE:g}.",
+        *only_two(compared),
+        *missing_pictures(compared, chosen),
     ]
-    notes += missing_pictures(compared, chosen)
-    labels = {"kind": KIND_WORDS, "change": _changes(names)} if len(names) > 1 else {"kind": KIND_WORDS}
-    filters = {"kind": "Kind", "category": "Category"} | ({"model": "Model", "change": "Change"} if len(names) > 1 else {})
-    values = {"kind": chosen["kind"], "category": chosen["name"].cast(pl.String), "change": chosen["change"]}
-    values["model"] = chosen["model"].replace_strict(dict(zip("ab", names, strict=False)), return_dtype=pl.String)
-    values |= {key: chosen[key].cast(pl.String) for key in keys}
-    filters |= {key: key for key in keys}
-    options = {name: sorted(values[name].drop_nulls().unique()) for name in filters}
-    markup = joined(Markup(legend(names)), gallery(drawn, filters, options, labels))
+    kinds, changes = set(chosen["kind"]), set(chosen["change"])
+    filters = [
+        Filter("kind", "Kind", {kind: words for kind, words in KIND_WORDS.items() if kind in kinds}),
+        Filter("category", "Category", {name: name for name in sorted(chosen["name"].unique())}),
+    ]
+    if len(names) > 1:
+        filters.append(Filter("model", "Model", {name: name for name in names}))
+        filters.append(Filter("change", "Change", {name: words for name, words in _changes(names).items() if name in changes}))
+    for number, each in enumerate(slices):
+        there = set(each.of_cards.explode())
+        filters.append(Filter(f"slice{number}", each.name, {name: name for name in each.values if name in there}))
+    markup = joined(Markup(legend(names)), gallery(drawn, filters))
     return Section("look", HEADING, (), (Fragment(markup),), notes)
 
 
+def only_two(compared: Compared) -> list[str]:
+    """A line that says which models the cards are about, if there are more."""
+    if len(compared.names) <= _PAIR:
+        return []
+    return [f"The cards are about the first two models, {' and '.join(compared.names[:_PAIR])}."]
+
+
 def missing_pictures(compared: Compared, cards: pl.DataFrame) -> list[str]:
-    """A line that says how many pictures of the cards are missing."""
+    """A line that says how many pictures of the cards are missing, and why."""
     if not are_on_pictures(compared.first):
         return []
     if compared.pictures.folder is None:
         return ["No folder of pictures was given, so objects are drawn on grey."]
-    hrefs = images_of(compared.first, cards["image_id"].unique(), compared.pictures)["href"]
-    n = hrefs.null_count()
-    return [f"The pictures of {n:,} of {counted(len(hrefs), 'image')} are missing, or their size is unknown."] if n else []
+    images = images_of(compared.first, cards["image_id"].unique(), compared.pictures)
+    missing = images.drop_nulls("missing")
+    reasons = missing.group_by("missing").agg(pl.len(), pl.col("file_name").min()).sort("len", "missing", descending=True)
+    said = [f"{n:,} {why}" + (f" (such as {name})" if name else "") for why, n, name in reasons.iter_rows()]
+    n_of = f"{missing.height:,} of {counted(images.height, 'image')}"
+    return [f"The pictures of {n_of} are missing: {', '.join(said)}."] if said else []
 
 
-def gallery(
-    cards: Sequence[Markup],
-    filters: Mapping[str, str],
-    options: Mapping[str, Sequence[str]],
-    labels: Mapping[str, Mapping[str, str]],
-) -> Markup:
-    """Cards with a form that filters and sorts them: for each filter its heading, its values, and what these mean in words."""
-    selects = [
-        _select(heading, name, {"": "all"} | {value: labels.get(name, {}).get(value, value) for value in options[name]})
-        for name, heading in filters.items()
-        if len(options[name]) > 1
-    ]
+@dataclass(frozen=True)
+class Filter:
+    """What cards are filtered by: the name of their data, its heading, and its values with what they mean in words."""
+
+    name: str
+    heading: str
+    values: Mapping[str, str]
+
+
+def gallery(cards: Sequence[Markup], filters: Sequence[Filter]) -> Markup:
+    """Cards with a form that filters and sorts them."""
+    selects = [_select(each.heading, each.name, {"": "all", **each.values}) for each in filters if len(each.values) > 1]
     order = {"": "in turn", "score down": "highest score first", "score up": "lowest score first"}
     form = element(
         "form",
@@ -100,11 +118,3 @@ def _changes(names: Sequence[str]) -> dict[str, str]:
         "removed": f"false positives only in {a}",
         "both": "errors of both",
     }
-
-
-def _with_slices(cards: pl.DataFrame, compared: Compared) -> tuple[pl.DataFrame, list[str]]:
-    """The cards with the columns of images that the page is sliced by."""
-    images = compared.first.dataset.images
-    named = [key for each in compared.by for key in (each if isinstance(each, (list, tuple)) else [each])]
-    keys = [key for key in images.columns if key in named and key not in cards.columns]
-    return cards.join(images.select("image_id", *keys), on="image_id", how="left", maintain_order="left"), keys

@@ -9,6 +9,7 @@ import pytest
 
 import apframe as apf
 from apframe.detection.look.cards import choose_cards, find_cards
+from tests.rule_sets.test_protocol_values import ELSEWHERE, ONE_HIT, ONE_OF_TWO, TINY, tiny
 
 STREET = Path(__file__).parents[3] / "data" / "street"
 
@@ -49,4 +50,22 @@ def test_every_kind_and_category_has_its_turn(models: list[apf.Evaluation]) -> N
     best = cards.group_by(groups).agg(pl.col("score").max())
     assert chosen.select(*groups, "score").sort(groups).equals(best.sort(groups))
     assert choose_cards(cards, 10**6).height == cards.height
-    assert choose_cards(cards.reverse(), 300).equals(choose_cards(cards, 300))
+    assert choose_cards(find_cards(models, 0.5), 300).equals(choose_cards(cards, 300))
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_every_error_has_one_card(name: str) -> None:
+    """Also where copies of annotations stand for categories above theirs."""
+    models = [tiny(name), tiny(name)]
+    threshold = models[0].protocol.iou_thresholds[0]
+    assert find_cards(models, threshold).height == 2 * models[0].errors(threshold).height
+
+
+def test_categories_without_a_name_are_called_by_their_id() -> None:
+    nameless = ONE_OF_TWO | {"categories": [{"id": 1}, {"id": 2, "name": "dog"}]}
+    cards = find_cards([apf.evaluate(nameless, [ONE_HIT[0] | {"category_id": 2}, ONE_HIT[0] | {"bbox": ELSEWHERE}])], 0.5)
+    assert cards.select("kind", "name", "target_name").rows() == [
+        ("bkg", "category 1", None),
+        ("cls", "dog", "category 1"),
+        ("miss", "dog", "dog"),
+    ]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from base64 import b64decode
 from io import BytesIO
 from pathlib import Path
@@ -20,7 +21,16 @@ ODD = "grüße #1 100% 'a' & \"b\".jpg"
 @pytest.fixture
 def folder(tmp_path: Path) -> Path:
     """Some pictures, none of which can be read, in folders."""
-    for name in ("a.jpg", "b.svg", "val/c.png", "val/d.jpg", "train/d.jpg", "train/notes.txt", ODD):
+    names = ["a.jpg", "b.svg", "val/c.png", "val/d.jpg", "train/d.jpg", "train/notes.txt", ODD, "scan.tif"]
+    names += [
+        "0001.left.jpg",
+        "0001.right.jpg",
+        "0001.jpg",
+        "one/seq/1.png",
+        "two/seq/1.png",
+        "GRU\N{COMBINING DIAERESIS}SSE.png",
+    ]
+    for name in names:
         (tmp_path / "images" / name).parent.mkdir(parents=True, exist_ok=True)
         (tmp_path / "images" / name).write_text("x")
     return tmp_path / "images"
@@ -29,6 +39,13 @@ def folder(tmp_path: Path) -> Path:
 @pytest.mark.parametrize(
     ("name", "file"),
     [
+        ("seq/1.png", None),  # there are two
+        ("one/seq/1.png", "one/seq/1.png"),
+        ("/data/one/seq/1.png", "one/seq/1.png"),
+        ("C:\\two\\seq\\1.jpg", "two/seq/1.png"),
+        ("1.png", None),  # there are two
+        ("0001.left", "0001.left.jpg"),  # which is no ending
+        ("GRÜSSE.JPG", "GRU\N{COMBINING DIAERESIS}SSE.png"),  # as macOS writes it
         ("a.jpg", "a.jpg"),
         ("./a.jpg", "a.jpg"),
         ("b.jpg", "b.svg"),
@@ -49,24 +66,67 @@ def test_a_picture_is_found_by_its_name(folder: Path, name: str | None, file: st
 
 def test_links_are_relative_to_the_page_and_quoted(folder: Path) -> None:
     pictures = Pictures(folder, folder.parent / "reports")
-    assert pictures.addresses(["a.jpg", "x", ODD]).to_list() == [
+    assert pictures.links(["a.jpg", "x", ODD])["href"].to_list() == [
         "../images/a.jpg",
         None,
         "../images/gr%C3%BC%C3%9Fe%20%231%20100%25%20%27a%27%20%26%20%22b%22.jpg",
     ]
-    assert Pictures(folder).addresses(["a.jpg"]).to_list() == [(folder / "a.jpg").as_uri()]
-    assert Pictures(None).addresses(["a.jpg"]).to_list() == [None]
+    assert Pictures(folder).links(["a.jpg"])["href"].to_list() == [(folder / "a.jpg").as_uri()]
+    assert Pictures(None).links(["a.jpg"])["href"].to_list() == [None]
 
 
 def test_thumbnails_are_small_and_what_cannot_be_read_is_missing(folder: Path) -> None:
     image = pytest.importorskip("PIL.Image")
     image.new("RGBA", (1000, 500)).save(folder / "large.png")
     image.new("L", (10, 20)).save(folder / "grey.png")
-    large, grey, drawing, broken = Pictures(folder, folder, embed=True).addresses(["large.png", "grey.png", "b.svg", "a.jpg"])
+    (folder / "large.svg").write_text("x" * 200_001)
+    links = Pictures(folder, folder, embed=True).links(["large.png", "grey.png", "b.svg", "a.jpg", "large.svg"])
+    large, grey, drawing, broken, _ = links["href"]
     sizes = [image.open(BytesIO(b64decode(each.partition(",")[2]))).size for each in (large, grey)]
     assert sizes == [(SIDE, SIDE // 2), (10, 20)]
     assert drawing.startswith("data:image/svg+xml;base64,")
     assert broken is None
+    assert links["missing"].to_list() == [None, None, None, "that cannot be read", "too large to be put into the page"]
+
+
+def test_why_pictures_are_missing(folder: Path) -> None:
+    names = ["x.jpg", "d.jpg", None, "", "scan.tif", "a.jpg"]
+    assert Pictures(folder).links(names)["missing"].to_list() == [
+        "not in the folder", "of which the folder has several", "without a file name", "without a file name",
+        "in a format that browsers do not show", None,
+    ]  # fmt: skip
+    assert Pictures(None).links(["a.jpg"]).rows() == [(None, "not in the folder")]
+
+
+def test_links_to_folders_are_followed_once(folder: Path) -> None:
+    (folder.parent / "elsewhere").mkdir()
+    (folder.parent / "elsewhere" / "linked.jpg").touch()
+    (folder / "more").symlink_to(folder.parent / "elsewhere")
+    (folder / "again").symlink_to(folder)
+    pictures = Pictures(folder, folder)
+    assert pictures.links(["linked.jpg", "a.jpg"])["href"].to_list() == ["more/linked.jpg", "a.jpg"]
+
+
+def test_folders_whose_names_are_no_text(tmp_path: Path) -> None:
+    try:
+        folder = Path(os.fsdecode(os.fsencode(tmp_path) + b"/\xff"))
+        folder.mkdir()
+    except OSError:
+        pytest.skip("this file system takes text alone")
+    (folder / "a.jpg").touch()
+    assert Pictures(tmp_path, tmp_path).links(["a.jpg"])["href"].to_list() == ["%FF/a.jpg"]
+
+
+def test_thumbnails_are_turned_and_grey_ones_of_16_bits_seen(folder: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    exif = image.Exif()
+    exif[0x0112] = 6  # a quarter turn
+    image.new("RGB", (20, 10), "red").save(folder / "turned.jpg", exif=exif)
+    image.new("I;16", (20, 10), 128 * 256).save(folder / "deep.png")
+    made = Pictures(folder, embed=True).links(["turned.jpg", "deep.png"])["href"]
+    turned, deep = (image.open(BytesIO(b64decode(each.partition(",")[2]))) for each in made)
+    assert turned.size == (10, 20)
+    assert deep.getpixel((5, 5)) == (128, 128, 128)
 
 
 def test_errors_say_what_to_do(folder: Path) -> None:
@@ -91,5 +151,5 @@ def test_unknown_sizes_are_those_of_the_files(tmp_path: Path) -> None:
 def test_whole_files_are_in_the_addresses(tmp_path: Path) -> None:
     (tmp_path / "a.png").write_bytes(b"abc")
     (tmp_path / "b.svg").write_bytes(b"<svg/>")
-    addresses = PicturesInside(tmp_path).addresses(["a.png", "b.jpg", "c.png"])
+    addresses = PicturesInside(tmp_path).links(["a.png", "b.jpg", "c.png"])["href"]
     assert addresses.to_list() == ["data:image/png;base64,YWJj", "data:image/svg+xml;base64,PHN2Zy8+", None]

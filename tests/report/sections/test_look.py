@@ -5,6 +5,7 @@ from __future__ import annotations
 import re
 import warnings
 from dataclasses import replace
+from html import unescape
 from pathlib import Path
 
 import pytest
@@ -43,7 +44,7 @@ def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evalua
 
 def test_slices_are_filters(pair: Compared) -> None:
     text = markup(look.section(replace(pair, max_images=20)))
-    assert '<select name="weather">' in text and 'data-weather="clear"' in text
+    assert '<label>weather<select name="slice0">' in text and 'data-slice0="clear"' in text
     assert '<option value="lost">lost by model_b</option>' in text
 
 
@@ -55,8 +56,9 @@ def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: P
     linked = replace(one, pictures=Pictures(tmp_path / "pictures #1", tmp_path), max_images=10)
     section = look.section(linked)
     assert f'src="pictures%20%231/{names[0]}"' in markup(section)
-    assert (
-        section.notes[-1] == f"The pictures of {len(names) - 1} of {len(names)} images are missing, or their size is unknown."
+    n = len(names) - 1
+    assert section.notes[-1] == (
+        f"The pictures of {n} of {n + 1} images are missing: {n} not in the folder (such as {min(names[1:])})."
     )
 
 
@@ -80,4 +82,66 @@ def test_names_are_text() -> None:
 def test_without_errors_there_are_no_cards() -> None:
     whole = ONE_OF_TWO | {"annotations": ONE_OF_TWO["annotations"][:1]}
     section = look.section(of(apf.evaluate(whole, ONE_HIT[:1])))
-    assert (section.blocks, section.notes[0]) == ((), "There are no errors.")
+    assert (section.blocks, section.sentences) == ((), ("There are no errors.",))
+
+
+def queries(text: str) -> list[str]:
+    return [unescape(each) for each in re.findall(r'class="sql">([^<]*)', text)]
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_queries_give_the_rows_in_question(name: str) -> None:
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApframeWarning)
+        evaluation = tiny(name)
+        section = look.section(of(evaluation))
+        errors = find_cards([evaluation], of(evaluation).iou_threshold)
+        rows = [evaluation.sql(each) for each in queries(markup(section))]
+    asked = [set(each["detection_id"]) | set(each["annotation_id"]) for each in rows]
+    ids = choose_cards(errors, 300).select("detection_id", "annotation_id").rows()
+    assert [{each for each in pair if each is not None} - found for pair, found in zip(ids, asked, strict=True)] == [
+        set()
+    ] * len(ids)
+
+
+def test_ids_of_text_are_quoted() -> None:
+    truth = {
+        "images": [{"id": "it's", "width": 90, "height": 90}],
+        "categories": [{"id": 1, "name": "a"}],
+        "annotations": [{"id": "o'clock", "image_id": "it's", "category_id": 1, "bbox": [0, 0, 40, 40]}],
+    }
+    evaluation = apf.evaluate(truth, {"image_id": ["it's"], "category_id": [1], "score": [0.5], "bbox": [[50, 50, 9, 9]]})
+    text = markup(look.section(of(evaluation)))
+    assert [evaluation.sql(each).height for each in queries(text)] == [1, 1]
+    assert "annotation_id o&#x27;clock" in text
+    assert "on image it&#x27;s" in text
+
+
+def test_keys_of_slices_may_be_called_anything() -> None:
+    odd = ['x" onclick=alert(1) y', "kind", "time_of_day", "Wetter"]
+    images = [image | dict.fromkeys(odd, f"slice {image['id']}") for image in ONE_OF_TWO["images"]]
+    section = look.section(of(apf.evaluate(ONE_OF_TWO | {"images": images}, []), by=odd))
+    text = markup(section)
+    assert "<article" in text
+    assert set(re.findall(r" (data-[^=]*)=", text)) == {
+        "data-kind", "data-category", "data-model", "data-change", "data-score", *(f"data-slice{n}" for n in range(4)),
+    }  # fmt: skip
+    assert "onclick=alert(1) y" not in text.replace("&quot; onclick=alert(1) y", "")
+
+
+def test_many_categories_are_cut_in_words() -> None:
+    n = 1203
+    categories = [{"id": k, "name": f"category {k}"} for k in range(n)]
+    box = {"image_id": 1, "bbox": [0, 0, 9, 9]}
+    truth = {"images": [{"id": 1, "width": 90, "height": 90}], "categories": categories}
+    truth["annotations"] = [{"id": k, "category_id": k} | box for k in range(n)]
+    section = look.section(of(apf.evaluate(truth, [])))
+    assert section.notes[0].startswith("300 of 1,203 errors are shown: of each model, kind and category ")
+    assert len(markup(section)) < 1_500_000
+    assert "The pictures" not in section.notes[-1]
+
+
+def test_of_several_models_the_first_two_are_shown(models: list[apf.Evaluation]) -> None:
+    three = of(models[0], models[1], models[0], max_images=10)
+    for section in (look.section(three), labels.section(three)):
+        assert "The cards are about the first two models, model_0 and model_1." in section.notes
