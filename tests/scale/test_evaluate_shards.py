@@ -35,6 +35,8 @@ from apframe.scale.verdict_tables import to_arrow
 from tests.parity.strategies import Case, Condition, Key, cases_with_attributes, conditions, half_as_often, keys
 from tests.scale.cutting import cut
 
+DRIVING = Path(__file__).parents[2] / "data" / "driving" / "kitti"
+
 pytestmark = [
     pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning"),
     pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingColumnWarning"),
@@ -399,3 +401,16 @@ def test_parts_without_annotations_are_warned_of(condition: str, shards: Path) -
         table.with_columns(is_crowd=pl.col("is_crowd") | (pl.col("category_id") == car)).write_parquet(path)
     with pytest.warns(NoAnnotationsWarning, match="where: no annotation meets the conditions"):
         apf.evaluate_shards(shards).where(condition)
+
+
+@pytest.mark.parametrize("iou_type", ["bbox", "3d"])
+def test_classes_and_void_detections_of_kitti(iou_type: str, tmp_path: Path) -> None:
+    """Detections that are copied for other classes share the number of their original."""
+    files = DRIVING / "label_2", DRIVING / "model_a"
+    options: dict[str, Any] = {"protocol": apf.KITTI, "iou_type": iou_type}
+    whole = apf.evaluate(*files, **options)
+    apf.write_shards(*files, tmp_path / "shards", 3)
+    sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), **options)
+    assert sharded.summary.rows() == whole.summary.rows()
+    assert sharded.by("name").rows() == whole.by("name").rows()
+    assert sharded.by("name")["name"].to_list() == ["Car", "Cyclist", "Pedestrian"]
