@@ -43,11 +43,11 @@ def section(compared: Compared) -> Section:
     except ParameterError as error:
         return without_numbers(KEY, HEADING, error)
     blocks: list[Block] = [_by_kind(impact, compared), *by_category(impact, compared), MEANINGS]
-    return Section(KEY, HEADING, [*losses(impact, compared), *_change(impact, compared)], blocks, (NOTE,))
+    return Section(KEY, HEADING, [*_losses(impact, compared), *_change(impact, compared)], blocks, (NOTE,))
 
 
-def losses(impact: pl.DataFrame, compared: Compared) -> list[str]:
-    """Say of each model which kinds cost it most."""
+def _losses(impact: pl.DataFrame, compared: Compared) -> list[str]:
+    """Which kinds cost each model most."""
     means = impact.filter(pl.col("category_id").is_null(), pl.col("error").is_in(KINDS))
     return [_loss(name, means.filter(model=name), compared.threshold) for name in compared.names]
 
