@@ -116,5 +116,8 @@ dialog.addEventListener("keydown", (event) => {
 dialog.addEventListener("click", (event) => event.target === dialog && dialog.close());
 dialog.addEventListener("close", () => current && current.focus());
 
-// On paper everything is open.
-addEventListener("beforeprint", () => all("details").forEach((each) => (each.open = true)));
+// On paper everything is open, and every picture is there.
+addEventListener("beforeprint", () => {
+  for (const each of all("details")) each.open = true;
+  for (const each of all("img")) each.loading = "eager";
+});

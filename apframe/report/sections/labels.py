@@ -10,14 +10,15 @@ from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Fragment, Section, Table, without_numbers
 from apframe.report.sections.look import Filter, gallery, missing_pictures, only_two
+from apframe.wording import plural
 
 HEADING = "Are the labels right?"
 _PAIR, _SHARE = 2, 5  # one card in five is about labels
-KINDS = {
-    "missing": "objects without an annotation",
-    "wrong_class": "annotations of another category",
-    "misplaced": "annotations in the wrong place",
-    "duplicate": "annotations that are there twice",
+_KINDS = {  # of what, and what is wrong with it
+    "missing": ("object", "without an annotation"),
+    "wrong_class": ("annotation", "of another category"),
+    "misplaced": ("annotation", "in the wrong place"),
+    "duplicate": ("annotation", "next to nearly the same one"),
 }
 
 
@@ -37,7 +38,7 @@ def section(compared: Compared) -> Section:
     if rows.is_empty():
         return Section("labels", HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
     counts = dict(rows["kind"].value_counts(sort=True).rows())
-    said = ", ".join(f"{counts[kind]:,} {words}" for kind, words in KINDS.items() if kind in counts)
+    said = ", ".join(f"{counted(counts[kind], noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts)
     shown = rows.head(max(compared.max_images // _SHARE, 1))
     called = dict(zip(MODELS, names, strict=False))
     table = rows.select(
@@ -46,8 +47,9 @@ def section(compared: Compared) -> Section:
     )  # fmt: skip
     cards = label_cards(shown)
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
+    kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}
     filters = [
-        Filter("kind", "Kind", {kind: words for kind, words in KINDS.items() if kind in counts}),
+        Filter("kind", "Kind", kinds),
         Filter("category", "Category", {name: name for name in sorted(cards["name"].unique())}),
     ]
     blocks: list[Block] = [
