@@ -150,6 +150,9 @@ def sample(evaluations: Sequence[Evaluation], sampling: Sampling) -> list[Number
     keys = [sampling.by] if isinstance(sampling.by, (str, Bins, Mapping)) else list(sampling.by)
     slices = [make_slices(each, keys, level, [*LEVEL, *DIFFERENCE]) for each in evaluations]
     whole = [line for line in lines if line.part is None]
+    if not whole and (keys or level == "category"):
+        problem = f"{lines[0].metric} is the number of a part of the data, which slices and categories do not have"
+        raise ParameterError(problem, f"name {lines[0].of_whole}", option="metrics")
     found: dict[str, Numbers] = {}
     if whole:
         found |= _numbers(whole, resample(evaluations, whole, slices, draws, weights))

@@ -22,6 +22,7 @@ from apframe.exceptions import (
     ParameterError,
 )
 from tests.parity.strategies import Case, cases, half_as_often
+from tests.rule_sets.test_protocol_values import tiny
 
 SAMPLE = "data/street"
 pytestmark = pytest.mark.filterwarnings(
@@ -301,3 +302,10 @@ def test_both_levels_are_those_of_each(a: apf.Evaluation, b: apf.Evaluation, by:
     assert_frame_equal(means.drop("category_id", "name"), a.compare(b, **options))
     assert_frame_equal(both.filter(pl.col("category_id").is_not_null()), a.compare(b, level="category", **options))
     assert both["category_id"].to_list()[: means.height] == [None] * means.height
+
+
+@pytest.mark.parametrize("options", [{"by": "image_id"}, {"level": "category"}])
+def test_numbers_of_parts_have_no_slices(options: dict[str, Any]) -> None:
+    ev = tiny("crowdpose")
+    with pytest.raises(ParameterError, match="AP_easy is the number of a part of the data.*; name AP"):
+        ev.intervals(metrics="AP_easy", n_resamples=20, **options)
