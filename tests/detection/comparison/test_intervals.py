@@ -307,5 +307,5 @@ def test_both_levels_are_those_of_each(a: apf.Evaluation, b: apf.Evaluation, by:
 @pytest.mark.parametrize("options", [{"by": "image_id"}, {"level": "category"}])
 def test_numbers_of_parts_have_no_slices(options: dict[str, Any]) -> None:
     ev = tiny("crowdpose")
-    with pytest.raises(ParameterError, match="AP_easy is the number of a part of the data.*; name AP"):
+    with pytest.raises(ParameterError, match=r"AP_easy is the number of a part of the data.*; name AP"):
         ev.intervals(metrics="AP_easy", n_resamples=20, **options)
