@@ -8,15 +8,15 @@ import polars as pl
 from apframe.shapes.runs import Runs, spread
 
 _COARSE = 100  # a point is left out if the outline is moved by less than this part of the mask's longer side
-_FINE = 0.6  # pixels: steps of single pixels are drawn as a slope
+_FINE = 1.0  # pixels: steps that are one pixel high or wide are drawn as a slope
 _ROUNDS = 12
 
 
 def outlines(masks: Runs) -> pl.Series:
     """The closed lines around each mask and around its holes, clockwise around pixels.
 
-    Pixels are squares: the first one goes from 0 to 1. Steps along slopes and curves are smoothed, by about a pixel or a
-    hundredth of the mask, whichever is more.
+    Pixels are squares: the first one goes from 0 to 1. Steps along slopes and curves are smoothed, by a pixel or a hundredth of
+    the mask, whichever is more.
 
     Returns
     -------
@@ -88,9 +88,12 @@ def _in_turn(following: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _thinned(x: np.ndarray, y: np.ndarray, line: np.ndarray, slack: np.ndarray) -> np.ndarray:
-    """The numbers of the points that are kept: in each round, every second one of a line is dropped if it is near the chord."""
+    """The numbers of the points that are kept: in each round, every second one of a line is dropped if it is near the chord.
+
+    The first rounds drop points within straight lines alone, so that corners are far from the chords of the later ones.
+    """
     kept = np.arange(len(x))
-    for turn in range(_ROUNDS):
+    for turn in range(2 * _ROUNDS):
         own = line[kept]
         begins = np.flatnonzero(np.diff(own, prepend=-1))
         n = np.diff(begins, append=len(own))
@@ -104,6 +107,6 @@ def _thinned(x: np.ndarray, y: np.ndarray, line: np.ndarray, slack: np.ndarray) 
         far = np.hypot(px - px[before], py - py[before])
         distance = np.divide(off, length, out=far, where=length > 0)
         size = np.repeat(n, n)
-        drop = (place % 2 == turn % 2) & (place < size - size % 2) & (size > 4) & (distance <= slack[kept])
+        drop = (place % 2 == turn % 2) & (place < size - size % 2) & (size > 4) & (distance <= slack[kept] * (turn >= _ROUNDS))
         kept = kept[~drop]
     return kept
