@@ -20,12 +20,14 @@ from apframe.paths import kind_at
 from apframe.schema import SIZE
 from apframe.threads import pool
 
-SIDE, QUALITY = 320, 70  # of thumbnails: pixels of the longer side, and of JPEG
+SIDE = 320  # of thumbnails: pixels of the longer side
+_QUALITIES = (70, 60, 50, 40, 30, 20)  # of JPEG: the first one with which a thumbnail is small enough
+_LARGEST = 13_000  # bytes of a thumbnail: a page with 300 cards has at most 8 MB then
+_LARGEST_DRAWING = 50_000  # bytes of an SVG file that is put into a page
 _TYPES = {  # that browsers show, the usual ones first
     ".jpg": "image/jpeg", ".jpeg": "image/jpeg", ".png": "image/png", ".webp": "image/webp", ".gif": "image/gif",
     ".bmp": "image/bmp", ".avif": "image/avif", ".svg": "image/svg+xml",
 }  # fmt: skip
-_LARGEST_DRAWING = 200_000  # bytes of an SVG file that is put into a page
 
 
 class Pictures:
@@ -44,7 +46,7 @@ class Pictures:
     relative_to
         the folder of the page that links them; None gives absolute addresses
     embed
-        give thumbnails of at most 320 pixels instead of links. SVG files stay as they are, up to 200 kB
+        give thumbnails instead of links: JPEG of at most 320 pixels and 13 kB. SVG files stay as they are, up to 50 kB
 
     Raises
     ------
@@ -142,8 +144,11 @@ class Pictures:
             small = small.convert("I").point(lambda value: value / 256).convert("L")  # 16 bits, as browsers show them
         small = small.convert("RGB")
         small.thumbnail((SIDE, SIDE))
-        content = BytesIO()
-        small.save(content, "JPEG", quality=QUALITY)
+        for quality in _QUALITIES:
+            content = BytesIO()
+            small.save(content, "JPEG", quality=quality, optimize=True)
+            if content.tell() <= _LARGEST:
+                break
         return _data("image/jpeg", content.getvalue())
 
     def _find(self, name: str | None) -> tuple[Path | None, str]:

@@ -79,14 +79,16 @@ def test_thumbnails_are_small_and_what_cannot_be_read_is_missing(folder: Path) -
     image = pytest.importorskip("PIL.Image")
     image.new("RGBA", (1000, 500)).save(folder / "large.png")
     image.new("L", (10, 20)).save(folder / "grey.png")
-    (folder / "large.svg").write_text("x" * 200_001)
-    links = Pictures(folder, folder, embed=True).links(["large.png", "grey.png", "b.svg", "a.jpg", "large.svg"])
-    large, grey, drawing, broken, _ = links["href"]
+    image.effect_noise((640, 640), 100).save(folder / "noise.png")
+    (folder / "large.svg").write_text("x" * 50_001)
+    links = Pictures(folder, folder, embed=True).links(["large.png", "grey.png", "b.svg", "a.jpg", "large.svg", "noise.png"])
+    large, grey, drawing, broken, _, noise = links["href"]
     sizes = [image.open(BytesIO(b64decode(each.partition(",")[2]))).size for each in (large, grey)]
     assert sizes == [(SIDE, SIDE // 2), (10, 20)]
     assert drawing.startswith("data:image/svg+xml;base64,")
     assert broken is None
-    assert links["missing"].to_list() == [None, None, None, "that cannot be read", "too large to be put into the page"]
+    assert len(b64decode(noise.partition(",")[2])) < 20_000, "with a lower quality"
+    assert links["missing"].to_list() == [None, None, None, "that cannot be read", "too large to be put into the page", None]
 
 
 def test_why_pictures_are_missing(folder: Path) -> None:
