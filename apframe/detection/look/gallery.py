@@ -114,7 +114,8 @@ def are_on_pictures(self: Evaluation) -> bool:
 def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     """For each card the objects in question and those nearest to them, in the order in which they are drawn.
 
-    Near are objects whose middles are near, as seen from the middle of what is in question.
+    Near are objects whose middles are near, as seen from the middle of what is in question. True positives go with their
+    annotation: one without the other would look like an error.
     """
     other = "other_annotation_id" if "other_annotation_id" in cards.columns else "annotation_id"
     ids = {"of_detection": "detection_id", "of_annotation": "annotation_id", "of_other": other}
@@ -131,6 +132,9 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     subject = [pl.col(name).filter("is_subject").mean().over("card") for name in ("across", "down")]
     distance = (pl.col("across") - subject[0]) ** 2 + (pl.col("down") - subject[1]) ** 2
     rows = rows.with_columns(distance=pl.when("is_subject").then(-1.0).otherwise(distance))
+    is_matched = pl.col("annotation_id").is_not_null()
+    together = pl.when(is_matched).then(pl.col("distance").min().over("card", "annotation_id")).otherwise("distance")
+    rows = rows.with_columns(distance=together)
     rows = rows.sort("card", "distance", "number").filter(pl.int_range(pl.len()).over("card") < MOST_OBJECTS)
     return rows.sort("card", "is_subject", "number").drop("across", "down", "distance")
 

@@ -8,10 +8,13 @@ from dataclasses import replace
 from html import unescape
 from pathlib import Path
 
+import polars as pl
 import pytest
 
 import apframe as apf
 from apframe.detection.look.cards import choose_cards, find_cards
+from apframe.detection.look.gallery import MOST_OBJECTS, _near
+from apframe.detection.look.objects import objects_of
 from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import ApframeWarning
 from apframe.report.compared import Compared
@@ -40,6 +43,16 @@ def test_every_chosen_error_has_its_card(pair: Compared, models: list[apf.Evalua
     assert text.count(" subject") >= 40
     assert section.notes[0].startswith(f"40 of {find_cards(models, 0.5).height:,} errors are shown: ")
     assert "No folder of pictures was given" in section.notes[-1]
+
+
+def test_true_positives_are_beside_their_annotations(models: list[apf.Evaluation]) -> None:
+    """Only the last one, at which the objects are cut, may be without its detections."""
+    cards = choose_cards(find_cards(models, 0.5), 100).with_row_index("card")
+    near = _near(cards, objects_of(models, ["a", "b"], cards["image_id"].unique(maintain_order=True), 0.5))
+    assert near.group_by("card").len()["len"].max() == MOST_OBJECTS
+    found = near.filter(pl.col("role") != "truth", outcome="tp").select("card", "annotation_id")
+    drawn = near.filter(role="truth").select("card", "annotation_id")
+    assert found.join(drawn, on=["card", "annotation_id"], how="anti").is_empty()
 
 
 def test_slices_are_filters(pair: Compared) -> None:
