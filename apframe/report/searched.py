@@ -14,6 +14,7 @@ if TYPE_CHECKING:
     from apframe.retrieval.evaluation import RunEvaluation
 
 RUN = "run"
+_PAIR = 2
 
 
 @dataclass(frozen=True, eq=False)
@@ -43,8 +44,35 @@ class Searched:
 
     @property
     def measure(self) -> str:
-        """The measure that stands for all: the first one."""
-        return str(self.evaluation.measures[0])
+        """The measure that stands for all: the first one whose mean is a plain one, as that of GMAP is not."""
+        return next(iter(self.plain), str(self.evaluation.measures[0]))
+
+    @property
+    def plain(self) -> list[str]:
+        """The measures whose mean is a plain one, so that it has an interval."""
+        return [str(measure) for measure in self.evaluation.measures if measure.kind.average == "mean"]
+
+    @property
+    def is_pair(self) -> bool:
+        """Whether there are two runs."""
+        return len(self.names) == _PAIR
+
+    @property
+    def columns(self) -> dict[str, str]:
+        """The names by the columns of tables that have one for each run: names may be those of other columns."""
+        return {f"run {number}": name for number, name in enumerate(self.names)}
+
+    def beside(self, table: pl.DataFrame, index: Sequence[str]) -> pl.DataFrame:
+        """Put the values of the runs beside each other: from run and value to a column for each run, as `columns` has them."""
+        column = {name: column for column, name in self.columns.items()}
+        return table.with_columns(pl.col(RUN).replace_strict(column)).pivot(
+            RUN, on_columns=[*self.columns], index=index, values="value", maintain_order=True
+        )
+
+    @property
+    def drawn(self) -> dict[str, Any]:
+        """Options of intervals."""
+        return {"n_resamples": self.n_resamples, "seed": self.seed}
 
 
 def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) -> tuple[RunEvaluation, list[str]]:

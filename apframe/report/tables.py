@@ -11,6 +11,7 @@ from apframe.report.section import Table
 from apframe.show.elements import Markup, element, joined, scrolling
 
 NOTHING = "–"
+_LONG = 60  # characters of texts that go on in the next line
 _BEFORE_NUMBER = re.compile(r"(?<![\w.])-(?=\d)")
 
 
@@ -28,7 +29,10 @@ def table_markup(table: Table) -> Markup:
     columns: dict[str, Sequence[str]] = {name: texts.get(name, []) for name in frame.columns}
     columns |= {name: [minus(text) for text in texts[name]] for name in numbers}
     columns |= {name: [*cells][: frame.height] for name, cells in table.drawn.items()}
-    kinds = ["n" if name in numbers else "drawn" if name in table.drawn else None for name in columns]
+    long = {name for name in texts if max(map(len, texts[name]), default=0) > _LONG}
+    kinds = [
+        "n" if name in numbers else "drawn" if name in table.drawn else "long" if name in long else None for name in columns
+    ]
     heads = [
         element("th", table.heads.get(name, name), scope="col", class_=kind) for name, kind in zip(columns, kinds, strict=True)
     ]

@@ -26,6 +26,7 @@ from apframe.report.sections import (
     leaderboard,
     look,
     mistaken,
+    queries,
     rules,
     search,
     thresholds,
@@ -56,9 +57,9 @@ OF_SEARCH: Mapping[str, Callable[[Searched], Section | None]] = {
     "what": search.what,
     "better": search.better,
     "where": search.where,
-    "changed": search.changed,
-    "queries": search.queries,
-    "coverage": search.coverage,
+    "changed": queries.changed,
+    "queries": queries.each,
+    "coverage": queries.coverage,
     "rules": search.rules,
 }
 """The sections about search runs."""

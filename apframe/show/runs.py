@@ -41,13 +41,13 @@ def run_lines(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[st
     lines = []
     for number, block in enumerate(blocks):
         lines += ([""] if number else []) + ["  ".join(row[column] for column in (0, *block)) for row in rows]
-    return lines + _notes(coverage, options)
+    return lines + coverage_lines(coverage, options)
 
 
 def run_html(summary: pl.DataFrame, coverage: pl.DataFrame, options: Mapping[str, Any]) -> str:
     """Return the lines of `run_lines` as HTML."""
     head, *rows = run_cells(summary, coverage)
-    notes = "".join(f"<p>{escape(note)}</p>" for note in _notes(coverage, options))
+    notes = "".join(f"<p>{escape(note)}</p>" for note in coverage_lines(coverage, options))
     return html_table(head, rows) + notes
 
 
@@ -74,7 +74,13 @@ def _is_count(measure: str) -> bool:
     return kind is not None and kind.average == "sum"
 
 
-def _notes(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
+def coverage_lines(coverage: pl.DataFrame, options: Mapping[str, Any]) -> list[str]:
+    """Return how many queries the means are over, a line for each run, and what happened to the others.
+
+    >>> counts = {"n_judged": 4, "n_evaluated": 4, "n_missing": 1, "n_without_relevant": 0, "n_not_judged": 2}
+    >>> print(*coverage_lines(pl.DataFrame(counts), {"missing": "zero", "no_relevant": "zero"}))
+    4 of 4 judged queries evaluated: 1 missing from the run (counted as 0), 2 of the run without judgements (left out)
+    """
     texts = {
         "n_missing": f"missing from the run ({_treated(options['missing'])})",
         "n_without_relevant": f"without relevant documents ({_treated(options['no_relevant'])})",

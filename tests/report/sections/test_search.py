@@ -10,7 +10,7 @@ import pytest
 import apframe as apf
 from apframe.exceptions import NotComparableError, ParameterError
 from apframe.report.searched import Searched, together
-from apframe.report.section import Table
+from apframe.report.section import Fragment, Table
 from apframe.report.sections import search
 from tests.report.read_back import number, read_tables
 
@@ -30,24 +30,11 @@ def test_numbers_equal_the_tables_they_come_from(two: apf.RunEvaluation, tmp_pat
     wanted = two.compare("run_lexical", n_resamples=500)
     for column, name in (("run_lexical", "estimate_a"), ("difference", "difference"), ("to", "high")):
         assert [number(row[head.index(column)]) for row in rows] == [round(value, 3) for value in wanted[name]]
-    head, *rows = tables["AP by query"]
+    head, *rows = tables["AP by query, lowest first"]
     values = two.per_query.filter(measure="AP", run="run_hybrid").sort("value", "query_id", maintain_order=True)
     assert [row[0] for row in rows] == values["query_id"].to_list()
     assert [number(row[2]) for row in rows] == [round(value, 3) for value in values["value"]]
     assert [row[0] for row in tables["AP by topic"][1:]] == two.by("topic")["topic"].unique().sort().to_list()
-
-
-def test_queries_won_and_lost(two: apf.RunEvaluation) -> None:
-    section = search.changed(Searched(two, ["run_lexical", "run_hybrid"]))
-    assert section is not None
-    ap = two.per_query.filter(measure="AP").pivot("run", index="query_id", values="value")
-    gain = ap["run_hybrid"] - ap["run_lexical"]
-    counts = [(gain > 0).sum(), (gain < 0).sum(), (gain == 0).sum()]
-    assert (
-        section.sentences[0] == f"By AP, run_hybrid wins {counts[0]} queries and loses {counts[1]}; {counts[2]} are the same."
-    )
-    won, lost = (block.frame["difference"] for block in section.blocks if isinstance(block, Table))
-    assert won[0] == gain.max() and lost[0] == gain.min()
 
 
 def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
@@ -58,13 +45,48 @@ def test_three_runs_have_a_leaderboard(two: apf.RunEvaluation) -> None:
     assert board["run"].unique().sort().to_list() == sorted(names)
     assert others["run_b"].unique(maintain_order=True).to_list() == ["hybrid", "dense"]
     assert evaluation.summary.filter(run="dense").drop("run").equals(dense.summary)
-    assert search.changed(Searched(evaluation, names)) is None
+    assert "hybrid has the highest AP, 0.586" in section.sentences[0]
+    by_topic = search.where(Searched(evaluation, names, by=["topic"]))
+    assert by_topic is not None
+    table = by_topic.blocks[0]
+    assert isinstance(table, Table)
+    wanted = evaluation.by("topic").filter(measure="AP", run="dense")  # which lacks a query
+    assert table.frame["topic"].to_list() == wanted["topic"].to_list()
+    assert table.frame["run 2"].equals(wanted["value"])
 
 
 def test_one_run(tmp_path: Path) -> None:
     one = apf.evaluate_run(DATA / "qrels.txt", RUNS[0])
     text = apf.write_report(tmp_path / "r.html", one, names=["lexical"], n_resamples=200).read_text()
     assert "How good is lexical?" in text and "Which queries?" not in text
+    row = one.intervals(n_resamples=200).row(0, named=True)
+    assert f"AP is {row['estimate']:.3f}; with other queries of the same kind, {row['low']:.3f} to {row['high']:.3f}." in text
+
+
+def test_measures_without_plain_means_have_no_intervals() -> None:
+    mixed = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], "GMAP AP")
+    section = search.better(Searched(mixed, ["run_lexical", "run_hybrid"], n_resamples=200))
+    _, others = (block.frame for block in section.blocks if isinstance(block, Table))
+    wanted = mixed.summary.filter(measure="GMAP")["value"].to_list()
+    assert others.rows() == [("GMAP", *wanted)]
+    alone = search.better(Searched(*together([apf.evaluate_run(DATA / "qrels.txt", RUNS[0], "GMAP")], ["a"])))
+    assert alone.sentences == [] and len(alone.blocks) == 1
+
+
+def test_one_query_has_no_interval() -> None:
+    runs = {name: {"q": {"d": score, "e": 0.5}} for name, score in (("old", 0.1), ("new", 0.9))}
+    with pytest.warns(apf.exceptions.FewUnitsWarning):
+        section = search.better(Searched(apf.evaluate_run({"q": {"d": 1}}, runs, "AP"), ["old", "new"]))
+    assert section.sentences[0].startswith("new is better than old by 0.500 AP; too few")
+
+
+def test_policies_in_words() -> None:
+    options = {"missing": "zero", "no_relevant": "skip", "unjudged": "remove"}
+    one = apf.evaluate_run({"q": {"d": 1}}, {"q": {"d": 1.0}}, "AP", **options)
+    (block,) = search.rules(Searched(*together([one], ["a"]))).blocks
+    assert isinstance(block, Fragment)
+    assert "not in a run counts as 0; one without relevant documents is left out" in block.markup
+    assert "without judgement are removed" in block.markup
 
 
 def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Evaluation], tmp_path: Path) -> None:
