@@ -50,7 +50,7 @@ def section(compared: Compared) -> Section:
     kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}
     filters = [
         Filter("kind", "Kind", kinds),
-        Filter("category", "Category", {name: name for name in sorted(cards["name"].unique())}),
+        Filter("category", "Category", {name: name for name in sorted(cards["name"].drop_nulls().unique())}),
     ]
     blocks: list[Block] = [
         Table(table, "Annotations that are likely to be wrong, the most suspicious first"),

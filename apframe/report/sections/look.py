@@ -46,7 +46,7 @@ def section(compared: Compared) -> Section:
     kinds, changes = set(chosen["kind"]), set(chosen["change"])
     filters = [
         Filter("kind", "Kind", {kind: words for kind, words in KIND_WORDS.items() if kind in kinds}),
-        Filter("category", "Category", {name: name for name in sorted(chosen["name"].unique())}),
+        Filter("category", "Category", {name: name for name in sorted(chosen["name"].drop_nulls().unique())}),
     ]
     if len(names) > 1:
         filters.append(Filter("model", "Model", {name: name for name in names}))
