@@ -73,10 +73,11 @@ def _curves(pooled: Sequence[pl.DataFrame], names: Sequence[str], ends: tuple[fl
 
 
 def _thin(table: pl.DataFrame, x: str, ends: tuple[float, float]) -> pl.DataFrame:
-    """At most 101 rows: the first one, those on which x comes next to another hundredth, and the best one."""
+    """At most 101 rows: those on which x first comes next to another one of 99 places, the best one, and the last one."""
     low, high = ends
-    place = ((pl.col(x) - low) / (high - low) * (MOST_POINTS - 2)).round()
-    return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best"))
+    place = ((pl.col(x) - low) / (high - low) * (MOST_POINTS - 3)).round()
+    is_last = pl.int_range(pl.len()) == pl.len() - 1
+    return table.filter(place.ne_missing(place.shift(1)) | pl.col("is_best") | is_last)
 
 
 def _ends(tables: Sequence[pl.DataFrame]) -> tuple[float, float]:

@@ -8,6 +8,7 @@ import pytest
 
 import apframe as apf
 from apframe.exceptions import ApframeWarning
+from apframe.report.charts.lines import scales
 from apframe.report.compared import Compared
 from apframe.report.page import page
 from apframe.report.section import Chart, Details, Table
@@ -60,6 +61,14 @@ def test_curves_have_at_most_101_points(pair: Compared) -> None:
     assert len(paths) == 8
     assert all(path.partition('"/')[0].split("</path>")[0].count("L") <= 100 for path in paths)
     assert len(chart.svg) < 20_000
+
+
+def test_curves_end_at_the_lowest_score(one: Compared, models: list[apf.Evaluation]) -> None:
+    chart = next(block for block in thresholds.section(one).blocks if isinstance(block, Chart))
+    _, down = scales((0.0, 1.0))
+    recall = chart.svg.split('class="curve a" d="M')[2].split('"')[0]
+    lowest = models[0].thresholds(0.5, per_category=False)["recall"][-1]
+    assert recall.split("L")[-1].split(" ")[1] == str(down(lowest))
 
 
 def test_the_section_of_many_categories_is_small() -> None:
