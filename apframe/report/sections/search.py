@@ -110,7 +110,8 @@ def where(searched: Searched) -> Section | None:
         rows = searched.evaluation.by(key).filter(measure=searched.measure)
         if searched.is_pair and searched.measure in searched.plain:
             found = searched.evaluation.compare(searched.names[0], by=key, **searched.drawn).filter(measure=searched.measure)
-            sentences += [f"By {key}: {text}" for text in comparison_sentences(found.rename({"measure": "metric"}), [key])]
+            said = comparison_sentences(found.rename({"measure": "metric"}), [key])
+            sentences += [text.replace(":", f" by {key}:", 1) for text in said]
             blocks.append(_differences(searched, found, key, caption))
         else:
             counts = rows.group_by(key, maintain_order=True).agg(pl.max("n_queries"))

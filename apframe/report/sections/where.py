@@ -28,8 +28,10 @@ def section(compared: Compared) -> Section:
     for key in compared.by:
         rows = compared.by_key(key)
         keys = rows.columns[: rows.columns.index("metric")]
-        sentences += [f"By {', '.join(keys)}: {text}" for text in comparison_sentences(rows, keys)] if compared.is_pair else []
-        blocks.append(_table(rows, keys, compared, f"{metric} by {', '.join(keys)}", ["n_images", "n_annotations"]))
+        by = f"by {', '.join(keys)}"
+        if compared.is_pair:
+            sentences += [text.replace(":", f" {by}:", 1) for text in comparison_sentences(rows, keys)]
+        blocks.append(_table(rows, keys, compared, f"{metric} {by}", ["n_images", "n_annotations"]))
     by_size = sizes(compared)
     if by_size.height > 1:
         blocks.append(_table(by_size, ["metric"], compared, "By the size of objects"))

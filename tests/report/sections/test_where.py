@@ -11,6 +11,7 @@ from apframe.report.sections import where
 
 def test_tables_by_category_slice_and_size(pair: Compared) -> None:
     blocks = [each for each in where.section(pair).blocks if isinstance(each, Table)]
+    assert where.section(pair).sentences[1] == "AP by weather: the 95 % interval includes 0 in all 4 slices."
     assert [each.caption for each in blocks] == ["AP by category", "AP by weather", "By the size of objects"]
     differences = blocks[0].frame["difference"].abs().to_list()
     assert differences == sorted(differences, reverse=True)
