@@ -101,6 +101,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.trec import read_qrels as read_qrels
     from apframe.retrieval.trec import read_run as read_run
     from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
+    from apframe.rule_sets.argoverse2 import ARGOVERSE2 as ARGOVERSE2
     from apframe.rule_sets.bdd100k import BDD100K as BDD100K
     from apframe.rule_sets.classes import Part as Part
     from apframe.rule_sets.coco import COCO as COCO
@@ -108,6 +109,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.dota import DOTA as DOTA
     from apframe.rule_sets.kitti import KITTI as KITTI
     from apframe.rule_sets.lvis import LVIS as LVIS
+    from apframe.rule_sets.nuscenes import NUSCENES as NUSCENES
     from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
     from apframe.rule_sets.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
     from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
@@ -190,11 +192,13 @@ _HOMES = {
     "apframe.rule_sets.activitynet": "ACTIVITYNET",
     "apframe.rule_sets.bdd100k": "BDD100K",
     "apframe.rule_sets.classes": "Part",
+    "apframe.rule_sets.argoverse2": "ARGOVERSE2",
     "apframe.rule_sets.coco": "COCO",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA",
     "apframe.rule_sets.kitti": "KITTI",
     "apframe.rule_sets.lvis": "LVIS",
+    "apframe.rule_sets.nuscenes": "NUSCENES",
     "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
     "apframe.rule_sets.proposals": "PROPOSALS",
     "apframe.rule_sets.protocol": "Protocol",

@@ -52,11 +52,14 @@ TESTED_IN = {
     "parity/test_coco.py": "rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
     "properties/test_operating_points.py": "matching/operating_points",
-    "ranking/test_definitions.py": "ranking/definition",
+    "ranking/test_definitions.py": "ranking/definition ranking/sampled",
     "rule_sets/test_kitti.py": "detection/prepare/classes matching/by_annotation ranking/changes ranking/cut_offs "
     "rule_sets/classes rule_sets/orientation",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
+    "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
+    "ranking/rules ranking/sampled_ranking",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
+    "rule_sets/named_choices "
     "rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",
     "pycocotools/test_coco.py": "pycocotools/drawing pycocotools/mask_sizes pycocotools/source pycocotools/tables",
     "pycocotools/test_cocoeval.py": "pycocotools/cells pycocotools/dictionaries pycocotools/headlines "

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 import numpy as np
 import polars as pl
 
+from apframe.detection.cuboid_errors import with_errors
 from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
 from apframe.detection.prepare.extents import with_image_sizes
-from apframe.detection.prepare.list_thresholds import thresholds_of
+from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.matching.judge import MatchingRules
 from apframe.matching.order import order_detections
 from apframe.matching.policies import POLICIES
@@ -86,7 +87,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         void = [each.void(inputs.detections) for each in protocol.difficulties]
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, void)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
-        detections = order_detections(to_order, by_image=protocol.ties == "image")
+        detections = order_detections(to_order, ties=protocol.ties)
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         annotations = expected.select(
             pl.col("category").alias("list"),
@@ -104,6 +105,8 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         pairs = pairing.result()
     if POLICIES[protocol.matching].at_cut_offs:
         pairs = _described(pairs, inputs, protocol, void)
+    if protocol.errors is not None and protocol.errors.threshold_number(protocol.iou_thresholds) is not None:
+        pairs = with_errors(pairs, inputs.detections, inputs.annotations, _half_turns(inputs, protocol), protocol.errors)
     detections = detections.select("list", "image", "row", "place", "score", "inside")
     places = []
     for rows in (detections["row"].to_numpy(), by_list):
@@ -113,14 +116,18 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     links = pairs.with_columns(
         detection=places[0][pairs["detection"].to_numpy()], annotation=places[1][pairs["annotation"].to_numpy()]
     )
+    lists = lists_of(inputs.dataset.core("categories"), inputs.category_ids, protocol).drop("category_id")
     n = 1 if protocol.agnostic else len(inputs.category_ids)
-    lists = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
+    numbers = pl.DataFrame({"group": [0] * n, "category": range(n)}, schema={"group": pl.Int64, "category": pl.Int64})
+    lists = numbers.hstack(lists) if lists.width else numbers
     return Rows(detections, annotations, links, lists)
 
 
 def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl.DataFrame) -> pl.DataFrame:
     """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables; `found` and `expected` are `codes`."""
     cells, least = [found["cell"], expected["cell"]], protocol.iou_thresholds[0]
+    if POLICIES[protocol.matching].needs_all_pairs:
+        least = protocol.similarity.bounds[0]
     pairs = _pair(inputs, protocol, cells, least)
     if protocol.crowds == "all_ignored":
         inside = _pair(inputs, protocol, cells, least, pl.repeat(True, inputs.annotations.height, eager=True))
@@ -151,6 +158,15 @@ def _described(pairs: pl.DataFrame, inputs: Inputs, protocol: Protocol, void: Se
         weight = agreement(protocol.orientation, found, inputs.annotations, pairs)
         described += [] if weight is None else [weight.alias("weight")]
     return pairs.with_columns(described)
+
+
+def _half_turns(inputs: Inputs, protocol: Protocol) -> pl.Series:
+    """Flags of the annotations whose front and back cannot be told apart."""
+    assert protocol.errors is not None
+    categories = inputs.dataset.core("categories")
+    names = pl.Series([name.lower() for name in protocol.errors.half_turns], dtype=pl.String)
+    ids = categories.filter(categories["name"].cast(pl.String).str.to_lowercase().is_in(names.implode()))["category_id"]
+    return inputs.annotations["category_id"].is_in(ids.implode())
 
 
 def matching_rules(protocol: Protocol) -> MatchingRules:

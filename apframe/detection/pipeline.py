@@ -11,17 +11,17 @@ import polars as pl
 
 from apframe.detection.diagnose.implausible import Evaluated
 from apframe.detection.pairing import arrange, matching_rules
-from apframe.detection.prepare.list_thresholds import thresholds_of
+from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.exceptions import ParameterError
 from apframe.lazily import cached_property
 from apframe.matching.judge import judge
 from apframe.matching.outcomes import every, expand_matches, range_names, threshold_names
 from apframe.matching.policies import POLICIES
 from apframe.matching.verdicts import Verdicts, has_bit
-from apframe.ranking.cut_offs import CutOffRanking, rank_by
 from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import Ranking
+from apframe.ranking.rules import AnyRanking, rank_by
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -60,14 +60,11 @@ class Pipeline:
         """What matching decided."""
         if self._judged is not None:
             return self._judged()
-        category_ids = self.inputs.category_ids
-        if self.protocol.agnostic:
-            category_ids = pl.Series([None], dtype=category_ids.dtype)
         return judge(
             self.rows,
             matching_rules(self.protocol),
             images=self.inputs.image_ids.alias("image_id").to_frame(),
-            lists=category_ids.alias("category_id").to_frame(),
+            lists=lists_of(self.inputs.dataset.core("categories"), self.inputs.category_ids, self.protocol),
         )
 
     def part(self, masks: Masks) -> Callable[[], Verdicts] | None:
@@ -103,9 +100,9 @@ class Pipeline:
         return self._across[1]
 
     @cached_property
-    def ranking(self) -> Ranking | CutOffRanking:
+    def ranking(self) -> AnyRanking:
         """The verdicts, ready to be ranked."""
-        return rank_by(self.verdicts, self.protocol.definition, self.protocol.addend)
+        return rank_by(self.verdicts, self.protocol.ranking_rules)
 
     def evaluated(self) -> Evaluated:
         """What has been evaluated, as far as warnings look at it."""
@@ -169,6 +166,8 @@ class Pipeline:
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`; nothing is matched."""
         pairs = self.rows.links.drop_nulls("similarity")
+        if POLICIES[self.protocol.matching].needs_all_pairs:
+            pairs = pairs.filter(pl.col("similarity") >= self.protocol.iou_thresholds[0])
         pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
 
@@ -298,9 +297,7 @@ class Pipeline:
         return matches
 
 
-def arrays_of(
-    verdicts: Verdicts, ranking: Ranking | CutOffRanking, protocol: Protocol, *, headlines_only: bool
-) -> dict[str, np.ndarray]:
+def arrays_of(verdicts: Verdicts, ranking: AnyRanking, protocol: Protocol, *, headlines_only: bool) -> dict[str, np.ndarray]:
     """The arrays of verdicts and their ranking, see `Pipeline.arrays`.
 
     Raises
@@ -311,7 +308,7 @@ def arrays_of(
     from apframe.ranking.arrays import compute_arrays
 
     definition = protocol.definition
-    if not isinstance(definition, Levels) or isinstance(ranking, CutOffRanking):
+    if not isinstance(definition, Levels) or not isinstance(ranking, Ranking):
         raise ParameterError(f"arrays: {definition.name} has no recall levels, which the reference's arrays are over")
     n_limits = len(verdicts.limits)
     scores = verdicts.detections["score"].to_numpy()

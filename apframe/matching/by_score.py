@@ -18,7 +18,13 @@ _ONE = np.uint64(1)
 
 
 def match_by_score(
-    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool = False
+    pairs: pl.DataFrame,
+    is_crowd: np.ndarray,
+    ignored: np.ndarray,
+    thresholds: np.ndarray,
+    *,
+    strict: bool = False,
+    first_of_equals: bool = False,
 ) -> pl.DataFrame:
     """Assign detections to annotations, for all thresholds and all slices of the objects (area ranges) at once.
 
@@ -32,7 +38,8 @@ def match_by_score(
     2. The few others are walked as COCO does, but all images, thresholds and slices side by side: first the best ranked
        detection of each, then the second one, and so on.
 
-    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`.
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. With `first_of_equals`, of equally
+    similar annotations the first is taken, not the later one.
 
     Source: `COCOeval.evaluateImg`.
 
@@ -51,7 +58,14 @@ def match_by_score(
     start = np.where(is_crowd[annotation], 0, reached_before(annotation, reach))
     simple = np.flatnonzero(~contested & (start < reach))
     rows, slices, first, last = _settle(
-        np.flatnonzero(contested & (reach > 0)), detection, annotation, similarity, reach, is_crowd, ignored
+        np.flatnonzero(contested & (reach > 0)),
+        detection,
+        annotation,
+        similarity,
+        reach,
+        is_crowd,
+        ignored,
+        first_of_equals=first_of_equals,
     )
     row = np.concatenate([simple, rows])
     in_order = np.argsort(detection[row], kind="stable")
@@ -69,6 +83,21 @@ def match_by_score(
     )
 
 
+def match_nearest(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """As `match_by_score`, but of equally similar annotations the first is taken.
+
+    Source: `accumulate` of nuscenes-devkit, `eval/detection/algo.py`.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0], "annotation": [0, 1], "similarity": [-0.5, -0.5]})
+    >>> match_nearest(pairs, np.zeros(2, dtype=bool), np.zeros((1, 2), dtype=bool), np.array([-1.0]),
+    ...               strict=True)["annotation"].to_list()
+    [0]
+    """
+    return match_by_score(pairs, is_crowd, ignored, thresholds, strict=strict, first_of_equals=True)
+
+
 def _settle(
     pair: np.ndarray,
     detection: np.ndarray,
@@ -77,10 +106,13 @@ def _settle(
     reach: np.ndarray,
     is_crowd: np.ndarray,
     ignored: np.ndarray,
+    *,
+    first_of_equals: bool,
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]:
     """The stable matching of some of the pairs: pair, slice, first and last threshold of every assignment."""
-    # a detection's candidates stand together, the most similar one on top, of equal ones the later annotation
-    pair = pair[np.lexsort((-annotation[pair].astype(np.int64), -similarity[pair], detection[pair]))]
+    # a detection's candidates stand together, the most similar one on top, of equal ones the later annotation or the first
+    place = annotation[pair].astype(np.int64)
+    pair = pair[np.lexsort((place if first_of_equals else -place, -similarity[pair], detection[pair]))]
     if not len(pair):
         return pair, pair, pair, pair
     detection, annotation, reach = detection[pair], annotation[pair], reach[pair]

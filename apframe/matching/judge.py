@@ -125,6 +125,11 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         number == EVERY_SLICE, everywhere, np.left_shift(counts.dtype.type(1), number.clip(0).astype(counts.dtype))
     )
     true = np.where(assigned["is_repeat"].to_numpy(), 0, ranges & counts[assigned["annotation"].to_numpy()])
+    further = [name for name in pairs.columns if name.endswith("_error")]
+    if further:
+        of_pairs = pairs.select(pl.col("detection", "annotation").cast(pl.UInt32), *further)
+        assigned = assigned.cast({"detection": pl.UInt32, "annotation": pl.UInt32})
+        assigned = assigned.join(of_pairs, on=["detection", "annotation"], how="left", maintain_order="left")
     return assigned.select(
         pl.col("detection").cast(pl.UInt32),
         pl.col("annotation").cast(pl.UInt32),
@@ -134,6 +139,7 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         pl.Series("ranges", ranges),
         pl.Series("true", true),
         *(name for name in ("weight",) if name in assigned.columns),
+        *further,
     )
 
 

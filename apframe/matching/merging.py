@@ -18,7 +18,7 @@ Columns = Mapping[str, np.ndarray]
 def concat(parts: Sequence[Verdicts]) -> Verdicts:
     """The verdicts of disjoint images put together: those of all images at once, up to the order of a detection's hits.
 
-    `row` stays as it is: where ties="input", number the rows of all parts through before.
+    `row` stays as it is: where ties="input" or "later", number the rows of all parts through before.
 
     Raises
     ------
@@ -77,6 +77,8 @@ def merge(whole: Verdicts, detections: Columns, annotations: Columns, hits: Colu
     [0.9, 0.8]
     """
     tie = detections["image" if whole.ties == "image" else "row"]
+    if whole.ties == "later":
+        tie = -tie.astype(np.int64)
     order = merge_order(detections["list"], detections["score"], tie)
     listed = np.lexsort((annotations["row"], annotations["list"]))
     places = {}

@@ -8,15 +8,15 @@ import polars as pl
 from apframe.threads import map_parts, part_bounds
 
 
-def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.DataFrame:
+def order_detections(detections: pl.DataFrame, *, ties: str = "image") -> pl.DataFrame:
     """Put detections in order: by list, then score descending, then image (COCO; left out otherwise), then as they came.
 
     Parameters
     ----------
     detections
         columns `list` and `image` (dense codes from 0, in the order of the ids), `score`, and any others
-    by_image
-        whether of equal scores those of the first image come first, or those that came first
+    ties
+        which of equal scores come first: "image", those of the first image; "input", those that came first; "later", last
 
     Returns
     -------
@@ -32,7 +32,9 @@ def order_detections(detections: pl.DataFrame, *, by_image: bool = True) -> pl.D
     number, image = columns["list"], columns["image"]
     n_images = int(image.max(initial=0)) + 1
     rows = _stable_order(number)
-    if by_image and (image[1:] < image[:-1]).any():
+    if ties == "later":
+        rows = len(number) - 1 - _stable_order(number[::-1])
+    if ties == "image" and (image[1:] < image[:-1]).any():
         rows = _stable_order(image)
         rows = rows[_stable_order(number[rows])]
     sizes = np.bincount(number)

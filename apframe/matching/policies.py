@@ -32,6 +32,8 @@ class MatchingPolicy:
         the module and the name of the function, imported when something is matched
     chooses
         the same for the matches whose scores the cut-offs are chosen from, where the data decide about these
+    needs_all_pairs
+        whether the most similar annotation of a detection matters though it reaches no threshold
     at_cut_offs
         whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
     """
@@ -44,6 +46,7 @@ class MatchingPolicy:
     counts_groups: bool = False
     chooses: str = ""
     at_cut_offs: bool = False
+    needs_all_pairs: bool = False
 
     @property
     def first_pass(self) -> MatchingPolicy | None:
@@ -82,6 +85,17 @@ POLICIES = {
             "a detection can match only its most similar annotation; if a better detection has it, it is a false positive",
             "by_best_overlap:match_by_best_overlap",
             counts_groups=True,
+        ),
+        MatchingPolicy(
+            "nearest",
+            "each detection, best score first, takes the most similar free annotation; of equally similar ones the first",
+            "by_score:match_nearest",
+        ),
+        MatchingPolicy(
+            "claimant",
+            "each detection claims its most similar annotation, however far away; each annotation accepts the best ranked one",
+            "by_claim:match_by_claim",
+            needs_all_pairs=True,
         ),
         MatchingPolicy(
             "similarity",

@@ -27,7 +27,7 @@ class Rows:
         detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
         Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low
     lists
-        group and category (the number of the list that it is a part of) of each list, by its number
+        group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
     """
 
     detections: pl.DataFrame
@@ -36,8 +36,10 @@ class Rows:
     lists: pl.DataFrame
 
 
-def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int) -> Rows:
+def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: int, *, keeps_empty: bool = False) -> Rows:
     """Gather detections and annotations into a list for each group and list that has some; the order within a list stays.
+
+    With `keeps_empty`, there are also lists without any.
 
     Parameters
     ----------
@@ -61,7 +63,7 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     """
     n_lists = rows.lists.height
     members = [_members(*each, n_lists) for each in ((rows.detections, found), (rows.annotations, expected))]
-    numbers, codes = _number([each.key for each in members], n_groups * n_lists)
+    numbers, codes = _number([each.key for each in members], n_groups * n_lists, keeps_empty=keeps_empty)
     tables, links = [], rows.links.lazy()
     for table, each, code, name, bits in zip(
         (rows.detections, rows.annotations), members, codes, ("detection", "annotation"), ("inside", "counts"), strict=True
@@ -76,20 +78,27 @@ def regroup(rows: Rows, found: pl.DataFrame, expected: pl.DataFrame, n_groups: i
     columns = [pl.col(f"new_{name}").alias(name) for name in ("detection", "annotation")]
     met = links.select(*columns, *rows.links.columns[2:]).collect()
     of = pl.DataFrame({"group": numbers // n_lists, "category": numbers % n_lists})
+    further = rows.lists.drop("group", "category")
+    of = of.hstack(further[of["category"]]) if further.width else of
     return Rows(tables[0], tables[1], met, of)
 
 
-def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) -> tuple[Verdicts, pl.DataFrame]:
+def split_by_images(
+    verdicts: Verdicts, members: pl.DataFrame, n_groups: int, *, keeps_empty: bool = False
+) -> tuple[Verdicts, pl.DataFrame]:
     """The verdicts with a list for each group of images and list that has some rows, and the group and category of these lists.
 
-    `members` has `image` (the number of an image) and `group`; an image may be in several groups, or in none.
+    `members` has `image` (the number of an image) and `group`; an image may be in several groups, or in none. With
+    `keeps_empty`, there are also lists without rows.
 
     >>> from apframe.matching.verdicts import example
     >>> parts, lists = split_by_images(example(), pl.DataFrame({"image": [0, 1, 1], "group": [0, 1, 2]}), 3)
     >>> lists.rows(), parts.detections["list"].to_list(), parts.hits.height
     ([(0, 0), (1, 0), (2, 0)], [0, 1, 2], 1)
     """
-    categories = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
+    numbers = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
+    further = verdicts.lists.drop("category_id", strict=False)
+    categories = numbers.hstack(further) if further.width else numbers
     links = verdicts.hits.with_columns(of=pl.int_range(pl.len()))
     rows = Rows(verdicts.detections, verdicts.annotations, links, categories)
     groups = members.lazy().with_columns(pl.col("image").cast(pl.UInt32))
@@ -97,7 +106,7 @@ def split_by_images(verdicts: Verdicts, members: pl.DataFrame, n_groups: int) ->
         table.lazy().select("image").with_row_index("at").join(groups, on="image").select("at", "group", inside=True).collect()
         for table in (verdicts.detections, verdicts.annotations)
     ]
-    parts = regroup(rows, chosen[0], chosen[1], n_groups)
+    parts = regroup(rows, chosen[0], chosen[1], n_groups, keeps_empty=keeps_empty)
     return with_rows(verdicts, parts), parts.lists
 
 
@@ -134,12 +143,14 @@ def _members(table: pl.DataFrame, chosen: pl.DataFrame, n_lists: int) -> _Member
     return _Members(packed >> (bits + 1), (packed >> 1) & ((1 << bits) - 1), (packed & 1).astype(bool))
 
 
-def _number(keys: Sequence[np.ndarray], n_keys: int) -> tuple[np.ndarray, list[np.ndarray]]:
-    """The keys that occur, in order, and the number of each among these.
+def _number(keys: Sequence[np.ndarray], n_keys: int, *, keeps_empty: bool = False) -> tuple[np.ndarray, list[np.ndarray]]:
+    """The keys that occur, in order, or all there can be, and the number of each among these.
 
     >>> _number([np.array([7, 3]), np.array([7])], 8)
     (array([3, 7]), [array([1, 0]), array([1])])
     """
+    if keeps_empty:
+        return np.arange(n_keys), list(keys)
     if n_keys > _MOST_KEYS:
         known = np.unique(np.concatenate(keys))
         return known, [np.searchsorted(known, each) for each in keys]

@@ -27,9 +27,11 @@ class Verdicts:
     thresholds, ranges, limits
         similarity thresholds in ascending order, names of the area ranges, and the numbers of `max_detections`, ascending
     ties
-        which of equally scored detections ranks first: "image", that of the first image, or "input", that of the lowest `row`
+        which of equally scored detections ranks first: "image", that of the first image, "input", that of the lowest `row`, or
+        "later", that of the highest
     lists
-        category_id (null: all categories are pooled); the row number is the number of the list. A list is what one curve is
+        category_id (null: all categories are pooled), and, where errors of boxes are averaged, undefined_errors (bits of the
+        kinds that have no value there); the row number is the number of the list. A list is what one curve is
         drawn from: a category
     images
         image_id of every evaluated image, also those without rows; the row number is the number of the image
@@ -44,7 +46,8 @@ class Verdicts:
         is ignored), and limit (the number of the limit that it holds at) if the policy matches anew for each. At each limit by
         detection. If the policy ranks by score cut-offs, also above, up_to (it holds at cut-offs in (above, up_to], or, where
         above is NaN, is there for its score alone, of which cut-offs are chosen), and weight, where the protocol has one (what
-        a true positive adds to a further sum)
+        a true positive adds to a further sum). Where the protocol averages the errors of boxes, these are columns whose names
+        end in _error
     """
 
     thresholds: tuple[float, ...]
@@ -252,4 +255,5 @@ def example() -> Verdicts:
 def _rank_order(detections: pl.DataFrame, ties: str) -> np.ndarray:
     by = ["list", "score", *(["image"] if ties == "image" else []), "row"]
     rows = detections.select("list", "score", "image", "row").with_row_index("at")
-    return rows.sort(by, descending=[name == "score" for name in by], maintain_order=True)["at"].to_numpy()
+    descending = {"score", "row"} if ties == "later" else {"score"}
+    return rows.sort(by, descending=[name in descending for name in by], maintain_order=True)["at"].to_numpy()

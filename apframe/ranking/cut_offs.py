@@ -10,8 +10,7 @@ import numpy as np
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.changes import changes_of_hits, held_at
-from apframe.ranking.definition import AtCutOffs, WeightedSum
-from apframe.ranking.ranking import Ranking, Rest, rank
+from apframe.ranking.definition import AtCutOffs
 
 _MOST = 1 << 22  # numbers of one column that are summed together
 _NAMES = ("ap", "oriented_ap", "hits", "n_detections", "positives")
@@ -25,6 +24,8 @@ class CutOffRanking:
     """
 
     rest = None
+    further = ("oriented_ap",)
+    counts_absent = False
 
     def __init__(self, verdicts: Verdicts, definition: AtCutOffs) -> None:
         self._verdicts, self._definition = verdicts, definition
@@ -61,21 +62,6 @@ class CutOffRanking:
                 found["recall"] = found["hits"] / found["positives"]
             total += np.where(found["positives"] > 0, found[column], 0 if column == "n_detections" else np.nan)
         return total / len(thresholds)
-
-
-def rank_by(
-    verdicts: Verdicts, definition: WeightedSum | AtCutOffs, addend: float = 0.0, rest: Rest | None = None
-) -> Ranking | CutOffRanking:
-    """Make verdicts ready to be ranked by a definition: at cut-offs, or as `rank` does.
-
-    >>> from apframe.matching.verdicts import example
-    >>> from apframe.ranking.definitions import as_definition
-    >>> type(rank_by(example(), as_definition("step"))).__name__
-    'Ranking'
-    """
-    if isinstance(definition, AtCutOffs):
-        return CutOffRanking(verdicts, definition)
-    return rank(verdicts, definition, addend, rest)
 
 
 @dataclass(frozen=True)

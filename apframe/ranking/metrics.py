@@ -2,14 +2,16 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
 
 import numpy as np
 
 from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.ranking import Ranking
+from apframe.ranking.rules import AnyRanking
+from apframe.ranking.sampled_ranking import SampledRanking
 from apframe.threads import map_parts
 
 
@@ -18,27 +20,25 @@ class Cells:
     """The lists of some area ranges at one of `max_detections`, in arrays of shape (thresholds, ranges, lists).
 
     `ap` is 0 where a list has no positives, and None where it was not asked for; `hits` are the true positives.
-    `oriented_ap` is that of true positives that are weighted, where verdicts at score cut-offs have weights.
+    `further` are numbers that only some rankings have, by name: NaN where there is none.
     """
 
     ap: np.ndarray | None
     hits: np.ndarray
     n_detections: np.ndarray
-    oriented_ap: np.ndarray | None = None
+    further: Mapping[str, np.ndarray] = field(default_factory=dict)
 
 
-def compute_cells(
-    ranking: Ranking | CutOffRanking, ranges: Sequence[int], limits: Sequence[int], ap_at: Sequence[int]
-) -> dict[int, Cells]:
+def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[int], ap_at: Sequence[int]) -> dict[int, Cells]:
     """Some area ranges at some of `max_detections`, given by their places, the last one always.
 
     Hits are cheap. `ap` takes the most time, and is computed for the places in `ap_at`, and for the last one.
     """
     if isinstance(ranking, CutOffRanking):
-        found = ranking.compute(range(ranking.shape[0]), ranges)
-        ap, oriented = np.nan_to_num(found["ap"]), found["oriented_ap"]
-        return {0: Cells(ap, found["hits"], found["n_detections"].astype(np.int64), oriented)}
+        return {0: _cells(ranking, ranking.compute(range(ranking.shape[0]), ranges))}
     last = len(ranking.limits) - 1
+    if isinstance(ranking, SampledRanking):
+        return {m: _cells(ranking, ranking.compute(ranges, m)) for m in {*limits, last}}
     whole = _compute(ranking, ranges, last, None, with_ap=True)
     cells = {last: whole}
     for m in {*limits} - {last}:
@@ -49,6 +49,12 @@ def compute_cells(
         ap = None if own.ap is None or whole.ap is None else np.where(limited, own.ap, whole.ap)
         cells[m] = Cells(ap, hits, n_detections)
     return cells
+
+
+def _cells(ranking: AnyRanking, found: Mapping[str, np.ndarray]) -> Cells:
+    """The cells from numbers by their names."""
+    further = {name: found[name] for name in ranking.further}
+    return Cells(np.nan_to_num(found["ap"]), found["hits"], found["n_detections"].astype(np.int64), further)
 
 
 def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, with_ap: bool) -> Cells:
@@ -72,29 +78,31 @@ def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray 
     return Cells(ap.reshape(shape), hits.reshape(shape), n_detections)
 
 
-def compute_metrics(ranking: Ranking | CutOffRanking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
-    """`ap`, `recall`, `n_detections` and `oriented_ap` as arrays of shape (thresholds, lists, ranges, max_detections).
+def compute_metrics(ranking: AnyRanking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:
+    """`ap`, `recall`, `n_detections` and the further numbers, as arrays of shape (thresholds, lists, ranges, max_detections).
 
     Recall is that of the whole list. `ap` is NaN at those of `max_detections` that are not in `ap_at`, see `compute_cells`.
-    `ap` and `recall` are NaN where a category has no positives in a slice; `oriented_ap` also where nothing is weighted.
+    `ap` and `recall` are NaN where a category has no positives in a slice, but for an `ap` that counts as 0 there. Further
+    numbers are NaN where they have no value.
     """
     *_, n_ranges, n_limits = ranking.shape
-    ap, oriented = np.full((2, *ranking.shape), np.nan)
+    found = {name: np.full(ranking.shape, np.nan) for name in ("ap", *ranking.further)}
     hits, n_detections = np.zeros(ranking.shape), np.zeros(ranking.shape, dtype=np.int64)
 
-    def fill(part: tuple[slice, Ranking | CutOffRanking]) -> None:
+    def fill(part: tuple[slice, AnyRanking]) -> None:
         lists, own = part
         for m, cells in compute_cells(own, range(n_ranges), range(n_limits), ap_at).items():
-            every = [(hits, cells.hits), (n_detections, cells.n_detections), (ap, cells.ap), (oriented, cells.oriented_ap)]
-            for target, values in every:
-                if values is not None:
-                    target[:, lists, :, m] = values.transpose(0, 2, 1)
+            every = [(hits, cells.hits), (n_detections, cells.n_detections)]
+            every += [] if cells.ap is None else [(found["ap"], cells.ap)]
+            for target, values in [*every, *((found[name], values) for name, values in cells.further.items())]:
+                target[:, lists, :, m] = values.transpose(0, 2, 1)
 
-    parts: list[tuple[slice, Ranking | CutOffRanking]] = [*ranking.parts()]
+    parts: list[tuple[slice, AnyRanking]] = [*ranking.parts()]
     map_parts(fill, parts)
     positives = np.where(ranking.positives > 0, ranking.positives, np.nan)[None, :, :, None]
-    ap = np.where(np.isnan(positives), np.nan, ap)
-    return {"ap": ap, "recall": hits / positives, "n_detections": n_detections, "oriented_ap": oriented}
+    if not ranking.counts_absent:
+        found["ap"][np.broadcast_to(np.isnan(positives), ranking.shape)] = np.nan
+    return found | {"recall": hits / positives, "n_detections": n_detections}
 
 
 def running_best(values: np.ndarray, counts: Counts) -> np.ndarray:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
+from typing import ClassVar
 
 import numpy as np
 import polars as pl
@@ -45,6 +46,9 @@ class Ranking:
     rest
         detections that are not among these, but count
     """
+
+    further: ClassVar[tuple[str, ...]] = ()  # names of numbers that other rankings have
+    counts_absent: ClassVar[bool] = False
 
     definition: WeightedSum
     addend: float

@@ -14,8 +14,10 @@ import numpy as np
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
 from apframe.ranking.cut_offs import CutOffRanking
-from apframe.ranking.definition import AtCutOffs, WeightedSum
+from apframe.ranking.definition import WeightedSum
 from apframe.ranking.ranking import Ranking, rank
+from apframe.ranking.rules import RankingRules, rank_by
+from apframe.ranking.sampled_ranking import SampledRanking
 from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
 
 BLOCK = 64  # weightings that are computed together
@@ -26,8 +28,8 @@ _ROWS = 1 << 13  # of sums that are computed together
 class Cell:
     """A number that every list has in an area range, at a limit; the mean over thresholds.
 
-    `column` is "ap", "oriented_ap", "recall" or "n_detections". `thresholds`, `area_range` and `limit` are the numbers of those
-    of the verdicts, from 0.
+    `column` is "ap", "recall", "n_detections" or one that only some rankings have, such as "oriented_ap" or "ate".
+    `thresholds`, `area_range` and `limit` are the numbers of those of the verdicts, from 0.
     """
 
     column: str
@@ -103,8 +105,8 @@ class WeightedRanking:
 class WeightedCutOffs:
     """As `WeightedRanking`, of verdicts whose policy ranks by score cut-offs; see `CutOffRanking`."""
 
-    def __init__(self, verdicts: Verdicts, definition: AtCutOffs, cells: Sequence[Cell]) -> None:
-        self._ranking, self.n_lists, self.cells = CutOffRanking(verdicts, definition), verdicts.lists.height, tuple(cells)
+    def __init__(self, ranking: CutOffRanking, cells: Sequence[Cell]) -> None:
+        self._ranking, self.cells = ranking, tuple(cells)
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The number of each cell, by the cell's place, and its values of shape (lists, weightings); see `WeightedRanking`."""
@@ -112,13 +114,32 @@ class WeightedCutOffs:
             yield place, self._ranking.weighted(cell.column, cell.thresholds, cell.area_range, weights)
 
 
+class WeightedSamples:
+    """As `WeightedRanking`, of definitions that read the curve at fixed recalls; see `SampledRanking`."""
+
+    def __init__(self, ranking: SampledRanking, cells: Sequence[Cell]) -> None:
+        self._ranking, self.cells = ranking, tuple(cells)
+
+    def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The number of each cell, by the cell's place, and its values of shape (lists, weightings); see `WeightedRanking`."""
+        for k, m in dict.fromkeys((cell.area_range, cell.limit) for cell in self.cells):
+            own = {place: cell for place, cell in enumerate(self.cells) if (cell.area_range, cell.limit) == (k, m)}
+            found = self._ranking.weighted(sorted({t for cell in own.values() for t in cell.thresholds}), k, m, weights)
+            for place, cell in own.items():
+                yield place, np.mean([found[t][cell.column] for t in cell.thresholds], axis=0)
+
+
 def weighted_ranking(
-    verdicts: Verdicts, definition: WeightedSum | AtCutOffs, addend: float, cells: Sequence[Cell]
-) -> WeightedRanking | WeightedCutOffs:
-    """Make verdicts ready to be ranked with weights, by a definition of either kind."""
-    if isinstance(definition, AtCutOffs):
-        return WeightedCutOffs(verdicts, definition, cells)
-    return WeightedRanking(verdicts, definition, addend, cells)
+    verdicts: Verdicts, rules: RankingRules, cells: Sequence[Cell]
+) -> WeightedRanking | WeightedCutOffs | WeightedSamples:
+    """Make verdicts ready to be ranked with weights for their images, by whatever rules."""
+    if isinstance(rules.definition, WeightedSum):
+        return WeightedRanking(verdicts, rules.definition, rules.addend, cells)
+    ranking = rank_by(verdicts, rules)
+    if isinstance(ranking, SampledRanking):
+        return WeightedSamples(ranking, cells)
+    assert isinstance(ranking, CutOffRanking)
+    return WeightedCutOffs(ranking, cells)
 
 
 def average_precision(

@@ -80,7 +80,7 @@ class _Lists:
         sums = np.empty((self.blocks[-1][0].stop, weights.shape[1]))
         for marks, rows, starts in self.blocks:
             np.add.reduceat(weights.take(self.image[rows], axis=0), starts, axis=0, out=sums[marks])
-        return _running(sums, self.starts, self.segment)
+        return running_sums(sums, self.starts, self.segment)
 
 
 class Curves:
@@ -95,7 +95,7 @@ class Curves:
         self._least = ranking.addend or _TINY  # keeps 0 / 0 from being anything but 0
         self._reached = None
         if isinstance(ranking.definition, Levels):
-            self._reached, self._n_levels = _levels_reached(ranking.definition), len(ranking.definition.levels)
+            self._reached, self._n_levels = levels_reached(ranking.definition), len(ranking.definition.levels)
         rows = ranking.rows_of([k], m, for_curves=False)
         counted = ranking.walk([k], m).counted
         self._groups = list(_prepare(rows, counted, ranking.starts, image, every)) if rows.is_true.any() else []
@@ -122,8 +122,8 @@ class Curves:
         if chunk.corrections is not None:
             some = chunk.corrections
             change = weights.take(some.image, axis=0) * some.factor[:, None]
-            n += _running(change, some.starts, some.segment).take(some.upto, axis=0)
-        k = _running(own, chunk.starts, chunk.segment)
+            n += running_sums(change, some.starts, some.segment).take(some.upto, axis=0)
+        k = running_sums(own, chunk.starts, chunk.segment)
         expected = positives.take(chunk.number, axis=0)
         if slack:  # what should be 0 is not quite
             k *= k > slack * expected.take(chunk.segment, axis=0)
@@ -262,7 +262,7 @@ def cut_into_runs(lengths: np.ndarray, most: int, most_items: int | None = None)
         yield from pairwise([0, *(np.flatnonzero((np.diff(run) > 0) | (np.diff(item) > 0)) + 1).tolist(), len(lengths)])
 
 
-def _running(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
+def running_sums(values: np.ndarray, starts: np.ndarray, segment: np.ndarray) -> np.ndarray:
     """Running sums down the columns, begun anew at each of the starts; `segment` is the number of each row's start."""
     sums = np.cumsum(values, axis=0)
     if len(starts) > 1:
@@ -295,7 +295,7 @@ def _running_best(values: np.ndarray, segment: np.ndarray) -> np.ndarray:
     return values
 
 
-def _levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
+def levels_reached(definition: Levels) -> Callable[[np.ndarray, np.ndarray, float], np.ndarray]:
     """What counts the levels that k of n positives reach, of arrays, where sums are rounded by less than `slack`.
 
     That level 0 counts as reached by nothing does no harm: the envelope is the same down to the first true positive.

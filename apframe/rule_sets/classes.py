@@ -40,6 +40,8 @@ class Classes:
         (another category, a class): objects of the other one are of the class
     crowds
         the same, for categories whose annotations are crowds then
+    counts_absent
+        whether classes without annotations count in every mean, with an average precision of 0
     """
 
     names: tuple[str, ...] = ()
@@ -47,6 +49,7 @@ class Classes:
     regions: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     crowds: tuple[tuple[str, str], ...] = ()
+    counts_absent: bool = False
 
 
 ALL_CLASSES = Classes()
@@ -96,3 +99,45 @@ class Difficulty:
         for name, least in self.detections if detections.height else ():
             flags |= (detections[name] < least).fill_null(False)
         return flags
+
+
+@dataclass(frozen=True)
+class Keep:
+    """Which objects are kept: others are removed before anything is matched, as if they had never been there.
+
+    Attributes
+    ----------
+    column
+        an object is kept if its value is in (above, below), or null
+    above, below
+        both exclusive
+    table
+        "annotations" or "detections"; None: both
+    categories
+        the objects that this is about, by the names of their categories in any case; none: all
+    """
+
+    column: str
+    above: float = float("-inf")
+    below: float = float("inf")
+    table: str | None = None
+    categories: tuple[str, ...] = ()
+
+    @property
+    def tables(self) -> tuple[str, ...]:
+        """The tables of the objects that this is about."""
+        return ("annotations", "detections") if self.table is None else (self.table,)
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words.
+
+        >>> Keep("ego_distance", below=30, categories=("barrier",)).words
+        'barrier: ego_distance below 30'
+        """
+        of = f"{', '.join(self.categories)}: " if self.categories else ""
+        of = f"{self.table}: {of}" if self.table else of
+        bounds = [f"above {self.above:g}"] * (self.above > float("-inf")) + [f"below {self.below:g}"] * (
+            self.below < float("inf")
+        )
+        return f"{of}{self.column} {' and '.join(bounds)}"

@@ -54,6 +54,9 @@ _BOXES = Protocol(
         _difficulty("easy", 0, 0.15, 40, 40), _difficulty("moderate", 1, 0.3, 25, 25), _difficulty("hard", 2, 0.5, 25, 25),
     ),
     orientation="alpha",
+    keeps=(),
+    most_per_image=None,
+    errors=None,
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,

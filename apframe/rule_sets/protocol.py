@@ -5,37 +5,32 @@ from __future__ import annotations
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
-from typing import Any, Self
+from typing import TYPE_CHECKING, Any, Self
 
 from apframe.exceptions import ParameterError, listed, one_of, spelled
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
+from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.definition import AtCutOffs, WeightedSum
 from apframe.ranking.definitions import COCO_101, R11, R40, Levels, as_definition
 from apframe.ranking.precision import SPACING
-from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Part
+from apframe.ranking.sampled import Sampled
+from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
 
 _USUAL = 0.5
+if TYPE_CHECKING:
+    from apframe.ranking.rules import RankingRules
+
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-REPORT_LINE = re.compile(r"(AP|AR|AOS|APH)(\d\d)?(_[^{]+)?(\{area\}|\{limit\}|\{part\})?")
+REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS)(\d\d)?(_[^{]+)?(\{area\}|\{limit\}|\{part\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
-CROWDS = {
-    "ignored": "any number of detections can match a group of objects; they are ignored",
-    "all_ignored": "any number of detections can match a group of objects or another ignored annotation; they are ignored",
-    "counted": "a group of objects counts once, for its best detection; the others are ignored",
-    "ordinary": "crowds are annotations like any other",
-}
-TIES = {
-    "image": "equal scores are ordered by image",
-    "input": "equal scores stay in the order of the input",
-}
-IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
 
 
 @dataclass(frozen=True, repr=False)
@@ -59,7 +54,8 @@ class Protocol:
     strict
         a pair must be more similar than the threshold, not as similar
     ties
-        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other) or "input"
+        in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
+        "later" (the last in the input first)
     crowds
         what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`. With "all_ignored", other
         ignored annotations are crowds too, also those outside an area range or a slice: intersections are over the detection
@@ -106,6 +102,12 @@ class Protocol:
         levels of difficulty, see there; they replace `area_ranges`, which then have their names
     orientation
         what weighs true positives in a further AP: "alpha", "heading" or nothing, see `apframe.rule_sets.orientation`
+    keeps
+        which objects are kept, see `apframe.rule_sets.classes`; a rule whose column is missing is not applied
+    most_per_image
+        more detections of an image than this are an error
+    errors
+        which errors of true positives are averaged, see `apframe.ranking.box_errors`; None: none
     variants
         the same protocol for other `iou_type`s
 
@@ -127,7 +129,7 @@ class Protocol:
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: WeightedSum | AtCutOffs = COCO_101
+    definition: WeightedSum | AtCutOffs | Sampled = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
     per_image: bool = False
@@ -143,6 +145,9 @@ class Protocol:
     classes: Classes = ALL_CLASSES
     difficulties: tuple[Difficulty, ...] = ()
     orientation: str = ""
+    keeps: tuple[Keep, ...] = ()
+    most_per_image: int | None = None
+    errors: BoxErrors | None = None
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -198,7 +203,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not isinstance(self.definition, WeightedSum | AtCutOffs):
+        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
         self._check_cut_offs()
         low, high = self.similarity.bounds
@@ -244,6 +249,10 @@ class Protocol:
         if self.difficulties:
             object.__setattr__(self, "area_ranges", names)
         one_of("orientation", self.orientation, list(ORIENTATIONS))
+        if self.errors is not None and not isinstance(self.definition, Sampled):
+            raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
+        if "NDS" in self.report and not {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"} <= {*self.report}:
+            raise ParameterError("NDS needs AP and the five errors beside it", option="report")
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -281,21 +290,28 @@ class Protocol:
         raise ParameterError(f"{self.name} has no {spelled('iou_type')} {iou_type!r}", f"it has {', '.join(self.iou_types)}")
 
     @property
-    def weighted_sum(self) -> WeightedSum:
-        """The definition, for what ranks verdicts that have been edited.
+    def ranking_rules(self) -> RankingRules:
+        """The rules by which verdicts are ranked."""
+        from apframe.ranking.rules import RankingRules  # brings in NumPy
+
+        return RankingRules(self.definition, self.addend, self.errors, self.classes.counts_absent)
+
+    @property
+    def rules_of_edits(self) -> RankingRules:
+        """The rules by which verdicts that have been edited are ranked: their average precision alone.
 
         Raises
         ------
         ParameterError
             the protocol ranks by score cut-offs, and verdicts at each of these are matches of their own
         """
-        if isinstance(self.definition, WeightedSum):
-            return self.definition
-        raise ParameterError(
-            f"{self.name} matches anew at each score cut-off, so one error does not have one effect on its numbers",
-            "evaluate with another protocol, such as COCO, to see what errors cost",
-            option="protocol",
-        )
+        if isinstance(self.definition, AtCutOffs):
+            raise ParameterError(
+                f"{self.name} matches anew at each score cut-off, so one error does not have one effect on its numbers",
+                "evaluate with another protocol, such as COCO, to see what errors cost",
+                option="protocol",
+            )
+        return replace(self.ranking_rules, errors=None, counts_absent=False)
 
     @property
     def addend(self) -> float:
@@ -317,7 +333,7 @@ class Protocol:
     @property
     def further_columns(self) -> tuple[str, ...]:
         """The columns of the metrics that other protocols do not have."""
-        return ("oriented_ap",) if self.orientation else ()
+        return (*(("oriented_ap",) if self.orientation else ()), *(self.errors.columns if self.errors else ()))
 
     @property
     def usual_threshold(self) -> float:
@@ -399,6 +415,8 @@ class Protocol:
             "parts": [asdict(part) for part in self.parts],
             "classes": asdict(self.classes),
             "difficulties": [asdict(each) for each in self.difficulties],
+            "keeps": [asdict(each) for each in self.keeps],
+            "errors": None if self.errors is None else asdict(self.errors),
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
         }
@@ -419,5 +437,7 @@ class Protocol:
             "similarity": as_similarity(made["similarity"]),
             "classes": Classes(**made.get("classes", {})),
             "difficulties": tuple(Difficulty(**each) for each in made.get("difficulties", ())),
+            "keeps": tuple(Keep(**each) for each in made.get("keeps", ())),
+            "errors": None if made.get("errors") is None else BoxErrors(**made["errors"]),
         }
         return cls(definition=definition, **made)

@@ -7,12 +7,14 @@ from typing import Any
 from apframe.exceptions import ParameterError, by_name, spelled
 from apframe.listing import Listing
 from apframe.rule_sets.activitynet import ACTIVITYNET
+from apframe.rule_sets.argoverse2 import ARGOVERSE2
 from apframe.rule_sets.bdd100k import BDD100K
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA
 from apframe.rule_sets.kitti import KITTI
 from apframe.rule_sets.lvis import LVIS
+from apframe.rule_sets.nuscenes import NUSCENES
 from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
 from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
@@ -23,7 +25,7 @@ PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
-        KITTI,
+        KITTI, NUSCENES, ARGOVERSE2,
     )
 }  # fmt: skip
 
@@ -41,6 +43,8 @@ _PURPOSES = {
     "CROWDPOSE": "keypoints of people in crowds",
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",
     "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
+    "NUSCENES": "cuboids by distance: AP, five errors, NDS",
+    "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",
 }
 
 

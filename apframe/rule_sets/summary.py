@@ -2,15 +2,18 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
 import polars as pl
 
 from apframe.rule_sets.protocol import REPORT_LINE, Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
-_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap"}
+ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
+_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds"}
+_COLUMNS |= {name: name.lower() for name in ERRORS}
 
 
 @dataclass(frozen=True)
@@ -29,8 +32,13 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """What the number is: AP, AR, AOS or APH."""
+        """What the number is: AP, AR, AOS, APH, an error, CDS or NDS."""
         return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
+
+    @property
+    def is_of_others(self) -> bool:
+        """Whether it is made of other numbers of the summary, see `nds`; otherwise it is a mean over the metrics."""
+        return self.column == "nds"
 
     @property
     def of_whole(self) -> str:
@@ -78,6 +86,8 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
     threshold = int(percent) / 100 if percent else None
     whole, most = protocol.whole, protocol.max_detections[-1]
     metric, column = name + percent + part, _COLUMNS[name]
+    if name in ERRORS and protocol.errors is not None:
+        threshold = protocol.errors.threshold
     if kind == "{area}":
         areas = [area for area, *_ in protocol.area_ranges if area != whole or protocol.difficulties]
         return [Headline(metric + _SHORT.get(area, f"_{area}"), column, threshold, area, most, part or None) for area in areas]
@@ -91,22 +101,60 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
     return [Headline(metric, column, threshold, whole, most, part or None)]
 
 
+def less_is_better(metric: str) -> bool:
+    """Whether a headline number of this name is an error.
+
+    >>> less_is_better("ATE"), less_is_better("AP")
+    (True, False)
+    """
+    return metric[:3] in ERRORS
+
+
+def nds(means: Mapping[str, Any]) -> Any:
+    """nuScenes' detection score from numbers of the summary: `(5 AP + sum of max(0, 1 - error)) / 10`.
+
+    The numbers are arrays or expressions, and so is the result.
+
+    Source: Caesar et al. 2020; `nd_score` of nuscenes-devkit.
+
+    >>> import numpy as np
+    >>> nds({"AP": np.array([0.5]), **{name: np.array([1.5]) for name in ERRORS[1:]}, "ATE": np.array([0.2])}).round(3)
+    array([0.33])
+    """
+    return (5 * means["AP"] + sum((1 - means[name]).clip(0) for name in ERRORS)) / 10
+
+
+def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
+    """The numbers of the summary that another one is made of; none for one that is a mean over the metrics.
+
+    >>> from apframe.rule_sets.coco import COCO
+    >>> terms_of(headlines(COCO)[0], COCO)
+    []
+    """
+    if not line.is_of_others:
+        return []
+    return [each for each in headlines(protocol) if each.metric in ("AP", *ERRORS)]
+
+
 def summarize(metrics: pl.DataFrame, lines: Sequence[Headline]) -> pl.DataFrame:
     """`metric` and `value`, one row for each headline; null where nothing was evaluated.
 
     `metrics` has a row per category, area range, threshold and max_detections, with null `ap` and `recall` where a
     category has no annotation that counts; these are left out of every mean.
     """
-    values = metrics.select(
-        pl.col(line.column)
+    means = {
+        line.metric: pl.col(line.column)
         .filter(
             pl.col("area_range") == line.area_range,
             pl.col("max_detections").eq_missing(line.max_detections),
             pl.lit(True) if line.iou_threshold is None else (pl.col("iou_threshold") - line.iou_threshold).abs() < 1e-9,
         )
         .mean()
-        .alias(line.metric)
         for line in lines
+        if not line.is_of_others
+    }
+    values = metrics.select(
+        nds(means).alias(line.metric) if line.is_of_others else means[line.metric].alias(line.metric) for line in lines
     )
     return pl.DataFrame(
         {"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64}

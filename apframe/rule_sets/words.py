@@ -9,8 +9,9 @@ from apframe.matching.policies import POLICIES
 from apframe.rule_sets.classes import Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
-from apframe.rule_sets.protocol import CROWDS, IGNORES, TIES, Protocol
+from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import Headline, headlines
 
@@ -41,6 +42,7 @@ def describe(protocol: Protocol) -> str:
         ("detections", _limits(protocol)),
         ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
         ("ties", TIES[protocol.ties]),
+        ("kept", "; ".join(rule.words for rule in protocol.keeps)),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
         ("areas", "" if protocol.area_ranges == (ALL_AREAS,) or protocol.difficulties else f"{areas} square pixels"),
@@ -52,6 +54,7 @@ def describe(protocol: Protocol) -> str:
             else "",
         ),
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
+        ("errors", _errors(protocol)),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
@@ -73,6 +76,7 @@ def _needs(protocol: Protocol) -> str:
         ("categories.parent_ids", protocol.expands_hierarchy),
     ]
     read = [name for name, is_read in columns if is_read]
+    read += dict.fromkeys(f"{table}.{rule.column}" for rule in protocol.keeps for table in rule.tables)
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
         values = [part.equals for part in protocol.parts if f"{part.table}.{part.column}" == place and part.equals is not None]
         read.append(f"{place} ({', '.join(values)})" if values else place)
@@ -108,6 +112,8 @@ def _limits(protocol: Protocol) -> str:
     limits = ["all" if limit is None else str(limit) for limit in protocol.max_detections]
     left_out = "; images without any are left out" if protocol.detected_images_only else ""
     left_out += "; objects without area are left out" if protocol.with_area_only else ""
+    if protocol.most_per_image is not None:
+        left_out += f"; more than {protocol.most_per_image} in an image are an error"
     if limits == ["all"]:
         return f"all of them{left_out}"
     of = "image" if protocol.per_image or protocol.agnostic else "image and category"
@@ -129,7 +135,8 @@ def _ignored(protocol: Protocol) -> str:
 
 
 def _categories(protocol: Protocol) -> str:
-    words = ["pooled" if protocol.agnostic else "evaluated separately, then averaged over those with annotations"]
+    averaged = "averaged over all of them" if protocol.classes.counts_absent else "averaged over those with annotations"
+    words = ["pooled" if protocol.agnostic else f"evaluated separately, then {averaged}"]
     if protocol.classes.names:
         words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")
     if protocol.classes.renamed:
@@ -152,6 +159,23 @@ def _level(level: Difficulty) -> str:
     )
     void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in level.detections)
     return f"{level.name} ({counted}{void})"
+
+
+def _errors(protocol: Protocol) -> str:
+    errors = protocol.errors
+    if errors is None:
+        return ""
+    how = "running means, averaged over recall from .11 on" if errors.over_recall else "means"
+    undefined = ", ".join(f"{kind.upper()} of {category}" for category, kind in errors.undefined)
+    absent = ", ".join(f"{value:g}" for value in errors.absent)
+    words = [
+        f"{', '.join(kind.upper() for kind in errors.kinds)} of true positives within {-errors.threshold:g} m: {how}",
+        f"{absent} without any",
+        *([f"none for {undefined}"] if undefined else []),
+        *(["CDS is AP times the mean of 1 - error / its value without any"] if errors.with_cds else []),
+        *(["NDS is (5 AP + the sum of max(0, 1 - error)) / 10"] if "NDS" in protocol.report else []),
+    ]
+    return "; ".join(words)
 
 
 def _oriented(summary: Sequence[Headline]) -> str:

@@ -27,6 +27,7 @@ from apframe.exceptions import (
 )
 from apframe.lazily import cached_property
 from apframe.paths import names_of
+from apframe.rule_sets.summary import less_is_better
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
@@ -215,7 +216,7 @@ class RunSets(QueryableResult):
                 raise ParameterError(f"is a condition in SQL, not {where!r}", option="where")
             kept = sql.query({"runs": self.runs.lazy()}, f"SELECT run FROM runs WHERE ({where}\n)")
             table = table.join(kept, on="run", how="semi", maintain_order="left")
-        table = table.sort(sort_by, descending=True, nulls_last=True, maintain_order=True)
+        table = table.sort(sort_by, descending=not less_is_better(sort_by), nulls_last=True, maintain_order=True)
         if n_resamples == 0 or table.is_empty():
             return table
         sure = comparing.ranks(

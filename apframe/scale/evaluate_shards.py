@@ -177,8 +177,8 @@ def _evaluation(
     first = shards[0].read_known(alone)
     chosen = choose_categories(first.core("categories"), choice.categories)
     category_ids = (first.core("categories")["category_id"] if chosen is None else chosen).sort()
-    _, category_ids, _ = own_categories(first, category_ids, choice.protocol)
-    store = matched.store(without_rows(choice.protocol, category_ids))
+    first, category_ids, _ = own_categories(first, category_ids, choice.protocol)
+    store = matched.store(without_rows(choice.protocol, first.core("categories"), category_ids))
     said = [head.said for head in matched.heads]
     warn_together(said)
     notes = notes_together(said)

@@ -18,8 +18,8 @@ from apframe.detection.slices.measure import finish, shape_of, sum_lists
 from apframe.detection.slices.slices import Groups, mask_of
 from apframe.exceptions import FormatError, LargeResultWarning, counted, spelled, warn
 from apframe.lazily import cached_property
-from apframe.ranking.cut_offs import rank_by
 from apframe.ranking.metrics import compute_metrics
+from apframe.ranking.rules import rank_by
 from apframe.scale.budget import in_words
 from apframe.scale.inputs import ShardedInputs
 from apframe.scale.layout import INPUT_ROW
@@ -139,7 +139,7 @@ class ShardedPipeline(Pipeline):
         else:
             objects = inputs.objects.part(taken, inputs.objects.count)
             matched, _, _ = objects.match(objects.shards)
-            store = matched.store(without_rows(self.protocol, category_ids))
+            store = matched.store(without_rows(self.protocol, inputs.dataset.core("categories"), category_ids))
             said = [head.said for head in matched.heads]
             count = partial(heights_of, said)
             objects = replace(objects, codes=store.together.codes, count=count, truth_mark=None)
@@ -224,10 +224,10 @@ def _per_image(_: np.ndarray, verdicts: Verdicts, *, n_images: int) -> dict[str,
 
 
 def _compute(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, ap_at: Sequence[int]) -> Any:
-    ranking = rank_by(verdicts, protocol.definition, protocol.addend)
+    ranking = rank_by(verdicts, protocol.ranking_rules)
     return compute_metrics(ranking, ap_at), ranking.positives
 
 
 def _arrays(_: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, headlines_only: bool) -> dict[str, np.ndarray]:
-    ranking = rank_by(verdicts, protocol.definition, protocol.addend)
+    ranking = rank_by(verdicts, protocol.ranking_rules)
     return arrays_of(verdicts, ranking, protocol, headlines_only=headlines_only)

@@ -79,7 +79,7 @@ class Job:
     def is_numbered(self, detections: pl.DataFrame) -> bool:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
         has_copies = any(each.detections for each in self.choice.protocol.difficulties)  # which have the number of the original
-        return self.choice.protocol.ties == "input" and not has_copies and INPUT_ROW in detections.columns
+        return self.choice.protocol.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""

@@ -11,6 +11,7 @@ import polars as pl
 
 from apframe import exceptions
 from apframe.detection.prepare.invalid import note_on
+from apframe.detection.prepare.list_thresholds import lists_of
 from apframe.exceptions import ApframeWarning, FormatError, ShardError, counted, listed, warn
 from apframe.matching.verdicts import Verdicts, example
 from apframe.rule_sets.protocol import Protocol
@@ -129,12 +130,12 @@ def cut_differently(table: str, shard: str, images: pl.Series, owner: str) -> Sh
     return error
 
 
-def without_rows(protocol: Protocol, category_ids: pl.Series) -> Verdicts:
-    """Verdicts of no images, under a protocol; the categories are sorted by their ids.
+def without_rows(protocol: Protocol, categories: pl.DataFrame, category_ids: pl.Series) -> Verdicts:
+    """Verdicts of no images, under a protocol; the ids of the categories that are evaluated are sorted.
 
     >>> from apframe.rule_sets.coco import COCO
-    >>> without_rows(COCO, pl.Series([3, 7])).lists["category_id"].to_list()
-    [3, 7]
+    >>> without_rows(COCO, pl.DataFrame({"category_id": [3, 7], "name": ["a", "b"]}), pl.Series([3, 7])).lists.rows()
+    [(3,), (7,)]
     """
     empty = example().of_images(np.zeros(2, dtype=bool))
     return replace(
@@ -143,7 +144,7 @@ def without_rows(protocol: Protocol, category_ids: pl.Series) -> Verdicts:
         ranges=tuple(name for name, *_ in protocol.area_ranges),
         limits=protocol.limits,
         ties=protocol.ties,
-        lists=pl.DataFrame({"category_id": category_ids.clear(1) if protocol.agnostic else category_ids}),
+        lists=lists_of(categories, category_ids, protocol),
     )
 
 

@@ -266,17 +266,24 @@ class Dataset:
         }
         return dataset._with(_core=core)
 
-    def with_categories(self, names: Sequence[str]) -> Dataset:
+    def with_categories(self, names: Sequence[str], *, numbered: bool = False) -> Dataset:
         """The data set with categories of these names, if ids are names; those that it has already stay as they are.
+
+        If ids are numbers, there are none, or, if `numbered`, one for each of the names, which are the next free numbers.
 
         >>> Dataset({}, {"category_id": ["cat"]}, {}).with_categories(["cat", "dog"]).categories["category_id"].to_list()
         ['cat', 'dog']
         """
         known = self.categories["category_id"]
-        if known.dtype != pl.String:
+        if known.dtype == pl.String:
+            further = pl.Series("category_id", [name for name in names if name not in known], pl.String).to_frame()
+            further = further.with_columns(name="category_id")
+        elif numbered:
+            number = pl.int_range(1, len(names) + 1, eager=True) + (known.max() or 0)
+            further = pl.DataFrame({"category_id": number.cast(known.dtype), "name": pl.Series(names, dtype=pl.String)})
+        else:
             return self
-        further = pl.Series("category_id", [name for name in names if name not in known], pl.String).to_frame()
-        categories = pl.concat([self.categories, further.with_columns(name="category_id")], how="diagonal")
+        categories = pl.concat([self.categories, further], how="diagonal")
         return self._with(_core={**self._core, "categories": categories})
 
     def where(self, *conditions: Condition, categories: Sequence[int | str] | None = None) -> Dataset:

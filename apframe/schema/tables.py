@@ -193,6 +193,17 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
             standard=False,
         ),
+        Column(
+            "ate",
+            pl.Float64,
+            "mean distance of the centres of true positives, metres, where errors are averaged",
+            standard=False,
+        ),
+        Column("ase", pl.Float64, "their mean scale error, 0 to 1", standard=False),
+        Column("aoe", pl.Float64, "their mean orientation error, radians", standard=False),
+        Column("ave", pl.Float64, "their mean velocity error, m/s", standard=False),
+        Column("aae", pl.Float64, "their mean attribute error, 0 to 1", standard=False),
+        Column("cds", pl.Float64, "AP times the mean of 1 - error, of Argoverse 2", standard=False),
     ),
     "summary": (
         Column("metric", pl.String, "name of the headline number"),

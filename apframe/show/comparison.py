@@ -8,6 +8,7 @@ from typing import Any
 import polars as pl
 
 from apframe.exceptions import counted
+from apframe.rule_sets.summary import less_is_better
 
 SIGNIFICANT = 0.05
 _LONGEST = 16  # characters of a name as the heading of a column
@@ -79,7 +80,7 @@ def ranks_table(table: pl.DataFrame, metric: str) -> pl.DataFrame:
     """
     low, high = (pl.col(f"rank_{end}").cast(pl.String) for end in ("low", "high"))
     shown = pl.when(low == high).then(low).otherwise(pl.concat_str(low, pl.lit(" to "), high))
-    table = table.sort("estimate", descending=True, nulls_last=True, maintain_order=True)
+    table = table.sort("estimate", descending=not less_is_better(metric), nulls_last=True, maintain_order=True)
     return table.select("run", pl.col("estimate").alias(metric), "low", "high", "share_best", ranks=shown)
 
 
@@ -89,7 +90,7 @@ def _of_pair(row: dict[str, Any], confidence: float, n_pairs: int) -> list[str]:
         return [f"{metric} of {a} and {b} cannot be compared: it has no value."]
     if low == high == 0:
         return [f"{b} and {a} have the same {metric} in every resample."]
-    word = "better" if difference > 0 else "worse"
+    word = "better" if (difference < 0) == less_is_better(metric) else "worse"
     differs = f"{b} is {word} than {a} by {abs(difference):.3f} {metric}"
     if difference == 0:
         differs = f"{b} and {a} have the same {metric}"

@@ -16,6 +16,13 @@ _KINDS = {
     "AR": " Average Recall     (AR)",
     "AOS": " Avg. Orientation  (AOS)",
     "APH": " AP with Heading   (APH)",
+    "ATE": " Avg. Translation  (ATE)",
+    "ASE": " Avg. Scale Error  (ASE)",
+    "AOE": " Avg. Orientation  (AOE)",
+    "AVE": " Avg. Velocity     (AVE)",
+    "AAE": " Avg. Attribute    (AAE)",
+    "CDS": " Composite Score   (CDS)",
+    "NDS": " nuScenes Score    (NDS)",
 }
 
 
@@ -57,4 +64,4 @@ def shorter_lines(lines: Sequence[str]) -> list[str]:
     >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
-    return [re.sub(r"^ A[^(]*\((AP|AR|AOS|APH)\)", r" \1", line) for line in lines]
+    return [re.sub(r"^ [A-Zn][^(]*\(([A-Z]{2,3})\)", r" \1", line) for line in lines]

@@ -25,7 +25,7 @@ from apframe.compare.resampling import draw_counts
 from apframe.detection.comparison.resampled import cell_of
 from apframe.detection.comparison.sampling import chosen_lines
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.weighted import BLOCK, WeightedRanking
+from apframe.ranking.weighted import BLOCK, weighted_ranking
 from apframe.threads import map_lazily, pool
 
 ROOT = Path(__file__).resolve().parents[2]
@@ -52,7 +52,7 @@ class Population:
         cells = [cell for line in lines if (cell := cell_of(line, protocol))]
         found = np.empty((len(cells), 3, weights.shape[1]))
         for model, of_model in enumerate(verdicts):
-            ranking = WeightedRanking(of_model, protocol.weighted_sum, protocol.addend, cells)
+            ranking = weighted_ranking(of_model, protocol.ranking_rules, cells)
             for start in range(0, weights.shape[1], BLOCK):
                 block = slice(start, start + BLOCK)
                 for metric, values in ranking.values(np.ascontiguousarray(weights[:, block], dtype=np.float64)):

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from apframe.matching.by_score import match_by_score
+from apframe.matching.by_score import match_by_score, match_nearest
 from tests.matching.strategies import Problem, pairs_of, problems, written_out
 
 
@@ -83,15 +83,15 @@ def test_no_pairs() -> None:
     assert matched({}) == {}
 
 
-def looped(problem: Problem, ignored: np.ndarray, threshold: float, strict: bool) -> dict[int, int]:
-    """METRICS.md 2.4: down the detections, each takes what it prefers of what is free."""
+def looped(problem: Problem, ignored: np.ndarray, threshold: float, strict: bool, last: int = 1) -> dict[int, int]:
+    """METRICS.md 2.4: down the detections, each takes what it prefers of what is free, the last or (-1) the first of equals."""
     reached = problem.candidates(threshold, strict)
     chosen: dict[int, int] = {}
     for detection in sorted({detection for detection, _ in reached}):
         taken = {annotation for annotation in chosen.values() if not problem.is_crowd[annotation]}
         free = [a for d, a in reached if d == detection and a not in taken]
         if free:
-            chosen[detection] = min(free, key=lambda a: (ignored[a], -reached[detection, a], -a))
+            chosen[detection] = min(free, key=lambda a: (ignored[a], -reached[detection, a], -a * last))
     return chosen
 
 
@@ -103,6 +103,18 @@ def test_same_as_a_plain_loop(problem: Problem, strict: bool) -> None:
         for number, ignored in enumerate(problem.ignored)
         for place, threshold in enumerate(problem.thresholds)
         for detection, annotation in looped(problem, ignored, threshold, strict).items()
+    }
+    assert written_out(assigned, problem) == expected
+
+
+@given(problem=problems(), strict=st.booleans())
+def test_nearest_takes_the_first_of_equals(problem: Problem, strict: bool) -> None:
+    assigned = match_nearest(problem.pairs, problem.is_crowd, problem.ignored, problem.thresholds, strict=strict)
+    expected = {
+        (number, place, detection): (annotation, False)
+        for number, ignored in enumerate(problem.ignored)
+        for place, threshold in enumerate(problem.thresholds)
+        for detection, annotation in looped(problem, ignored, threshold, strict, last=-1).items()
     }
     assert written_out(assigned, problem) == expected
 

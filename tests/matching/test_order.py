@@ -16,16 +16,16 @@ SCORES = [-1.5, -0.0, 0.0, 0.25, 0.5, 0.5 + 2**-53, 0.5 + 2**-52, float("inf")] 
 ROWS = st.lists(st.tuples(st.integers(0, 3), st.integers(0, 3), st.sampled_from(SCORES)), max_size=40)
 
 
-@given(ROWS, st.booleans(), st.sampled_from([1, 7, 1 << 16]))
-def test_order_is_that_of_a_stable_sort(rows: list[tuple[int, int, float]], by_image: bool, part_rows: int) -> None:
+@given(ROWS, st.sampled_from(["image", "input", "later"]), st.sampled_from([1, 7, 1 << 16]))
+def test_order_is_that_of_a_stable_sort(rows: list[tuple[int, int, float]], ties: str, part_rows: int) -> None:
     schema = {"list": pl.UInt32, "image": pl.UInt32, "score": pl.Float64}
     table = pl.DataFrame(rows, schema=schema, orient="row").with_columns(further=pl.int_range(pl.len()) % 3)
-    by = ["list", "score", *(["image"] if by_image else []), "row"]
+    by = ["list", "score", *(["image"] if ties == "image" else []), "row"]
     expected = table.with_columns(row=pl.int_range(pl.len(), dtype=pl.UInt32)).sort(
-        by, descending=[name == "score" for name in by]
+        by, descending=[name == "score" or (name == "row" and ties == "later") for name in by]
     )
     with patch.object(threads, "PART_ROWS", part_rows):
-        ordered = order_detections(table, by_image=by_image)
+        ordered = order_detections(table, ties=ties)
     assert_frame_equal(ordered.drop("place"), expected)
     place = expected.select(place=pl.int_range(1, pl.len() + 1, dtype=pl.UInt32).over("list", "image"))
     assert_frame_equal(ordered.select("place"), place)

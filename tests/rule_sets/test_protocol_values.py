@@ -20,9 +20,10 @@ from apframe.exceptions import ColumnError, MissingColumnWarning, NoAnnotationsW
 from apframe.matching.policies import POLICIES
 from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
-from apframe.rule_sets.protocol import CROWDS, IGNORES, TIES
+from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.published import as_protocol, departures
-from apframe.rule_sets.summary import headlines
+from apframe.rule_sets.summary import headlines, less_is_better
+from apframe.shapes.cuboids import CUBOID
 
 Json = dict[str, Any]
 SQUARE = [0, 0, 40, 40]
@@ -110,6 +111,22 @@ BLOCK = truth_of(
     categories=[{"id": 1, "name": "Car"}, {"id": 2, "name": "Pedestrian"}, {"id": 3, "name": "Cyclist"}],
 )
 
+
+def cuboids(names: tuple[str, ...]) -> Json:
+    """An object of each class, one behind the other, with all that the protocols of nuScenes and Argoverse 2 read."""
+    further = {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.5, "velocity_x": 1.0,
+               "velocity_y": 0.0, "attribute": "moving", "ego_distance": 9.0, "n_points": 5, "in_rack": 0,
+               "in_region": 1}  # fmt: skip
+    rows = [at(1, k, cuboid_x=9.0 * k, cuboid_y=0.0, cuboid_z=0.0, **further) for k in range(1, len(names) + 1)]
+    return truth_of(rows, categories=[{"id": k, "name": name} for k, name in enumerate(names, 1)])
+
+
+def without_ids(rows: list[Json]) -> list[Json]:
+    return [{name: value for name, value in row.items() if name not in ("id", "n_points")} | {"score": 0.5} for row in rows]
+
+
+SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
+
 # name -> protocol, options, ground truth, results, some of the numbers by hand
 TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     "coco": ("coco", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.5, "AP50": 0.5, "APs": None, "APm": 0.5, "AR1": 0.5}),
@@ -165,6 +182,16 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "kitti", {}, BLOCK, [found(1, 1, 0.9 - k / 100, bbox=row["bbox"]) for k, row in enumerate(BLOCK["annotations"][:20])],
         {"AP_Car_easy": 19 / 40, "AP_moderate": 19 / 40, "AP_Cyclist_hard": None, "AOS_Car_hard": None},
     ),
+    # all but the barrier, whose errors are 1; there are nine classes with an orientation, eight with a velocity
+    "nuscenes": (
+        "nuscenes", {}, SCENE, without_ids(SCENE["annotations"][:9]),
+        {"AP": 0.9, "ATE": 0.1, "ASE": 0.1, "AOE": 1 / 9, "AVE": 0.0, "AAE": 0.0, "NDS": (4.5 + 2 * 0.9 + 8 / 9 + 2) / 10},
+    ),
+    # the wheeled rider is missed
+    "argoverse2": (
+        "argoverse2", {}, SWEEP, without_ids(SWEEP["annotations"][:25]),
+        {"AP": 25 / 26, "ATE": 2 / 26, "ASE": 1 / 26, "AOE": math.pi / 26, "CDS": 25 / 26},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -182,7 +209,7 @@ def test_the_published_ones() -> None:
         "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
         "BDD100K": ("bbox", "segm"),
-        "KITTI": ("bbox", "bev", "3d"),
+        "KITTI": ("bbox", "bev", "3d"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -220,7 +247,10 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     assert said["ties"] == TIES[protocol.ties]
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
     assert said["matching"] == POLICIES[protocol.matching].description
-    assert ("above" if protocol.strict else "at least") in said["thresholds"]
+    words = {(1.0, True): "above", (1.0, False): "at least", (0.0, True): "below", (0.0, False): "at most"}
+    assert words[protocol.similarity.bounds[1], protocol.strict] in said["thresholds"]
+    assert [rule.words for rule in protocol.keeps] == said.get("kept", "").split("; ") * bool(protocol.keeps)
+    assert ("errors" in said) == (protocol.errors is not None)
     assert str(protocol.definition) in said.get("precision", str(protocol.definition))
     assert all(IGNORES[flag] in said["ignored"] for flag in protocol.ignores)
     assert all(str(limit) in said["detections"] for limit in protocol.max_detections if limit)
@@ -352,6 +382,8 @@ HEADLINES = {
     ("CROWDPOSE", "keypoints"): "AP AP50 AP75 AR AR50 AR75 AP_easy AP_medium AP_hard",
     ("BDD100K", "bbox"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
     ("BDD100K", "segm"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
+    ("NUSCENES", "distance"): "AP ATE ASE AOE AVE AAE NDS",
+    ("ARGOVERSE2", "distance"): "AP ATE ASE AOE CDS",
     ("KITTI", "bbox"): (
         "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
         "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
@@ -387,7 +419,8 @@ def test_numbers_by_hand(name: str) -> None:
 def test_a_perfect_list_has_1(name: str) -> None:
     evaluation = tiny(name)
     truth, protocol = TINY[name][2], evaluation.protocol
-    shapes = ("bbox", "segmentation", "keypoints", "corners", "start_time", "end_time")
+    shapes = ("bbox", "segmentation", "keypoints", "corners", "start_time", "end_time", *CUBOID, "velocity_x", "velocity_y",
+              "attribute")  # fmt: skip
     results = [
         {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
         for row in truth["annotations"]
@@ -396,8 +429,8 @@ def test_a_perfect_list_has_1(name: str) -> None:
     if protocol.expands_hierarchy:
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
         truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
-    values = apf.evaluate(truth, results, protocol).summary["value"].drop_nulls().to_list()
-    assert values == pytest.approx([1.0] * len(values), abs=1e-12) and values
+    values = dict(apf.evaluate(truth, results, protocol).summary.drop_nulls().rows())
+    assert values == pytest.approx({metric: float(not less_is_better(metric)) for metric in values}, abs=1e-12) and values
 
 
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
@@ -410,17 +443,25 @@ def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> No
     some = dict(tiny(name).summary.rows())
     is_zero = "zero_without_detections" in apf.PUBLISHED[protocol.upper()].further_rules
     expected = {metric: None if value is None and not is_zero else 0.0 for metric, value in some.items()}
-    assert dict(evaluation.summary.rows()) == expected
+    assert dict(evaluation.summary.rows()) == pytest.approx(expected | worst(evaluation.protocol), abs=1e-12)
     assert set(evaluation.matches()["outcome"]) == {"fn"}
 
 
+def worst(protocol: apf.Protocol) -> dict[str, float]:
+    """The errors without true positives."""
+    errors = protocol.errors
+    return {} if errors is None else {kind.upper(): value for kind, value in zip(errors.kinds, errors.absent, strict=True)}
+
+
 @each_protocol
-def test_without_annotations_all_is_null(name: str) -> None:
+def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
     for some in (results, []):
         with pytest.warns(NoAnnotationsWarning):
             evaluation = apf.evaluate(truth | {"annotations": []}, some, protocol, **options)
-        assert set(evaluation.summary["value"]) == {None}
+        own = evaluation.protocol
+        expected = dict.fromkeys(evaluation.summary["metric"], 0.0 if own.classes.counts_absent else None)
+        assert dict(evaluation.summary.rows()) == pytest.approx(expected | worst(own), abs=1e-12)
         assert "tp" not in set(evaluation.matches()["outcome"])
 
 
@@ -512,7 +553,7 @@ def test_options_that_a_protocol_cannot_take() -> None:
         apf.VOC2012.with_options(recall_levels=[0, 1])
     with pytest.raises(
         ParameterError,
-        match=r'^matching is "score", "best_overlap", "similarity", "optimal" or "by_annotation", not .hungarian.$',
+        match=r'^matching is "score", "best_overlap", "nearest", "claimant", "similarity", "optimal" or "by_annotation", not ',
     ):
         apf.COCO.with_options(matching="hungarian")
     with pytest.raises(ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "):
@@ -869,15 +910,17 @@ def test_html_and_other_tables(name: str) -> None:
     html = evaluation._repr_html_()
     assert all(metric in html for metric in evaluation.summary["metric"])
     thresholds = evaluation.protocol.iou_thresholds
-    own = "0.50:0.95" if len(thresholds) > 1 else "0.70" if evaluation.protocol.category_thresholds else "0.50"
+    several = "0.50:4.00" if evaluation.protocol.similarity.bounds[1] == 0 else "0.50:0.95"
+    own = several if len(thresholds) > 1 else "0.70" if evaluation.protocol.category_thresholds else "0.50"
     assert f"<td>{own}</td>" in html
     assert ("<th>part</th>" in html) == bool(evaluation.protocol.parts)
     assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)
     assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
-    curves = evaluation.curves(0.5)
-    outcomes = evaluation.matches(0.5).filter(pl.col("outcome").is_in(["tp", "fp"]))
+    at = evaluation.protocol.usual_threshold
+    curves = evaluation.curves(at)
+    outcomes = evaluation.matches(at).filter(pl.col("outcome").is_in(["tp", "fp"]))
     assert curves.height == outcomes.height
-    per_image = evaluation.per_image(0.5)
+    per_image = evaluation.per_image(at)
     assert per_image["image_id"].sort().to_list() == [image["id"] for image in TINY[name][2]["images"]]
     assert per_image.select(pl.col("tp", "fp").sum()).row(0) == tuple(
         (outcomes["outcome"] == which).sum() for which in ("tp", "fp")
@@ -986,5 +1029,6 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
     for call in made:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
-    names = {"further_rules", "protocol", "published", "summary", "words", "classes", "given", "orientation", "__init__"}
+    names = {"further_rules", "named_choices", "protocol", "published", "summary", "words", "classes", "given", "orientation"}
+    names |= {"__init__"}
     assert bool(made) == (path.stem not in names)

@@ -11,6 +11,7 @@ import polars as pl
 from apframe.compare.intervals import describe
 from apframe.compare.ranks import rank_ranges
 from apframe.detection.comparison.sampling import Sampling, sample
+from apframe.rule_sets.summary import less_is_better
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -47,6 +48,6 @@ def ranks(evaluations: Sequence[Evaluation], names: Sequence[str], sampling: Sam
     made = {"estimate": estimates} | describe(
         estimates, draws, sampling.confidence, np.repeat(sampled[0].n_with, len(estimates))
     )
-    table = rank_ranges(draws.T, names, confidence=sampling.confidence)
+    table = rank_ranges(-draws.T if less_is_better(sampled[0].metric) else draws.T, names, confidence=sampling.confidence)
     numbers = [pl.Series(name, made[name], nan_to_null=True) for name in ("estimate", "low", "high")]
     return pl.concat([table.select("run"), pl.DataFrame(numbers), table.drop("run")], how="horizontal")

@@ -18,7 +18,7 @@ from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
-from apframe.rule_sets.summary import Headline
+from apframe.rule_sets.summary import Headline, nds, terms_of
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -74,6 +74,9 @@ def resample(
     LargeResultWarning
         the numbers take more than 1 GB
     """
+    wanted = lines
+    lines = [*wanted, *(term for line in wanted for term in terms_of(line, evaluations[0].protocol) if term not in wanted)]
+    lines = list(dict.fromkeys(lines))
     once = weights.apply(np.ones((len(draws.unit), 1)))
     units = np.where(once[:, 0] > 0, draws.unit, -1)
     parts = [_Part(each, lines, some, units) for each, some in zip(evaluations, slices, strict=True)]
@@ -91,6 +94,13 @@ def resample(
             part.fill(weighted, values[..., places])
 
     fill_blocks(draws, BLOCK, fill)
+    for values in (*estimates, *found):
+        for at, line in enumerate(wanted):
+            if line.is_of_others:
+                values[at] = nds({term.metric: values[lines.index(term)] for term in terms_of(line, evaluations[0].protocol)})
+    for part in parts:
+        part.n_with = part.n_with[: len(wanted)]
+    estimates, found = ([values[: len(wanted)] for values in each] for each in (estimates, found))
     return _beside(parts, estimates, found)
 
 
@@ -174,7 +184,8 @@ def _pieces(self: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator
     if not slicing.matches_again(self._inputs.n_detections):
         if not slicing.images.is_whole(n_images):
             members = slicing.images.members.rename({"row": "image"})
-            verdicts, every = split_by_images(verdicts, members, len(slicing.images))
+            keeps_empty = self.protocol.classes.counts_absent
+            verdicts, every = split_by_images(verdicts, members, len(slicing.images), keeps_empty=keeps_empty)
         yield _Piece(verdicts, every, np.arange(n_images))
         return
     heights = {name: table.height for name, table in self._inputs.tables().items()}
@@ -211,7 +222,7 @@ class _Job:
         self._means: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cells = {at: cell for at, line in enumerate(lines) if (cell := cell_of(line, protocol)) is not None}
         self._lines = list(cells)
-        self._ranking = weighted_ranking(piece.verdicts, protocol.definition, protocol.addend, list(cells.values()))
+        self._ranking = weighted_ranking(piece.verdicts, protocol.ranking_rules, list(cells.values()))
 
     def add_rows(self, slicing: Slicing, offset: int) -> None:
         """Count the lists in the rows of a slicing, which have numbers from `offset` on."""
@@ -233,7 +244,9 @@ class _Job:
 
 
 def cell_of(line: Headline, protocol: Protocol) -> Cell | None:
-    """What a headline number is the mean of; None if its threshold is not evaluated."""
+    """What a headline number is the mean of; None if its threshold is not evaluated, or if it is made of other numbers."""
+    if line.is_of_others:
+        return None
     thresholds = tuple(range(len(protocol.iou_thresholds)))
     if line.iou_threshold is not None:
         number = protocol.threshold_number(line.iou_threshold)

@@ -18,7 +18,7 @@ from apframe.detection.slices.keys import Bins, make_keys
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.detection.slices.slices import Slicing, make_slicings
 from apframe.exceptions import ParameterError, by_name, did_you_mean, one_of, proper_share
-from apframe.rule_sets.summary import Headline, headlines
+from apframe.rule_sets.summary import Headline, headlines, less_is_better
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -82,6 +82,8 @@ def _difference(numbers: Numbers, a: int, b: int, confidence: float) -> dict[str
     """The columns of the difference of two evaluations, before several of them are corrected for."""
     difference = numbers.estimates[b] - numbers.estimates[a]
     made = rule.compare(difference, numbers.draws[b] - numbers.draws[a], confidence, numbers.n_with)
+    if less_is_better(numbers.metric):
+        made["share_better"] = 1 - made["share_better"]
     return made | {
         "estimate_a": numbers.estimates[a],
         "estimate_b": numbers.estimates[b],

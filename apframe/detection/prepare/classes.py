@@ -65,7 +65,8 @@ def own_categories(
 ) -> tuple[Dataset, pl.Series, pl.DataFrame | None]:
     """The data set with the classes under the protocol's names, found in any case, and which of some ids are evaluated.
 
-    `further` are names that detections have beside those of the categories. The last result says what categories became, see
+    `further` are names that detections have beside those of the categories. Classes that count without annotations too become
+    categories, unless categories were chosen. The last result says what categories became, see
     `apframe.schema.category_map.merge_categories`; None if the protocol renames none.
 
     Raises
@@ -105,6 +106,10 @@ def own_categories(
         dataset = dataset.part(dataset.images, flagged).merge(merged).with_categories(classes.names)
         asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
         category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
+    if classes.counts_absent and len(category_ids) == categories.height:  # not where some are chosen
+        ids = _ids_by_name(dataset)
+        dataset = dataset.with_categories([name for name in classes.names if name.lower() not in ids], numbered=True)
+        category_ids = dataset.core("categories")["category_id"]
     ids = _ids_by_name(dataset)
     known = pl.Series([ids[name.lower()] for name in classes.names if name.lower() in ids], dtype=category_ids.dtype)
     return dataset, category_ids.filter(is_known(category_ids, known)).sort().alias("category_id"), merged

@@ -58,6 +58,8 @@ class Inputs:
         what `Similarity.prepare` has already made of the detections (`found`) and annotations (`expected`), row by row
     unknown_images
         ids of images that the ground truth does not have, whose detections were dropped; None if there are none
+    said
+        what the rules of the protocol could not be applied to, in words
     """
 
     dataset: Dataset
@@ -68,13 +70,14 @@ class Inputs:
     by_category: bool
     prepared: Mapping[str, Any] = field(default_factory=dict)
     unknown_images: pl.Series | None = None
+    said: tuple[str, ...] = ()
 
     @property
     def notes(self) -> list[str]:
-        """Earlier changes of the data in words: the categories that were mapped."""
+        """Earlier changes of the data in words: the categories that were mapped, and rules that could not be applied."""
         merged = self.dataset.merged
         note = "" if merged is None else describe_map(merged)
-        return [note] if note else []
+        return [*([note] if note else []), *self.said]
 
     @property
     def in_memory(self) -> Inputs:

@@ -1,4 +1,4 @@
-"""The similarity threshold of each list: one for all, or one for each category."""
+"""The lists that are evaluated, one for each category or one for all, and the similarity threshold of each."""
 
 from __future__ import annotations
 
@@ -49,3 +49,20 @@ def thresholds_of(inputs: Inputs, protocol: Protocol, threshold: int = 0) -> np.
         remedy = f"{there_are}; add them, or name the others in {spelled('categories')}"
         raise ParameterError(f"has no threshold for {listed(without.to_list())}", remedy, option="iou_thresholds")
     return own.to_numpy()
+
+
+def lists_of(categories: pl.DataFrame, category_ids: pl.Series, protocol: Protocol) -> pl.DataFrame:
+    """The lists of verdicts: category_id (null: all are pooled), and `undefined_errors` where errors are averaged.
+
+    `categories` has the names; those that are evaluated are `category_ids`, sorted.
+
+    >>> from apframe.rule_sets.coco import COCO
+    >>> lists_of(pl.DataFrame({"category_id": [1, 2], "name": ["car", "bus"]}), pl.Series([1, 2]), COCO).columns
+    ['category_id']
+    """
+    ids = pl.Series([None], dtype=category_ids.dtype) if protocol.agnostic else category_ids
+    lists = ids.alias("category_id").to_frame()
+    if protocol.errors is None:
+        return lists
+    names = lists.join(categories, on="category_id", how="left", maintain_order="left", nulls_equal=True)["name"]
+    return lists.with_columns(protocol.errors.undefined_of(names).fill_null(0))

@@ -12,6 +12,7 @@ from apframe.detection.prepare.classes import with_own_classes
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.detection.prepare.kept import keep_objects, note_missing_errors, refuse_negative_scores, refuse_too_many
 from apframe.exceptions import (
     ColumnError,
     NoAnnotationsWarning,
@@ -75,13 +76,12 @@ def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def keep_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Only the categories that the protocol evaluates, with what others are to them: KITTI, WAYMO, BDD100K."""
+    """Only the categories that the protocol evaluates, with what others are to them: KITTI, WAYMO, BDD100K, NUSCENES."""
     return with_own_classes(inputs, protocol) if protocol.classes.names else inputs
 
 
 def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Only objects of the categories that are evaluated, with a warning if detections have unknown ones: all protocols."""
-    del protocol
     found, annotations, chosen = inputs.detections, inputs.annotations, inputs.category_ids
     listed_ids = inputs.dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
@@ -92,7 +92,8 @@ def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
         found = found.filter(is_known(found["category_id"], chosen))
     annotations = annotations.filter(is_known(annotations["category_id"], chosen))
     if annotations.is_empty():
-        warn("there are no annotations to evaluate against, so all metrics are null", NoAnnotationsWarning)
+        become = "average precision is 0" if protocol.classes.counts_absent else "all metrics are null"
+        warn(f"there are no annotations to evaluate against, so {become}", NoAnnotationsWarning)
     return replace(inputs, annotations=annotations, detections=found)
 
 
@@ -159,13 +160,17 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
+    refuse_too_many,
     limit_detections,
     read_masks,
     box_annotations,
     leave_out_annotations_without_area,
     expand_hierarchy,
     keep_own_classes,
+    keep_objects,
     keep_chosen_categories,
+    refuse_negative_scores,
+    note_missing_errors,
     order_by_category,
     keep_judged_detections,
     box_detections,

@@ -17,11 +17,11 @@ from apframe.matching.judge import judge
 from apframe.matching.order import place_within
 from apframe.matching.regroup import Rows, count_only, regroup, split_by_images
 from apframe.matching.verdicts import Verdicts
-from apframe.ranking.cut_offs import CutOffRanking, rank_by
-from apframe.ranking.definition import AtCutOffs
+from apframe.ranking.definition import WeightedSum
 from apframe.ranking.metrics import Cells, compute_cells
 from apframe.ranking.ranking import Ranking, Rest
-from apframe.rule_sets.summary import Headline, headlines
+from apframe.ranking.rules import AnyRanking, rank_by
+from apframe.rule_sets.summary import Headline, headlines, nds
 from apframe.schema import SUPPORT
 from apframe.threads import pool
 
@@ -72,9 +72,11 @@ def sum_lists(numbers: np.ndarray, verdicts: Verdicts, *, protocol: Protocol, sl
     """
     images, lists = slicing.images, pl.DataFrame({"group": np.zeros_like(numbers), "category": numbers})
     if not images.is_whole(verdicts.images.height):
-        verdicts, parts = split_by_images(verdicts, images.members.rename({"row": "image"}), len(images))
+        verdicts, parts = split_by_images(
+            verdicts, images.members.rename({"row": "image"}), len(images), keeps_empty=protocol.classes.counts_absent
+        )
         lists = parts.with_columns(category=pl.Series(numbers).gather(parts["category"]))
-    return sum_part(_Part(rank_by(verdicts, protocol.definition, protocol.addend), lists, 1), lists, protocol, slicing)
+    return sum_part(_Part(rank_by(verdicts, protocol.ranking_rules), lists, 1), lists, protocol, slicing)
 
 
 def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing) -> dict[str, np.ndarray]:
@@ -84,10 +86,11 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
         empty = {line.metric: np.zeros(shape) for line in lines}
         return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
     with np.errstate(invalid="ignore", divide="ignore"):
-        values = {line.metric: sums[line.metric] / sums[f"n_categories {line.area_range}"] for line in lines}
+        means = {line.metric: sums[line.metric] / sums[f"n {line.metric}"] for line in lines if not line.is_of_others}
+    values = {line.metric: nds(means) if line.is_of_others else means[line.metric] for line in lines}
     n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
     support = {name: sums[name].astype(np.int64) for name in ("n_annotations", "n_detections")}
-    support["n_categories"] = sums[f"n_categories {protocol.whole}"].astype(np.int64)
+    support["n_categories"] = sums["n_categories"].astype(np.int64)
     shown = {name: array.reshape(shape) for name, array in (values | support).items()}
     shown["n_images"] = np.broadcast_to(n_images[:, None, None, None], shape)
     return {name: shown[name] for name in (*values, *SUPPORT)}
@@ -97,7 +100,7 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
 class _Part:
     """Some groups of the objects: their ranking, the `group` and `category` of its lists, and the number of the groups."""
 
-    ranking: Ranking | CutOffRanking
+    ranking: AnyRanking
     lists: pl.DataFrame
     n_objects: int
 
@@ -136,6 +139,7 @@ class _Work:
             found.select("at", group.alias("group"), inside).collect(),
             expected.select("at", group.alias("group"), inside).collect(),
             len(slicing.images) * n_parts,
+            keeps_empty=self.protocol.classes.counts_absent,
         )
         if not self._divides_detections:
             return parts
@@ -154,8 +158,8 @@ class _Work:
             self._side(table, base.links[name], objects.members(f"{name}s"))
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
-        whole: Ranking | CutOffRanking | None = None
-        if sides[0].members is None and isinstance(self.protocol.definition, AtCutOffs):
+        whole: AnyRanking | None = None
+        if sides[0].members is None and not isinstance(self.protocol.definition, WeightedSum):
             every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
             groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
             sides[0] = replace(sides[0], members=every.join(groups, how="cross"))
@@ -165,7 +169,13 @@ class _Work:
             whole = self._rank(nothing)
         for n, (found, expected) in add_competitors(sides, len(objects), _MOST_ROWS):
             positions = base.detections.select(position=pl.int_range(pl.len(), dtype=pl.Int64))
-            part = regroup(replace(base, detections=base.detections.hstack(positions)), found, expected, n)
+            part = regroup(
+                replace(base, detections=base.detections.hstack(positions)),
+                found,
+                expected,
+                n,
+                keeps_empty=self.protocol.classes.counts_absent,
+            )
             of = part.lists["category"]  # the list of `base` that each is a part of
             lists = part.lists.select(
                 group=base.lists["group"].gather(of) * n + pl.col("group"), category=base.lists["category"].gather(of)
@@ -175,10 +185,10 @@ class _Work:
             )
             yield _Part(self._rank(part, rest), lists, n)
 
-    def _rank(self, rows: Rows, rest: Rest | None = None) -> Ranking | CutOffRanking:
+    def _rank(self, rows: Rows, rest: Rest | None = None) -> AnyRanking:
         """Match and rank rows."""
         verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
-        return rank_by(verdicts, self.protocol.definition, self.protocol.addend, rest)
+        return rank_by(verdicts, self.protocol.ranking_rules, rest)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:
         """The detections or the annotations as a side, with the members of each group, which are given by `row`."""
@@ -197,8 +207,8 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
 
     Returns
     -------
-    By name: the sums of the headline numbers; "n_categories" and an area range, how many lists have positives there;
-    n_annotations and n_detections.
+    By name: the sums of the headline numbers; "n " and the name of one, how many lists it is a sum of; n_categories, how many
+    lists count; n_annotations and n_detections.
     """
     ranking = part.ranking
     names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
@@ -206,15 +216,24 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     sums = _summing(part.lists, part.n_objects, slicing)
 
     def of_range(k: int) -> dict[str, np.ndarray]:
-        own = [line for line in lines if line.area_range == names[k]]
+        own = [line for line in lines if line.area_range == names[k] and not line.is_of_others]
         cells = compute_cells(ranking, [k], [protocol.max_detections.index(line.max_detections) for line in own], ())
         positives = ranking.positives[:, k]
         with np.errstate(invalid="ignore", divide="ignore"):
             values = {line.metric: _values(line, cells, positives, protocol) for line in own}
-        found = {metric: sums(np.where(positives > 0, value, 0)) for metric, value in values.items()}
-        found[f"n_categories {names[k]}"] = sums(positives > 0)
+        counts = (positives > 0) | ranking.counts_absent
+        n_categories = sums(counts)
+        found: dict[str, np.ndarray] = {}
+        for line in own:
+            value = values[line.metric]
+            if line.column in ranking.further:  # which may have no value where there are positives
+                has_value = counts & np.isfinite(value)
+                found |= {line.metric: sums(np.where(has_value, value, 0)), f"n {line.metric}": sums(has_value)}
+            else:
+                found |= {line.metric: sums(np.where(counts, value, 0)), f"n {line.metric}": n_categories}
         if names[k] != protocol.whole:
             return found
+        found["n_categories"] = n_categories
         n_detections = cells[last].n_detections[0, 0]
         if ranking.rest is None:
             counted = sums(n_detections)
@@ -256,7 +275,7 @@ def _restrict(rows: Rows, objects: ObjectGroups) -> Rows:
 def _values(line: Headline, cells: Mapping[int, Cells], positives: np.ndarray, protocol: Protocol) -> np.ndarray:
     """One headline number of every list."""
     cell = cells[protocol.max_detections.index(line.max_detections)]
-    values = cell.hits / positives if line.column == "recall" else getattr(cell, line.column)
+    values = cell.hits / positives if line.column == "recall" else cell.further.get(line.column, cell.ap)
     assert values is not None
     values = values[:, 0]
     if line.iou_threshold is None:

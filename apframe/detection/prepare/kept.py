@@ -1,0 +1,100 @@
+"""Which objects are evaluated at all: those within a range, with points, outside of racks; and how many an image may have."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.detection.cuboid_errors import NEEDS
+from apframe.exceptions import RowError
+from apframe.rows import refuse_rows
+from apframe.rule_sets.protocol import Protocol
+
+if TYPE_CHECKING:
+    from apframe.detection.prepare.inputs import Inputs
+    from apframe.rule_sets.classes import Keep
+
+
+def refuse_too_many(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """An error where an image has more detections than the protocol accepts, of all categories: NUSCENES.
+
+    Raises
+    ------
+    RowError
+        it names the images
+    """
+    most = protocol.most_per_image
+    if most is None:
+        return inputs
+    n = inputs.detections.group_by("image_id", maintain_order=True).len().filter(pl.col("len") > most)
+    if n.height:
+        problem = f"there are {n['len'][0]:,} detections of an image, and {protocol.name} accepts {most:,},"
+        remedy = f"keep the {most:,} with the highest scores of each image"
+        raise RowError("detections", problem, "image_id", n["image_id"].to_list(), remedy)
+    return inputs
+
+
+def refuse_negative_scores(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """An error where a score is negative, if errors are averaged over recall, where a score of 0 is beyond the end: NUSCENES.
+
+    Raises
+    ------
+    RowError
+        it names the detections
+    """
+    if protocol.errors is not None and protocol.errors.over_recall:
+        negative = (inputs.detections["score"] < 0).fill_null(False)
+        remedy = f"{protocol.name} needs scores of at least 0"
+        refuse_rows("detections", inputs.detections, negative, "score is negative", remedy)
+    return inputs
+
+
+def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """A note on errors that have no value, as a column is missing: NUSCENES, ARGOVERSE2."""
+    tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
+    if protocol.errors is None or any(frame.is_empty() for frame in tables.values()):
+        return inputs
+    notes = []
+    for kind in protocol.errors.kinds:
+        columns = [(name, column) for column in NEEDS[kind] for name, frame in tables.items() if column not in frame.columns]
+        if columns:
+            there_is = ", ".join(f"{name}.{column}" for name, column in columns)
+            notes.append(f"{kind.upper()} is as without true positives: there is no {there_is}")
+    return replace(inputs, said=(*inputs.said, *notes))
+
+
+def keep_objects(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Only objects that the protocol keeps; a rule whose column is missing is not applied, and noted: NUSCENES, ARGOVERSE2."""
+    if not protocol.keeps:
+        return inputs
+    dataset = inputs.dataset
+    categories = dataset.core("categories").select("category_id", pl.col("name").cast(pl.String).str.to_lowercase())
+    tables, missing = {"annotations": dataset.annotations, "detections": inputs.detections}, []
+    for name, frame in tables.items():
+        rules = [rule for rule in protocol.keeps if name in rule.tables]
+        known = [rule for rule in rules if rule.column in frame.columns]
+        lacking = dict.fromkeys(rule.column for rule in rules if rule.column not in frame.columns)
+        missing += [f"{name}.{column}" for column in lacking if frame.height]
+        names = frame.select("category_id").join(categories, on="category_id", how="left", maintain_order="left")["name"]
+        tables[name] = frame.filter(pl.all_horizontal([pl.lit(True), *(_kept(rule, names) for rule in known)]))
+    note = [f"{protocol.name} leaves objects out by columns that are not there: {', '.join(missing)}"] if missing else []
+    annotations = tables["annotations"]
+    part = dataset.part(dataset.images, annotations) if annotations.height < dataset.annotations.height else dataset
+    return replace(
+        inputs,
+        dataset=part,
+        annotations=part.core("annotations"),
+        detections=tables["detections"],
+        said=(*inputs.said, *note),
+    )
+
+
+def _kept(rule: Keep, names: pl.Series) -> pl.Expr:
+    """Flags of the rows that a rule keeps; `names` are those of their categories, in lower case."""
+    value = pl.col(rule.column).cast(pl.Float64)
+    inside = ((value > rule.above) & (value < rule.below)).fill_null(True)
+    if not rule.categories:
+        return inside
+    return inside | pl.lit(~names.is_in([name.lower() for name in rule.categories]).fill_null(False))

@@ -1,0 +1,102 @@
+"""Which errors of the boxes of true positives are averaged, and how: nuScenes, Argoverse 2."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+import polars as pl
+
+from apframe.exceptions import ParameterError, listed
+
+if TYPE_CHECKING:
+    import numpy as np
+
+KINDS = {
+    "ate": "translation_error",
+    "ase": "scale_error",
+    "aoe": "orientation_error",
+    "ave": "velocity_error",
+    "aae": "attribute_error",
+}
+"""The kinds of errors, and the column of the hits that each is an average of."""
+
+
+@dataclass(frozen=True)
+class BoxErrors:
+    """Which errors of true positives are averaged, and how.
+
+    Attributes
+    ----------
+    threshold
+        that of the similarity at which the true positives are taken, such as -2 for 2 m
+    kinds
+        ate, ase, aoe, ave, aae: translation (metres), scale, orientation (radians), velocity (m/s), attribute (0 or 1)
+    absent
+        the average of each kind in a category without true positives; errors are divided by it in `cds`
+    over_recall
+        whether the running means are averaged over recall from .11 on, see `mean_errors`; otherwise they are plain means
+    undefined
+        (category, kind): averages that have no value
+    half_turns
+        categories whose front and back cannot be told apart
+    scale_of_largest
+        whether the scale error is 1 - the product of the smaller sides over that of the larger ones; otherwise it is over the
+        volume of both boxes at one place
+    with_cds
+        whether there is a number `cds` for each category too: average precision times the mean of 1 - error / `absent`
+
+    >>> BoxErrors(-2.0, ("ate",), (2.0,)).threshold_number((-4.0, -2.0))
+    1
+    """
+
+    threshold: float
+    kinds: tuple[str, ...]
+    absent: tuple[float, ...]
+    over_recall: bool = False
+    undefined: tuple[tuple[str, str], ...] = ()
+    half_turns: tuple[str, ...] = ()
+    scale_of_largest: bool = False
+    with_cds: bool = False
+
+    def __post_init__(self) -> None:
+        if unknown := [kind for kind in (*self.kinds, *(kind for _, kind in self.undefined)) if kind not in KINDS]:
+            raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(KINDS)}", option="errors")
+        if len(self.kinds) != len(self.absent):
+            problem = f"{len(self.kinds)} kinds need as many values of absent categories, not {len(self.absent)}"
+            raise ParameterError(problem, option="errors")
+
+    @property
+    def columns(self) -> tuple[str, ...]:
+        """The columns that the metrics have more."""
+        return (*self.kinds, *(("cds",) if self.with_cds else ()))
+
+    def threshold_number(self, thresholds: Sequence[float]) -> int | None:
+        """The place of the threshold among others, found to 1e-9; None if it is not there."""
+        return next((place for place, known in enumerate(thresholds) if abs(known - self.threshold) < 1e-9), None)
+
+    def of_hits(self, hits: pl.DataFrame) -> dict[str, np.ndarray]:
+        """The errors of each kind of some hits, NaN where there is none."""
+        return {kind: hits[KINDS[kind]].fill_null(float("nan")).to_numpy() for kind in self.kinds}
+
+    def undefined_of(self, names: pl.Series) -> pl.Series:
+        """The kinds that have no value, for each of the categories of these names in any case: bits in the order of `kinds`.
+
+        >>> BoxErrors(-2, ("ate", "ave"), (1, 1), undefined=(("barrier", "ave"),)).undefined_of(
+        ...     pl.Series(["Barrier", "car"])).to_list()
+        [2, 0]
+        """
+        bits = pl.zeros(len(names), pl.UInt8, eager=True)
+        for name, kind in self.undefined:
+            if kind in self.kinds:
+                bits |= (names.str.to_lowercase() == name.lower()).cast(pl.UInt8) * 2 ** self.kinds.index(kind)
+        return bits.alias("undefined_errors")
+
+    def cds(self, ap: np.ndarray, errors: Mapping[str, np.ndarray]) -> np.ndarray:
+        """Average precision times the mean of 1 - error / its value in absent categories.
+
+        Source: `summarize_metrics` of av2-api.
+        """
+        shares = [1 - errors[kind] / absent for kind, absent in zip(self.kinds, self.absent, strict=True)]
+        return ap * sum(shares) / len(shares)

@@ -1,0 +1,52 @@
+"""The rules of ranking, and which of the rankings follows them."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from apframe.matching.verdicts import Verdicts
+from apframe.ranking.box_errors import BoxErrors
+from apframe.ranking.cut_offs import CutOffRanking
+from apframe.ranking.definition import AtCutOffs, Definition, WeightedSum
+from apframe.ranking.ranking import Ranking, Rest, rank
+from apframe.ranking.sampled import Sampled
+from apframe.ranking.sampled_ranking import SampledRanking
+
+AnyRanking = Ranking | CutOffRanking | SampledRanking
+
+
+@dataclass(frozen=True)
+class RankingRules:
+    """The rules of ranking.
+
+    Attributes
+    ----------
+    definition, addend
+        of average precision, and what is added to the divisor of precision
+    errors
+        which errors of the true positives are averaged; None: none
+    counts_absent
+        whether a list without positives has an average precision, of 0
+    """
+
+    definition: Definition
+    addend: float = 0.0
+    errors: BoxErrors | None = None
+    counts_absent: bool = False
+
+
+def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -> AnyRanking:
+    """Make verdicts ready to be ranked; a `rest` is for definitions that are a weighted sum.
+
+    >>> from apframe.matching.verdicts import example
+    >>> from apframe.ranking.definitions import as_definition
+    >>> type(rank_by(example(), RankingRules(as_definition("nuscenes")))).__name__
+    'SampledRanking'
+    """
+    definition = rules.definition
+    if isinstance(definition, AtCutOffs):
+        return CutOffRanking(verdicts, definition)
+    if isinstance(definition, Sampled):
+        return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
+    assert isinstance(definition, WeightedSum)  # as protocols refuse others
+    return rank(verdicts, definition, rules.addend, rest)

@@ -1,0 +1,112 @@
+"""Definitions of average precision that read the curve at fixed recalls, also between its points: nuScenes, Argoverse 2."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from collections.abc import Mapping
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.ranking.definition import (
+    N_POSITIVES,
+    N_RANKED,
+    NEW_N,
+    NEW_TP,
+    PRECISION,
+    RANK,
+    TP,
+    Definition,
+    envelope,
+    recall_of,
+)
+
+LEVELS = (*(level * 0.01 for level in range(100)), 1.0)  # numpy.linspace(0, 1, 101), to the last bit
+_LEVELS = pl.lit(pl.Series(LEVELS, dtype=pl.Float64))
+
+
+class Sampled(Definition):
+    """Definitions of the form `mean over recall levels x of precision(x)`, where the curve is read between its points too.
+
+    A level belongs to the first true positive whose recall reaches it, and is described by these columns:
+
+    - level; n_positives, all positives there are;
+    - left_tp, left_n, right_tp, right_n: true positives and items down to the points on either side. The left one is the last
+      item above the true positive, all 0 at the top of the list;
+    - is_end: the level is the recall of the true positive itself;
+    - tp, and end_n: the true positives down to here, and all items above the next true positive (of the last: all);
+    - best, best_after: the envelope of the precision here and at the next true positive (null if there is none).
+    """
+
+    first_level: ClassVar[int]
+
+    @abstractmethod
+    def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The precision at each level, from the columns that describe it by name."""
+
+    @property
+    def n_levels(self) -> int:
+        """How many levels the mean is over."""
+        return len(LEVELS) - self.first_level
+
+    def of_points(self) -> pl.Expr:
+        """The mean over the levels; a block of equal scores is one point."""
+        above_tp, above_n = TP - NEW_TP, RANK - NEW_N
+        upto = _LEVELS.search_sorted(recall_of(TP, N_POSITIVES), side="right").cast(pl.Int64)
+        before = _LEVELS.search_sorted(recall_of(above_tp, N_POSITIVES), side="right").cast(pl.Int64)
+        first = pl.when(above_tp > 0).then(before).otherwise(0).clip(self.first_level)
+        n = (upto.clip(self.first_level) - first).clip(0)
+        best = envelope(PRECISION)
+        columns = {
+            "n_positives": N_POSITIVES, "left_tp": above_tp, "left_n": above_n, "right_tp": TP, "right_n": RANK,
+            "tp": TP, "end_n": above_n.shift(-1).fill_null(N_RANKED), "best": best, "best_after": best.shift(-1),
+            "recall": recall_of(TP, N_POSITIVES),
+        }  # fmt: skip
+        of = {name: values.cast(pl.Float64).repeat_by(n).explode() for name, values in columns.items()}
+        of["level"] = _LEVELS.gather(pl.int_ranges(first, first + n).explode())
+        of["is_end"] = of["level"] == of["recall"]
+        return self.at_level(of).sum() / self.n_levels
+
+
+class NuScenes(Sampled):
+    """Precision above .1 at the recalls .11, .12 … 1, on straight lines between the items of the list.
+
+    Source: nuScenes detection benchmark (Caesar et al. 2020); nuscenes-devkit, `accumulate` and `calc_ap`. Precision is
+    interpolated over all items, as numpy.interp does: where the recall of several items is the level, the last one is taken.
+    Beyond the final recall it is 0. The mean of max(precision - .1, 0) is divided by .9.
+    """
+
+    name = "nuscenes"
+    first_level = 11
+    precision, weights = "straight lines between items, less .1, over .9", "levels .11, .12 … 1, over 90"
+    formula = "mean over the levels of max(precision on straight lines between items - .1, 0) / .9"
+    used_by = "nuScenes detection"
+    source = "Caesar et al. 2020; nuscenes-devkit, detection/algo.py"
+
+    def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
+        """Between the two points; at the recall of a true positive, the precision of the last item with that recall."""
+        right = of["right_tp"] / of["right_n"]
+        left = pl.when(of["left_n"] > 0).then(of["left_tp"] / of["left_n"]).otherwise(right)
+        share = (of["level"] * of["n_positives"] - of["left_tp"]) / (of["right_tp"] - of["left_tp"])
+        value = pl.when(of["is_end"]).then(of["tp"] / of["end_n"]).otherwise(left + share * (right - left))
+        return (value - 0.1).clip(0) / 0.9
+
+
+class Argoverse2(Sampled):
+    """The envelope at the recalls 0, .01 … 1, read beyond each true positive, not at it.
+
+    Source: Argoverse 2 (Wilson et al. 2021); av2-api, `compute_average_precision`. A level takes the envelope at the first true
+    positive whose recall is above it; the final recall itself takes the precision of the whole list, and what is beyond 0.
+    """
+
+    name = "argoverse2"
+    first_level = 0
+    precision, weights = "envelope", "levels 0, .01 … 1 in [r_(k-1), r_k), over 101"
+    formula = "mean over the levels linspace(0, 1, 101) of the envelope at the first recall > level; at the last recall tp / n"
+    used_by = "Argoverse 2 detection"
+    source = "Wilson et al. 2021; av2-api, evaluation/detection/utils.py"
+
+    def at_level(self, of: Mapping[str, pl.Expr]) -> pl.Expr:
+        """The envelope at the true positive, or, where the level is its recall, at the next one."""
+        after = of["best_after"].fill_null(of["tp"] / of["end_n"])
+        return pl.when(of["is_end"]).then(after).otherwise(of["best"])

@@ -1,0 +1,14 @@
+"""The choices of a protocol that have names, and what each name means."""
+
+CROWDS = {
+    "ignored": "any number of detections can match a group of objects; they are ignored",
+    "all_ignored": "any number of detections can match a group of objects or another ignored annotation; they are ignored",
+    "counted": "a group of objects counts once, for its best detection; the others are ignored",
+    "ordinary": "crowds are annotations like any other",
+}
+TIES = {
+    "image": "equal scores are ordered by image",
+    "input": "equal scores stay in the order of the input",
+    "later": "of equal scores, the last in the input comes first",
+}
+IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
