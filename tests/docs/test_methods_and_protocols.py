@@ -44,6 +44,8 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"category_map": {"thing 1": "car", "thing 2": "bus", "thing 3": "truck", "thing 4": "rider"}},
     ),
     "KITTI": ("street", "kitti", {}),
+    "NUSCENES": ("scenes", "nuscenes", {}),
+    "ARGOVERSE2": ("sweeps", "argoverse2", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }
@@ -74,7 +76,7 @@ def first(ev: apf.Evaluation) -> str:
 
 def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
-    kind = {"crowds": "people", "street": "boxes"}.get(family, family)
+    kind = {"crowds": "people", "street": "boxes", "scenes": "boxes", "sweeps": "boxes"}.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
     found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
     found.append((2, 10, 0, 0.55))
@@ -97,6 +99,13 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
         for row in (*truth["annotations"], *results):  # boxes are so low otherwise that none counts
             row |= {"bbox": [5 * side for side in row["bbox"]], "occluded": 0, "truncated": 0.0, "alpha": 0.0}
+    if family in ("scenes", "sweeps"):
+        names = {"scenes": apf.NUSCENES, "sweeps": apf.ARGOVERSE2}[family].classes.names
+        truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
+        for row in (*truth["annotations"], *results):
+            x, y, *_ = row.pop("bbox")
+            size = {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}
+            row |= {"cuboid_x": x / 8, "cuboid_y": y / 8, "cuboid_z": 0.0} | size
     return truth, results
 
 
