@@ -133,8 +133,22 @@ def make_annotations(rng: np.random.Generator, images: pl.DataFrame) -> pl.DataF
     rows = rows.with_columns(ego_distance=(east.pow(2) + north.pow(2)).sqrt())
     surface = pl.col("cuboid_height") * (pl.col("cuboid_length") + pl.col("cuboid_width"))
     points = 9000 * surface / pl.col("ego_distance").pow(2) * (1 - pl.col("occlusion")) ** 2
-    rows = rows.with_columns(n_points=points.floor().cast(pl.Int64), in_rack=pl.lit(False))
-    return rows.filter(pl.col("ego_distance") < REACH).with_row_index("annotation_id", 1)
+    rows = rows.with_columns(n_points=points.floor().cast(pl.Int64)).filter(pl.col("ego_distance") < REACH)
+    return rows.with_row_index("annotation_id", 1)
+
+
+def make_racks(images: pl.DataFrame, annotations: pl.DataFrame) -> tuple[pl.DataFrame, pl.DataFrame]:
+    """Images with a rack of 5 x 2 x 2 metres around the first bicycle that stands, and annotations that say what is in it."""
+    stands = (pl.col("category_id") == "bicycle") & (pl.col("attribute") == "cycle.without_rider")
+    first = annotations.filter(stands).head(1)
+    center = [first[f"cuboid_{axis}"][0] for axis in "xyz"]
+    rack = [*center, 5.0, 2.0, 2.0, 0.0]
+    has_rack = pl.col("scene") == first["scene"][0]
+    images = images.with_columns(bicycle_racks=pl.when(has_rack).then(pl.lit(rack, dtype=pl.List(pl.Float64))))
+    away = [(pl.col(f"cuboid_{axis}") - at).abs() for axis, at in zip("xyz", center, strict=True)]
+    is_cycle = pl.col("category_id").is_in(["bicycle", "motorcycle"])
+    inside = is_cycle & has_rack & (away[0] <= 2.5) & (away[1] <= 1) & (away[2] <= 1)
+    return images, annotations.with_columns(in_rack=inside)
 
 
 def find(rng: np.random.Generator, model: Model, objects: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
@@ -264,7 +278,7 @@ def make(folder: Path) -> None:
     """Write the sample set into a folder, which must not have it yet."""
     rng = np.random.default_rng(24)
     images = make_images(rng)
-    annotations = make_annotations(rng, images)
+    images, annotations = make_racks(images, make_annotations(rng, images))
     found = {name: find(rng, model, annotations, images) for name, model in MODELS.items()}
     scenes = folder / "scenes"
     scenes.mkdir(parents=True)

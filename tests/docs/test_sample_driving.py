@@ -11,6 +11,7 @@ import pytest
 from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.file_formats.nuscenes.places import with_places
 from apframe.shapes.cuboids import CUBOID
 
 DATA = Path(__file__).parents[2] / "data"
@@ -36,9 +37,9 @@ def test_sample_is_as_described() -> None:
     assert scenes.images.height == 40
     assert scenes.images["scene"].value_counts()["count"].to_list() == [5] * 8
     assert scenes.annotations.select(CUBOID).null_count().row(0) == (0,) * 7
-    places = scenes.annotations.join(scenes.images, on="image_id", maintain_order="left")
-    distance = ((places["cuboid_x"] - places["ego_x"]).pow(2) + (places["cuboid_y"] - places["ego_y"]).pow(2)).sqrt()
-    assert (distance - places["ego_distance"]).abs().max() < 1e-9  # type: ignore[operator]
+    placed = with_places(scenes.annotations.drop("ego_distance", "in_rack"), scenes.images)
+    assert_frame_equal(placed.select("ego_distance", "in_rack"), scenes.annotations.select("ego_distance", "in_rack"))
+    assert placed["in_rack"].sum() == 5
     labels = apf.read_dataset(DRIVING / "kitti" / "label_2")
     assert labels.images.height == 40
     assert {"Car", "Pedestrian", "Cyclist", "DontCare"} <= set(labels.categories["name"])
