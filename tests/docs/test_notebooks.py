@@ -48,7 +48,17 @@ def texts(cell: Any) -> list[str]:
 
 
 def test_there_are_seven() -> None:
-    names = ["01_first_evaluation", "02_slices", "03_sql", "04_runs", "05_retrieval", "06_compare", "07_diagnose", "08_report"]
+    names = [
+        "01_first_evaluation",
+        "02_slices",
+        "03_sql",
+        "04_runs",
+        "05_retrieval",
+        "06_compare",
+        "07_diagnose",
+        "08_report",
+        "09_driving",
+    ]
     assert [path.stem for path in NOTEBOOKS] == names
 
 
