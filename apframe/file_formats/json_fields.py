@@ -61,14 +61,12 @@ class Fields:
     def numbers(self, name: str, n: int, *, optional: bool = False) -> list[pl.Series]:
         """The n columns of lists of n numbers; null where the list is missing, if that is allowed."""
         values = self._values(name)
-        if optional:
-            values = [[None] * n if value is None else value for value in values]
-        are_lists = set(map(type, values)) <= {list} and set(map(len, values)) <= {n}
-        if not are_lists or not set(map(type, chain.from_iterable(values))) <= {float, type(None)}:
-            self._refuse_others(
-                name, self._values(name), lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional
-            )
-        return [pl.Series(name, [value[place] for value in values], dtype=pl.Float64) for place in range(n)]
+        given = [value for value in values if value is not None] if optional else values
+        are_lists = set(map(type, given)) <= {list} and set(map(len, given)) <= {n}
+        if not (are_lists and set(map(type, chain.from_iterable(given))) <= {float}):  # the usual case is seen at once
+            self._refuse_others(name, values, lambda value: _are_numbers(value, n), f"{n} numbers", optional=optional)
+        filled = [[None] * n if value is None else value for value in values]
+        return [pl.Series(name, [value[place] for value in filled], dtype=pl.Float64) for place in range(n)]
 
     def text(self, name: str, *, optional: bool = False) -> pl.Series:
         """A column of texts; null where they are missing, if that is allowed."""

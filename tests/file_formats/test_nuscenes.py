@@ -204,7 +204,7 @@ BAD_RESULTS: dict[str, tuple[Any, str]] = {
                 "detection_name is missing or not text in detections 1, 2 (sample 't2'); correct the file"),
     "two numbers": ({"results": {"t2": [lacking("size") | {"size": [1, 2]}]}},
                     "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
-    "null among numbers": ({"results": {"t2": [lacking("size") | {"size": [1, 2, None]}]}},
+    "null among numbers": ({"results": {"t2": [lacking("size") | {"size": [1.5, 2.5, None]}]}},
                            "size is missing or not 3 numbers in detection 1 (sample 't2'); correct the file"),
     "no list": ({"results": {"t2": {}}}, "no list of boxes for the sample 't2'; give [] for none"),
     "no box": ({"results": {"t2": [5]}}, "there is no JSON object in detection 1 (sample 't2'); correct the file"),
