@@ -55,7 +55,8 @@ def evaluate_files(
         list[str] | None, Option(metavar="0.5,0.75", help="IoU thresholds, in (0, 1]; or Car=0.7,Cyclist=0.5 of each category")
     ] = None,
     matching: Annotated[
-        str | None, Option(metavar="|".join(POLICIES), help="how detections are matched (default: as the protocol says)")
+        str | None,
+        Option(metavar="NAME", help=f"how detections are matched: {', '.join(POLICIES)} (default: as the protocol says)"),
     ] = None,
     by: Annotated[
         list[str] | None,

@@ -11,6 +11,7 @@ from typing import Any
 import pytest
 
 import apframe as apf
+from apframe.matching.policies import POLICIES
 from tests.cli.test_command import RESULTS, TRUTH, command, files
 from tests.rule_sets.test_protocol_values import (
     COUNTS,
@@ -148,7 +149,8 @@ def test_matching(matching: str, run: Command) -> None:
 
 
 def test_matching_that_there_is_not(run: Command) -> None:
-    message = 'error: --matching is "score", "best_overlap", "similarity", "optimal" or "by_annotation", not \'hungarian\'\n'
+    *others, last = (f'"{name}"' for name in POLICIES)
+    message = f"error: --matching is {', '.join(others)} or {last}, not 'hungarian'\n"
     assert run.evaluate_tiny("coco", "--matching", "hungarian") == (2, "", message)
 
 
