@@ -128,8 +128,9 @@ _ONLY_CHOICES: dict[str, Any] = {
 
 # what version 4 of the schema says since apframe 0.7, and said nothing of before
 _SINCE_0_7: dict[str, Any] = {
-    "category_thresholds": [], "classes": {"names": [], "neighbours": [], "regions": []}, "difficulties": [], "orientation": "",
-    "further_rules": [],
+    "category_thresholds": [], "difficulties": [], "orientation": "", "further_rules": [], "keeps": [], "errors": None,
+    "most_per_image": None,
+    "classes": {"names": [], "neighbours": [], "regions": [], "renamed": [], "crowds": [], "counts_absent": False},
 }  # fmt: skip
 
 
