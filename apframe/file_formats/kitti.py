@@ -132,7 +132,7 @@ def _warn_of_missing_files(folder: Path, images: pl.Series) -> None:
     missing = images.filter(~images.is_in(named.implode())) if images.dtype == pl.String else images.clear()
     if 0 < len(missing) < len(images):
         warn(
-            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}) count as images "
+            f"{folder}: {counted(len(missing), 'image')} without a result file ({listed(missing.to_list())}), evaluated as "
             "without detections. KITTI's own program stops here, and other tools evaluate only images with a file: to do that, "
             "leave the others out of the ground truth",
             MissingResultsWarning,

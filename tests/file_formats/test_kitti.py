@@ -170,7 +170,7 @@ def test_what_is_lost_is_said(tmp_path: Path) -> None:
 def test_images_without_a_result_file_are_listed(tmp_path: Path) -> None:
     truth = text_folder(tmp_path / "truth", a=CAR, b=CAR, c="")
     found = text_folder(tmp_path / "found", a=f"{CAR} 0.9")
-    with pytest.warns(MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\) count as images without det"):
+    with pytest.warns(MissingResultsWarning, match=r"2 images without a result file \('b', 'c'\), evaluated as without det"):
         assert apf.evaluate(truth, found).summary["value"][0] == pytest.approx(0.50495049505)
     with warnings.catch_warnings(action="error"):
         text_folder(found, b="", c="")

@@ -164,6 +164,7 @@ def test_ids_of_other_types(tmp_path: Path) -> None:
         apf.Dataset({"image_id": [1]}, {"category_id": [1]}, times.with_columns(is_crowd=pl.time(1)))
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.MissingResultsWarning")
 @pytest.mark.parametrize("what", ["data set", "results", "results without their data set"])
 @pytest.mark.parametrize("name", SHAPES)
 def test_unusual_names_are_written_or_refused(name: str, what: str, tmp_path: Path) -> None:
