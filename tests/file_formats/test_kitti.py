@@ -76,6 +76,7 @@ ATTRIBUTES = st.none() | NUMBERS
 def datasets(draw: st.DrawFn) -> apf.Dataset:
     images = sorted(draw(st.lists(st.text("ab7_", min_size=1, max_size=4), min_size=1, max_size=4, unique=True)))
     whole = st.integers(0, 1000).map(float)  # whose sums are exact
+    side = st.integers(1, 1000).map(float)  # the files have no cuboid without an extent
     rows: list[dict[str, Any]] = [
         {
             "image_id": image,
@@ -85,7 +86,7 @@ def datasets(draw: st.DrawFn) -> apf.Dataset:
             **{
                 column: draw(st.none() | st.integers(0, 3) if column == "occluded" else ATTRIBUTES) for column in NUMBERS_OF[:3]
             },
-            **dict(zip(CUBOID, draw(st.just((None,) * 7) | st.tuples(*[whole] * 6, NUMBERS)), strict=True)),
+            **dict(zip(CUBOID, draw(st.just((None,) * 7) | st.tuples(*[whole] * 3, *[side] * 3, NUMBERS)), strict=True)),
         }
         for image in images
         for name in draw(st.lists(st.sampled_from(["Car", "Größe", "DontCare"]), max_size=3))
