@@ -52,7 +52,8 @@ TESTED_IN = {
     "parity/test_coco.py": "rule_sets/coco ranking/arrays ranking/counts ranking/curves ranking/metrics "
     "ranking/precision ranking/ranking",
     "properties/test_operating_points.py": "matching/operating_points",
-    "ranking/test_definitions.py": "ranking/definition ranking/sampled",
+    "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
+    "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
     "rule_sets/test_kitti.py": "detection/prepare/classes matching/by_annotation ranking/changes ranking/cut_offs "
     "rule_sets/classes rule_sets/orientation",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
@@ -90,7 +91,8 @@ OF_MANY_MODULES = ("benchmarks", "docs", "fuzz", "parity", "pins", "properties")
 # of one package as a whole, or of the data that all of it takes
 OF_A_PACKAGE = {
     "file_formats/test_crashes.py", "file_formats/test_unwritable.py", "rule_sets/test_coco_keypoints.py",
-    "rule_sets/test_coco_masks.py", "rule_sets/test_optimal.py", "pycocotools/test_surface.py", "pycocotools/test_training.py",
+    "rule_sets/test_coco_masks.py", "rule_sets/test_driving_kits.py", "rule_sets/test_optimal.py",
+    "pycocotools/test_surface.py", "pycocotools/test_training.py",
     "report/test_browser.py", "scale/test_bad_shards.py", "scale/test_resuming.py", "store/test_stored_versions.py",
 }  # fmt: skip
 

@@ -19,6 +19,7 @@ from apframe.detection.diagnose.implausible import warn_of_metrics
 from apframe.detection.look import show as look
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.slices import by as slices
+from apframe.detection.slices import waymo_breakdowns as broken_down
 from apframe.detection.slices.parts import conditions_of_parts
 from apframe.exceptions import counted
 from apframe.lazily import cached_property
@@ -64,7 +65,7 @@ class Evaluation(WritableResult):
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
     operating_points, at = operating_points.operating_points, at_thresholds.at
-    by, where = slices.by, slices.where
+    by, where, waymo_breakdowns = slices.by, slices.where, broken_down.waymo_breakdowns
     changes = comparison.changes
     confusion, confusion_pairs = confused.confusion, confused.confusion_pairs
     calibration, reliability = calibrated.calibration, calibrated.reliability
@@ -194,7 +195,8 @@ class Evaluation(WritableResult):
     def pairs(self) -> pl.DataFrame:
         """detection_id, annotation_id, similarity: pairs of an image and category that reach the lowest threshold.
 
-        Detections beyond the largest of max_detections have none; pooled categories pair by image alone.
+        Detections beyond the largest of max_detections have none; pooled categories pair by image alone. Of Argoverse 2, these
+        are the claims: a detection's nearest annotation alone.
         """
         return self._kept("pairs", lambda: self._pipeline.pairs())
 

@@ -11,12 +11,14 @@ from apframe.detection.cuboid_errors import with_errors
 from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
+from apframe.matching.by_best_overlap import find_best
 from apframe.matching.judge import MatchingRules
 from apframe.matching.order import order_detections
 from apframe.matching.policies import POLICIES
 from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
+from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require
 from apframe.threads import pool
@@ -126,8 +128,9 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
 def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl.DataFrame) -> pl.DataFrame:
     """The pairs that can match, see `Rows.links`, by row numbers of the inputs' tables; `found` and `expected` are `codes`."""
     cells, least = [found["cell"], expected["cell"]], protocol.iou_thresholds[0]
-    if POLICIES[protocol.matching].needs_all_pairs:
-        least = protocol.similarity.bounds[0]
+    if POLICIES[protocol.matching].is_of_nearest:
+        pairs = _pair(inputs, protocol, cells, protocol.similarity.bounds[0])
+        return pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
     pairs = _pair(inputs, protocol, cells, least)
     if protocol.crowds == "all_ignored":
         inside = _pair(inputs, protocol, cells, least, pl.repeat(True, inputs.annotations.height, eager=True))
@@ -180,6 +183,7 @@ def matching_rules(protocol: Protocol) -> MatchingRules:
         strict=protocol.strict,
         count_groups=protocol.crowds == "counted",
         all_reach=bool(protocol.category_thresholds),
+        cut_offs=protocol.definition.cut_offs if isinstance(protocol.definition, AtCutOffs) else (),
     )
 
 

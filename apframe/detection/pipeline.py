@@ -166,7 +166,7 @@ class Pipeline:
     def pairs(self) -> pl.DataFrame:
         """See `Evaluation.pairs`; nothing is matched."""
         pairs = self.rows.links.drop_nulls("similarity")
-        if POLICIES[self.protocol.matching].needs_all_pairs:
+        if POLICIES[self.protocol.matching].is_of_nearest:
             pairs = pairs.filter(pl.col("similarity") >= self.protocol.iou_thresholds[0])
         pairs = pairs.filter((self.rows.detections["place"] <= self.protocol.limits[-1]).gather(pairs["detection"]))
         return pl.DataFrame([*self._ids(self.rows, pairs), pairs["similarity"]]).sort("detection_id", "annotation_id")
@@ -243,7 +243,11 @@ class Pipeline:
         names, areas = threshold_names(verdicts.thresholds), range_names(verdicts.ranges)
         most, tables = self.protocol.similarity.bounds[1], []
         for t, k in cells:
-            changes = changes_of_verdicts(verdicts, t, k, most) if hits is None else changes_of_hits(verdicts, hits, t, k, most)
+            changes = (
+                changes_of_verdicts(verdicts, t, k, most)
+                if hits is None
+                else changes_of_hits(verdicts, hits, t, k, most, rules.cut_offs)
+            )
             reach = most - thresholds_of(self.inputs, self.protocol, t).round(10)
             if pooled:
                 changes, reach = changes.pooled(), np.where(np.ptp(reach) == 0, reach[:1], np.nan)

@@ -25,7 +25,7 @@ def match_by_annotation(
     Annotations that compete for no detection, directly or not, do not wait for each other, so all those that are the k-th of
     their component have their turn at once.
 
-    Takes and gives what `apframe.matching.assignments` says, and `weight` if the pairs have it. Beyond that:
+    Takes and gives what `apframe.matching.assignments` says. Beyond that:
 
     Parameters
     ----------
@@ -108,8 +108,7 @@ def _match(
         won.append(crowd[np.diff(taker[crowd], prepend=-1) != 0])
     held = np.concatenate(won) if won else row[:0]
     held = held[np.lexsort((threshold[held], slices[held], detection[pair[held]]))]
-    weight = [name for name in ("weight",) if name in pairs.columns]
-    return pairs.select("detection", "annotation", "similarity", *weight)[pair[held]].with_columns(
+    return pairs.select("detection", "annotation", "similarity")[pair[held]].with_columns(
         pl.Series("slice", slices[held], dtype=pl.Int16),
         pl.Series("first", threshold[held], dtype=pl.UInt16),
         pl.Series("last", threshold[held] + 1, dtype=pl.UInt16),

@@ -30,6 +30,8 @@ class MatchingRules:
         see `match_by_best_overlap`
     all_reach
         whether every pair there is reaches the one threshold, as categories have their own
+    cut_offs
+        the score cut-offs that there are, where they are fixed; see `AtCutOffs`
     """
 
     policy: MatchingPolicy
@@ -40,6 +42,7 @@ class MatchingRules:
     strict: bool = False
     count_groups: bool = False
     all_reach: bool = False
+    cut_offs: tuple[float, ...] = ()
 
     @property
     def cuts(self) -> np.ndarray:
@@ -124,8 +127,11 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
     ranges = np.where(
         number == EVERY_SLICE, everywhere, np.left_shift(counts.dtype.type(1), number.clip(0).astype(counts.dtype))
     )
-    true = np.where(assigned["is_repeat"].to_numpy(), 0, ranges & counts[assigned["annotation"].to_numpy()])
-    further = [name for name in pairs.columns if name.endswith("_error")]
+    counted = counts[assigned["annotation"].to_numpy()]
+    if rules.policy.counts_everywhere:
+        counted = np.where(counted > 0, everywhere, counted)
+    true = np.where(assigned["is_repeat"].to_numpy(), 0, ranges & counted)
+    further = [name for name in pairs.columns if name == "weight" or name.endswith("_error")]
     if further:
         of_pairs = pairs.select(pl.col("detection", "annotation").cast(pl.UInt32), *further)
         assigned = assigned.cast({"detection": pl.UInt32, "annotation": pl.UInt32})
@@ -138,7 +144,6 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
         "last",
         pl.Series("ranges", ranges),
         pl.Series("true", true),
-        *(name for name in ("weight",) if name in assigned.columns),
         *further,
     )
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from dataclasses import replace
 from itertools import pairwise
 
@@ -24,6 +24,10 @@ def hits_at_cut_offs(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     Those of the first pass, which is among all detections, are there for their scores alone: `above` is NaN.
     """
     rules = replace(rules, limits=rules.limits[-1:])
+    if rules.cut_offs:  # what differs by less than a cut-off is matched together
+        score = pl.Series("score", cut_down(rows.detections["score"].to_numpy(), rules.cut_offs))
+        never = ~score.is_finite().gather(rows.links["detection"])
+        rows = replace(rows, detections=rows.detections.with_columns(score), links=rows.links.filter(~never))
     hits = hits_by_score(rows, rules)
     if rules.policy.first_pass is None:
         return hits
@@ -32,6 +36,16 @@ def hits_at_cut_offs(rows: Rows, rules: MatchingRules) -> pl.DataFrame:
     score = rows.detections["score"].gather(first["detection"])
     first = first.with_columns(above=pl.lit(np.nan), up_to=score)
     return pl.concat([hits, first]).sort("detection", maintain_order=True)
+
+
+def cut_down(score: np.ndarray, cut_offs: Sequence[float]) -> np.ndarray:
+    """The largest of fixed cut-offs, ascending, that each score reaches in single precision; -inf where there is none.
+
+    >>> cut_down(np.array([0.557, 0.55, -0.1]), (0.0, float(np.float32(0.55)))).round(3).tolist()
+    [0.55, 0.55, -inf]
+    """
+    fixed = np.array(cut_offs)
+    return np.append(-np.inf, fixed)[np.searchsorted(fixed, score.astype(np.float32).astype(np.float64), side="right")]
 
 
 def hits_by_score(rows: Rows, rules: MatchingRules) -> pl.DataFrame:

@@ -67,17 +67,17 @@ def match_optimally(
     simple = simple[np.lexsort((detection[simple], -similarity[simple], annotation[simple]))]
     simple = simple[np.diff(annotation[simple], prepend=-1) != 0]
 
-    def solve(row: np.ndarray) -> np.ndarray:
+    def matched(row: np.ndarray) -> np.ndarray:
         """Return the rows of contested pairs that are matched."""
-        taken = _solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
+        taken = solve(problem[row], detection[pair[row]], annotation[pair[row]], similarity[pair[row]], sparse)
         return row[taken]
 
-    pair, slices, threshold = _expand(single[is_contested], reach, n_slices)
+    pair, slices, threshold = expand(single[is_contested], reach, n_slices)
     problem = slices * n_thresholds + threshold
     counts = ~ignored[slices, annotation[pair]]
     taker = problem * (int(detection.max(initial=0)) + 1) + detection[pair]
-    settled = solve(np.flatnonzero(counts))
-    settled = np.append(settled, solve(np.flatnonzero(~counts & ~np.isin(taker, taker[settled]))))
+    settled = matched(np.flatnonzero(counts))
+    settled = np.append(settled, matched(np.flatnonzero(~counts & ~np.isin(taker, taker[settled]))))
 
     held = [
         _tabulate(simple, EVERY_SLICE, 0, reach[simple]),
@@ -92,7 +92,7 @@ def match_optimally(
         from_first[detection[simple]] = reach[simple]
         alone = crowd[~is_settled_anew & (from_first[detection[crowd]] < reach[crowd])]
         held.append(_tabulate(alone, EVERY_SLICE, from_first[detection[alone]], reach[alone]))
-        rest, rest_slices, rest_threshold = _expand(crowd[is_settled_anew], reach, n_slices)
+        rest, rest_slices, rest_threshold = expand(crowd[is_settled_anew], reach, n_slices)
         wants = (rest_slices * n_thresholds + rest_threshold) * (int(detection.max()) + 1) + detection[rest]
         free = ~np.isin(wants, taker[settled])
         held.append(_tabulate(rest[free], rest_slices[free], rest_threshold[free], rest_threshold[free] + 1))
@@ -103,7 +103,7 @@ def match_optimally(
     )  # fmt: skip
 
 
-def _expand(pair: np.ndarray, reach: np.ndarray, n_slices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
+def expand(pair: np.ndarray, reach: np.ndarray, n_slices: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """One row for each slice and each threshold that a pair reaches: pair, slice and threshold numbers."""
     pair, slices = np.tile(pair, n_slices), np.repeat(np.arange(n_slices), len(pair))
     n_reached = reach[pair]
@@ -121,10 +121,13 @@ def _tabulate(pair: np.ndarray, slices: np.ndarray | int, first: np.ndarray | in
     }).with_columns(is_repeat=False)  # fmt: skip
 
 
-def _solve(
+def solve(
     problem: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray, sparse: Any
 ) -> np.ndarray:
-    """The row numbers of the pairs taken, each problem on its own; rows come by detection and annotation within a problem."""
+    """The row numbers of the pairs taken, each problem on its own; rows come by detection and annotation within a problem.
+
+    `sparse` is SciPy's module. The total of the similarities is as large as possible; for ties see `match_optimally`.
+    """
     if not len(problem):
         return np.arange(0)
     taker, target = number_within(problem, detection), number_within(problem, annotation)

@@ -32,10 +32,12 @@ class MatchingPolicy:
         the module and the name of the function, imported when something is matched
     chooses
         the same for the matches whose scores the cut-offs are chosen from, where the data decide about these
-    needs_all_pairs
-        whether the most similar annotation of a detection matters though it reaches no threshold
+    is_of_nearest
+        whether all that matters of a detection is its most similar annotation, even if this reaches no threshold
     at_cut_offs
         whether average precision is made of the counts at score cut-offs, each matched anew, as only some definitions are
+    counts_everywhere
+        whether a match with an annotation that counts in some area range is a true positive in all of them
     """
 
     name: str
@@ -46,7 +48,8 @@ class MatchingPolicy:
     counts_groups: bool = False
     chooses: str = ""
     at_cut_offs: bool = False
-    needs_all_pairs: bool = False
+    counts_everywhere: bool = False
+    is_of_nearest: bool = False
 
     @property
     def first_pass(self) -> MatchingPolicy | None:
@@ -95,7 +98,7 @@ POLICIES = {
             "claimant",
             "each detection claims its most similar annotation, however far away; each annotation accepts the best ranked one",
             "by_claim:match_by_claim",
-            needs_all_pairs=True,
+            is_of_nearest=True,
         ),
         MatchingPolicy(
             "similarity",
@@ -117,6 +120,21 @@ POLICIES = {
             cutting_is_filtering=False,
             chooses="by_annotation:match_best_scores",
             at_cut_offs=True,
+        ),
+        MatchingPolicy(
+            "largest_sum",
+            "the one-to-one assignment with the largest total of round(1e6 similarity); anew at each score cut-off",
+            "largest_sum:match_largest_sum",
+            cutting_is_filtering=False,
+            at_cut_offs=True,
+            counts_everywhere=True,
+        ),
+        MatchingPolicy(
+            "score_first",
+            "each detection, best score first, takes the most similar free annotation, whether it counts or not",
+            "largest_sum:match_scores_first",
+            at_cut_offs=True,
+            counts_everywhere=True,
         ),
     )
 }

@@ -2,11 +2,13 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass, fields
 
 import numpy as np
 import polars as pl
 
+from apframe.matching.operating_points import cut_down
 from apframe.matching.verdicts import Verdicts, has_bit
 
 
@@ -60,7 +62,9 @@ class Changes:
         return {each.name: getattr(self, each.name) for each in fields(self) if each.name != "positives"}
 
 
-def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1) -> Changes:
+def changes_of_hits(
+    verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: int, most: float = 1, cut_offs: Sequence[float] = ()
+) -> Changes:
     """What changes at each score, where it takes another match.
 
     Parameters
@@ -73,6 +77,8 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: i
         the threshold and the area range, by number
     most
         the largest similarity there can be: 1, or 0 of distances
+    cut_offs
+        the only scores at which something changes, where these are fixed
     """
     rows, hits = verdicts.detections, held_at(hits, threshold, k)
     inside = has_bit(rows["inside"].to_numpy(), k).astype(np.int64)
@@ -88,7 +94,8 @@ def changes_of_hits(verdicts: Verdicts, hits: pl.DataFrame, threshold: int, k: i
         return np.concatenate([unmatched, begun, -begun])
 
     which = np.concatenate([alone, detection, detection])
-    score = np.concatenate([rows["score"].to_numpy()[alone], begin, end])
+    own = rows["score"].to_numpy()[alone]
+    score = np.concatenate([cut_down(own, cut_offs) if cut_offs else own, begin, end])
     columns = {
         "tp": both(is_true),
         "fp": both(-inside[detection], inside[alone]),

@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.changes import changes_of_hits, held_at
-from apframe.ranking.definition import AtCutOffs
 
 _MOST = 1 << 22  # numbers of one column that are summed together
 _NAMES = ("ap", "oriented_ap", "hits", "n_detections", "positives")
@@ -25,10 +25,10 @@ class CutOffRanking:
 
     rest = None
     further = ("oriented_ap",)
-    counts_absent = False
 
-    def __init__(self, verdicts: Verdicts, definition: AtCutOffs) -> None:
-        self._verdicts, self._definition = verdicts, definition
+    def __init__(self, verdicts: Verdicts, definition: AtCutOffs, *, counts_absent: bool = False) -> None:
+        """`counts_absent`: lists without annotations have 0."""
+        self._verdicts, self._definition, self.counts_absent = verdicts, definition, counts_absent
         self.shape = (len(verdicts.thresholds), verdicts.lists.height, len(verdicts.ranges), len(verdicts.limits))
         self._ready: dict[tuple[int, int], _Counts] = {}
 
@@ -39,7 +39,8 @@ class CutOffRanking:
     def counts(self, threshold: int, k: int) -> _Counts:
         """The counts at a threshold in an area range, both by number."""
         if (threshold, k) not in self._ready:
-            self._ready[threshold, k] = _Counts.of(self._verdicts, self._definition, threshold, k)
+            made = _Counts.of(self._verdicts, self._definition, threshold, k)
+            self._ready[threshold, k] = replace(made, counts_absent=self.counts_absent)
         return self._ready[threshold, k]
 
     @cached_property
@@ -58,9 +59,9 @@ class CutOffRanking:
         total = np.zeros((self.shape[1], weights.shape[1]))
         for t in thresholds:
             found = self.counts(t, k).compute(weights)
-            with np.errstate(invalid="ignore", divide="ignore"):
+            with np.errstate(invalid="ignore"):
                 found["recall"] = found["hits"] / found["positives"]
-            total += np.where(found["positives"] > 0, found[column], 0 if column == "n_detections" else np.nan)
+            total += found[column]
         return total / len(thresholds)
 
 
@@ -86,6 +87,8 @@ class _Counts:
         where these begin in each list, and the last one ends
     upto
         how many rows of the changes there are down to each of these scores, or to each fixed cut-off of each list
+    counts_absent
+        whether lists without annotations have 0; otherwise they have no value
     """
 
     definition: AtCutOffs
@@ -97,11 +100,12 @@ class _Counts:
     chosen: np.ndarray
     starts: np.ndarray
     upto: np.ndarray
+    counts_absent: bool = False
 
     @classmethod
     def of(cls, verdicts: Verdicts, definition: AtCutOffs, threshold: int, k: int) -> _Counts:
         n_lists = verdicts.lists.height
-        changes = changes_of_hits(verdicts, verdicts.hits_at_cut_offs, threshold, k)
+        changes = changes_of_hits(verdicts, verdicts.hits_at_cut_offs, threshold, k, cut_offs=definition.cut_offs)
         counts = np.flatnonzero(has_bit(verdicts.annotations["counts"].to_numpy(), k))
         expected = tuple(verdicts.annotations[name].to_numpy()[counts] for name in ("list", "image"))
         number, score, image = np.zeros(0, dtype=np.int64), np.zeros(0), np.zeros(0, dtype=np.int64)
@@ -112,7 +116,7 @@ class _Counts:
             order = np.lexsort((-score, number))
             number, score, image = number[order], score[order], image[order]
         else:
-            fixed = np.array(definition.cut_offs)
+            fixed = np.array(definition.cut_offs[::-1])  # the highest first, as where they are chosen
             number, score = np.repeat(np.arange(n_lists), len(fixed)), np.tile(fixed, n_lists)
         return cls(
             definition=definition,
@@ -153,9 +157,13 @@ class _Counts:
         hits, n_detections = counted("tp", ends), counted("n", ends)
         positives = self.definition.positives(expected, tp[-1] + fn[-1])
         with np.errstate(invalid="ignore", divide="ignore"):
-            recall = np.where(is_filled, tp / (tp + fn), 0)
+            recall = np.where(is_filled & (tp + fn > 0), tp / (tp + fn), 0)
             areas = [
-                np.where((positives > 0) & is_known, self.definition.area(np.where(n > 0, values / n, 0), recall), np.nan)
+                np.where(
+                    ((positives > 0) | self.counts_absent) & is_known,
+                    self.definition.area(np.where(n > 0, values / n, 0), recall),
+                    np.nan,
+                )
                 for values, is_known in ((tp, True), (weight, self.is_weighted))
             ]
         return dict(zip(_NAMES, (*areas, hits, n_detections, positives), strict=True))

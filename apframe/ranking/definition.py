@@ -4,14 +4,9 @@ from __future__ import annotations
 
 from abc import ABC, abstractmethod
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import ClassVar
 
 import polars as pl
-
-from apframe.exceptions import ParameterError
-
-if TYPE_CHECKING:
-    import numpy as np
 
 # the columns of a points table, see `find_points`
 TP, RANK, NEW_TP, NEW_N = pl.col("tp"), pl.col("rank"), pl.col("new_tp"), pl.col("new_n")
@@ -67,44 +62,6 @@ class WeightedSum(Definition):
     def of_points(self) -> pl.Expr:
         """The weighted sum, each point weighing what it adds to `reached`."""
         return self.weighted(PRECISION, self.reached(TP, N_POSITIVES) - self.reached(TP - NEW_TP, N_POSITIVES))
-
-
-class AtCutOffs(Definition):
-    """Definitions of counts at score cut-offs, where each cut-off has its own matches: of protocols that match so.
-
-    Attributes
-    ----------
-    chooses
-        whether cut-offs are scores of true positives, see `apframe.ranking.cut_offs.choose_copies`
-    cut_offs
-        otherwise, what they are, ascending
-    """
-
-    chooses: ClassVar[bool]
-    cut_offs: ClassVar[tuple[float, ...]] = ()
-
-    def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
-        """How many annotations there are: `expected` count, and at the lowest cut-off there are `found`, or missed."""
-        del found
-        return expected
-
-    @abstractmethod
-    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """Average precision from arrays of which the first axis is the cut-offs, 0 where these lack."""
-
-    def of_points(self) -> pl.Expr:
-        """Not there: a list has no matches of its own at each cut-off.
-
-        Raises
-        ------
-        ParameterError
-            always
-        """
-        raise ParameterError(
-            f"{self.name} is made of counts at score cut-offs, each with its own matches, which a ranked list does not have",
-            "use it with a protocol such as apframe.KITTI, or choose another definition",
-            option="definition",
-        )
 
 
 def envelope(precision: pl.Expr) -> pl.Expr:

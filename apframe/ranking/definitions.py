@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any, ClassVar
+from typing import Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name, did_you_mean
 from apframe.listing import Listing
+from apframe.ranking.at_cut_offs import R11, R40, Waymo
 from apframe.ranking.definition import (
     GAIN,
     N_POSITIVES,
@@ -29,16 +30,12 @@ from apframe.ranking.definition import (
     PRECISION,
     RANK,
     TP,
-    AtCutOffs,
     Definition,
     WeightedSum,
     envelope,
     recall_of,
 )
 from apframe.ranking.sampled import Argoverse2, NuScenes
-
-if TYPE_CHECKING:
-    import numpy as np
 
 
 class Step(WeightedSum):
@@ -252,37 +249,6 @@ class DavisGoadrich(Definition):
 
 
 @dataclass(frozen=True)
-class Waymo(Definition):
-    """The area under the envelope, with straight lines between points whose recalls are close.
-
-    Source: Waymo Open Dataset metrics. Where two points are more than `gap` apart in recall, points are put in between at steps
-    of `gap` from the right, with the precision of the right one; then trapezoids. At least `interpolated`.
-    """
-
-    gap: float = 0.05
-    name = "waymo"
-    precision, weights = "envelope", "r_k - r_(k-1)"
-    formula = "trapezoids under the envelope, recall gaps wider than .05 filled flat from the right"
-    used_by = "Waymo Open Dataset"
-    source = "Sun et al. 2020; waymo-open-dataset, metrics"
-
-    def __post_init__(self) -> None:
-        if not 0 < self.gap <= 1:
-            raise ParameterError(f"waymo: gap must be in (0, 1], not {self.gap}")
-
-    def of_points(self) -> pl.Expr:
-        """Flat area, and the triangle that is left of the last point put in."""
-        best = envelope(PRECISION)
-        put_in = (GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
-        left = GAIN - self.gap * put_in.clip(0)
-        drop = best.shift(1).fill_null(best.first()) - best
-        return (best * GAIN + drop * left / 2).sum()
-
-    def __str__(self) -> str:
-        return self.name if self == Waymo() else f"{self.name}({self.gap})"
-
-
-@dataclass(frozen=True)
 class Normalized(Definition):
     """AP as if there were `n` positives: precision from `tp n / R`, its envelope, averaged at the hits, times final recall.
 
@@ -326,47 +292,6 @@ class SetAP(Definition):
         """hits / list · hits / R."""
         hits = NEW_TP.sum()
         return (hits / N_RANKED.first() * hits / N_POSITIVES.first()).fill_null(0.0)
-
-
-class R11(AtCutOffs):
-    """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
-
-    A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
-    `apframe.ranking.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
-    has precision 0. So fewer than 41 perfect results do not reach 1.
-
-    Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.
-    """
-
-    name = "r11"
-    precision, weights = "envelope over positions", "1/11 each, of every fourth of 41 positions, from the first on"
-    formula = "mean over positions 0, 4 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
-    used_by = "KITTI until October 2019"
-    source = "KITTI development kit for objects, evaluate_object.cpp"
-    chooses = True
-    positions: ClassVar[slice] = slice(0, 41, 4)
-
-    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
-        """The mean of the envelope at the positions."""
-        del recall
-        import numpy as np
-
-        best: np.ndarray = np.maximum.accumulate(precision[::-1], axis=0)[::-1][self.positions].mean(axis=0)
-        return best
-
-
-class R40(R11):
-    """Forty of KITTI's 41 positions, all but the first: `(P_1 + ... + P_40) / 40`. For the rest see `R11`.
-
-    Source: KITTI's `evaluate_object.cpp` from October 2019 on.
-    """
-
-    name = "r40"
-    weights = "1/40 each, of 41 positions but the first"
-    formula = "mean over positions 1 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
-    used_by = "KITTI from October 2019 on"
-    source = "Simonelli et al. 2019; KITTI development kit for objects, evaluate_object.cpp"
-    positions = slice(1, 41)
 
 
 COCO_101 = Coco101()

@@ -110,15 +110,13 @@ class _Scores:
     def __init__(self, walk: Walk, weights: np.ndarray, own: np.ndarray, cuts: Cuts) -> None:
         self.cuts, n = cuts, len(walk.true)
         row, weighting, after = cuts.row, cuts.weighting, cuts.after
-        # the last item down to each that weighs something
-        latest = np.maximum.accumulate(np.where(weights > 0, np.arange(len(weights))[:, None], -1), axis=0)
-        place, number = walk.true[row], walk.number[row]
-        above = np.where(place > 0, latest[np.maximum(place - 1, 0), weighting], -1)
+        number = walk.number[row]
+        above = _last_with_weight(weights, walk.true[row] - 1, weighting, walk.bounds[number])
         end = np.where(after >= 0, walk.true[after], walk.bounds[number + 1])
         self._score_of = walk.score[walk.true]
         score = self._score_of[row]
         score_above = np.where(above >= walk.bounds[number], walk.score[above], score)
-        score_end = walk.score[latest[end - 1, weighting]]
+        score_end = walk.score[_last_with_weight(weights, end - 1, weighting, walk.bounds[number])]
         # in the order of numpy.interp, as one bit decides on which side of a score the result is
         recall, right = (cuts.columns[name] / cuts.columns["n_positives"] for name in ("left_tp", "right_tp"))
         slope = _divide(score - score_above, right - recall)
@@ -153,6 +151,21 @@ class _Scores:
         lower = np.where(self.score <= below, first_at(after), slope * (self.score - below) + first_at(after))
         lower = np.where(after < 0, last[row, weighting], lower)
         return np.where(self.score == own_score, here, np.where(self.score > own_score, higher, lower))
+
+
+def _last_with_weight(weights: np.ndarray, place: np.ndarray, weighting: np.ndarray, first: np.ndarray) -> np.ndarray:
+    """The last detection down to each place that weighs something; a number below `first` if there is none from there on.
+
+    >>> _last_with_weight(np.array([[1.0], [0.0], [0.0]]), np.array([2, 2]), np.array([0, 0]), np.array([0, 1])).tolist()
+    [0, 0]
+    """
+    found = place.copy()
+    sought = np.flatnonzero(found >= first)
+    while len(sought):  # most weigh something, so that few are left after some rounds
+        sought = sought[weights[found[sought], weighting[sought]] == 0]
+        found[sought] -= 1
+        sought = sought[found[sought] >= first[sought]]
+    return found
 
 
 def _divide(a: np.ndarray, b: np.ndarray) -> np.ndarray:

@@ -5,9 +5,10 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from apframe.matching.verdicts import Verdicts
+from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.cut_offs import CutOffRanking
-from apframe.ranking.definition import AtCutOffs, Definition, WeightedSum
+from apframe.ranking.definition import Definition, WeightedSum
 from apframe.ranking.ranking import Ranking, Rest, rank
 from apframe.ranking.sampled import Sampled
 from apframe.ranking.sampled_ranking import SampledRanking
@@ -45,7 +46,7 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     """
     definition = rules.definition
     if isinstance(definition, AtCutOffs):
-        return CutOffRanking(verdicts, definition)
+        return CutOffRanking(verdicts, definition, counts_absent=rules.counts_absent)
     if isinstance(definition, Sampled):
         return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
     assert isinstance(definition, WeightedSum)  # as protocols refuse others

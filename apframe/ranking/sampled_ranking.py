@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 import polars as pl
@@ -96,11 +96,24 @@ class SampledRanking:
         number, image = (self._verdicts.annotations[name].to_numpy()[counts] for name in ("list", "image"))
         np.add.at(expected, number, weights[image])
         at_errors = None if self._errors is None else self._errors.threshold_number(self._verdicts.thresholds)
-        wanted = {*thresholds} if at_errors is None else {*thresholds, at_errors}
-        found = {
-            t: self._in_steps(self._walk(t, k, m), weights, expected, with_errors=t == at_errors, is_whole=is_whole)
-            for t in sorted(wanted)
-        }
+        wanted = sorted({*thresholds} if at_errors is None else {*thresholds, at_errors})
+        walks = {t: self._walk(t, k, m) for t in wanted}
+        n_rows = max((len(walk.image) for walk in walks.values()), default=0)
+        step = max(1, _MOST // max(1, n_rows))
+        parts: dict[int, list[dict[str, np.ndarray]]] = {t: [] for t in wanted}
+        for begin in range(0, weights.shape[1], step):
+            block = slice(begin, begin + step)
+            rows: np.ndarray | None = None
+            for t, walk in walks.items():
+                if walk.image is not rows:  # thresholds at which the same detections count share their sums
+                    rows = walk.image
+                    own: np.ndarray = weights[:, block].take(rows, axis=0)
+                    upto = np.zeros((len(own) + 1, own.shape[1]))
+                    np.cumsum(own, axis=0, out=upto[1:])
+                slack = 0.0 if is_whole else ROUNDING
+                part = self._of_walk(walk, own, upto, expected[:, block], with_errors=t == at_errors, slack=slack)
+                parts[t].append(part)
+        found = {t: {name: np.concatenate([each[name] for each in of], axis=1) for name in of[0]} for t, of in parts.items()}
         return {t: found[t] | self._errors_at(found, t, at_errors, expected) for t in thresholds}
 
     def _errors_at(
@@ -114,25 +127,13 @@ class SampledRanking:
         cds = {"cds": self._errors.cds(found[t]["ap"], there)} if self._errors.with_cds else {}
         return (there if t == at else dict.fromkeys(there, nothing)) | cds
 
-    def _in_steps(
-        self, walk: Walk, weights: np.ndarray, expected: np.ndarray, *, with_errors: bool, is_whole: bool
-    ) -> dict[str, np.ndarray]:
-        """The numbers at one threshold, some of the weightings at a time."""
-        step = max(1, _MOST // max(len(walk.image), 1))
-        parts = [
-            self._of_walk(walk, weights[:, begin : begin + step], expected[:, begin : begin + step],
-                          with_errors=with_errors, slack=0.0 if is_whole else ROUNDING)
-            for begin in range(0, weights.shape[1], step)
-        ]  # fmt: skip
-        return {name: np.concatenate([part[name] for part in parts], axis=1) for name in parts[0]}
-
     def _of_walk(
-        self, walk: Walk, weights: np.ndarray, expected: np.ndarray, *, with_errors: bool, slack: float
+        self, walk: Walk, own_of_all: np.ndarray, upto: np.ndarray, expected: np.ndarray, *, with_errors: bool, slack: float
     ) -> dict[str, np.ndarray]:
-        """The numbers at one threshold: sums of weights down the lists, read at the levels of recall."""
-        own_of_all = weights.take(walk.image, axis=0)
-        upto = np.zeros((len(walk.image) + 1, weights.shape[1]))
-        np.cumsum(own_of_all, axis=0, out=upto[1:])
+        """The numbers at one threshold: sums of weights down the lists, read at the levels of recall.
+
+        `own_of_all` are the weights of the detections that count, and `upto` their sums before each.
+        """
         base, number = upto[walk.bounds[:-1]], walk.number
         total = upto[walk.bounds[1:]] - base
         own, n = own_of_all[walk.true], upto[walk.true + 1] - base[number]
@@ -148,7 +149,7 @@ class SampledRanking:
             cuts = _cut(k, n, own, total[number], np.where(expected > 0, expected, 1.0)[number], walk, self._definition, slack)
             best = _best_from_here(k / (np.maximum(n, _TINY) + self._addend), walk.segment)
             values = cuts.frame(best).select(self._definition.at_level(_COLUMNS)).to_series().to_numpy()
-            at = number[cuts.row] * weights.shape[1] + cuts.weighting
+            at = number[cuts.row] * ap.shape[1] + cuts.weighting
             ap += np.bincount(at, values, minlength=ap.size).reshape(ap.shape) / self._definition.n_levels
         if with_errors and self._errors is not None:
             found |= mean_errors(self._errors, walk, own_of_all, cuts, hits)
@@ -158,7 +159,10 @@ class SampledRanking:
         """The walk at threshold t, in range k and within limit m, all by number."""
         if (t, k, m) not in self._walks:
             at = None if self._errors is None else self._errors.threshold_number(self._verdicts.thresholds)
-            self._walks[t, k, m] = Walk.of(self._verdicts, self._errors if t == at else None, t, k, m)
+            made = Walk.of(self._verdicts, self._errors if t == at else None, t, k, m)
+            known = (walk for (_, *others), walk in self._walks.items() if others == [k, m])
+            same = next((walk for walk in known if np.array_equal(walk.image, made.image)), made)
+            self._walks[t, k, m] = replace(made, image=same.image)
         return self._walks[t, k, m]
 
 

@@ -11,17 +11,22 @@ Bounds = tuple[str, float, float]
 
 @dataclass(frozen=True)
 class Part:
-    """A part of the images or categories that the summary has a line of: `column` equals a value, or lies in (above, up_to].
+    """A part of the images or categories that the summary has a line of.
 
-    `table` is "images" or "categories".
+    `table` is "images" or "categories". There `column` equals a value, or one of several, or lies in (above, up_to].
     """
 
     name: str
     table: str
     column: str
-    equals: str | None = None
+    equals: str | tuple[str, ...] | None = None
     above: float = float("-inf")
     up_to: float = float("inf")
+
+    @property
+    def values(self) -> tuple[str, ...]:
+        """The values that the column equals; none where it is numbers."""
+        return () if self.equals is None else (self.equals,) if isinstance(self.equals, str) else self.equals
 
 
 @dataclass(frozen=True)

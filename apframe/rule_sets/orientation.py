@@ -33,7 +33,11 @@ def agreement(orientation: str, detections: pl.DataFrame, annotations: pl.DataFr
     [0.5]
     """
     column, _ = ORIENTATIONS[orientation]
-    if column not in detections.columns or column not in annotations.columns or detections[column].null_count():
+    if detections.height and (column not in detections.columns or detections[column].null_count()):
+        return None
+    if pairs.is_empty():
+        return pl.Series(dtype=pl.Float64)
+    if column not in annotations.columns:
         return None
     apart = detections[column].gather(pairs["detection"]) - annotations[column].gather(pairs["annotation"])
     if orientation == "alpha":

@@ -10,9 +10,10 @@ from typing import TYPE_CHECKING, Any, Self
 from apframe.exceptions import ParameterError, listed, one_of, spelled
 from apframe.keywords import names_keywords
 from apframe.matching.policies import POLICIES
+from apframe.ranking.at_cut_offs import R11, R40, AtCutOffs
 from apframe.ranking.box_errors import BoxErrors
-from apframe.ranking.definition import AtCutOffs, WeightedSum
-from apframe.ranking.definitions import COCO_101, R11, R40, Levels, as_definition
+from apframe.ranking.definition import WeightedSum
+from apframe.ranking.definitions import COCO_101, Levels, as_definition
 from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -29,7 +30,7 @@ if TYPE_CHECKING:
     from apframe.ranking.rules import RankingRules
 
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS)(\d\d)?(_[^{]+)?(\{area\}|\{limit\}|\{part\})?")
+REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS)(\d\d)?(_[^{]+)?(\{\w+\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 
 
@@ -190,7 +191,8 @@ class Protocol:
             raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
         for line in self.report:
             read = REPORT_LINE.fullmatch(line)
-            if read is None:
+            kinds = [None, "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in self.difficulties)]
+            if read is None or read[4] not in kinds:
                 raise ParameterError(
                     f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
                 )
@@ -249,6 +251,9 @@ class Protocol:
         if self.difficulties:
             object.__setattr__(self, "area_ranges", names)
         one_of("orientation", self.orientation, list(ORIENTATIONS))
+        if policy.is_of_nearest and (self.category_thresholds or self.crowds == "all_ignored"):
+            problem = f"matching {self.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
+            raise ParameterError(problem, "choose another policy", option="matching")
         if self.errors is not None and not isinstance(self.definition, Sampled):
             raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
         if "NDS" in self.report and not {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"} <= {*self.report}:

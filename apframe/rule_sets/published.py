@@ -19,13 +19,14 @@ from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
 from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.voc import VOC2007, VOC2012
+from apframe.rule_sets.waymo import WAYMO
 from apframe.similarity.named import as_iou_type
 
 PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
-        KITTI, NUSCENES, ARGOVERSE2,
+        KITTI, NUSCENES, WAYMO, ARGOVERSE2,
     )
 }  # fmt: skip
 
@@ -42,6 +43,7 @@ _PURPOSES = {
     "ACTIVITYNET": "actions as time intervals of videos",
     "CROWDPOSE": "keypoints of people in crowds",
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",
+    "WAYMO": "vehicles, pedestrians, signs, cyclists: in space, from above, in images",
     "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
     "NUSCENES": "cuboids by distance: AP, five errors, NDS",
     "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",

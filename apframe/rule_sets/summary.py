@@ -47,9 +47,9 @@ class Headline:
 
     def thresholds_of(self, protocol: Protocol) -> str:
         """The threshold as people read it, or the smallest and largest that the number is a mean over: 0.50:0.95."""
+        values = next((part.values for part in protocol.parts if part.name == self.part), ())
         named = dict(protocol.category_thresholds)
-        category = (self.part or "").lstrip("_")
-        own = [named[category]] if category in named else [*named.values()] or protocol.iou_thresholds
+        own = [named[name] for name in values if name in named] or [*named.values()] or protocol.iou_thresholds
         sizes = sorted(map(abs, own if self.iou_threshold is None else [self.iou_threshold]))
         return ":".join(dict.fromkeys(f"{size:.2f}" for size in (sizes[0], sizes[-1])))
 
@@ -98,6 +98,8 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
         ]
     if kind == "{part}":
         return [Headline(metric + each.name, column, threshold, whole, most, each.name) for each in protocol.parts]
+    if kind:  # the name of a level of difficulty
+        return [Headline(f"{metric}_{kind[1:-1]}", column, threshold, kind[1:-1], most, part or None)]
     return [Headline(metric, column, threshold, whole, most, part or None)]
 
 

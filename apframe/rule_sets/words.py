@@ -78,8 +78,8 @@ def _needs(protocol: Protocol) -> str:
     read = [name for name, is_read in columns if is_read]
     read += dict.fromkeys(f"{table}.{rule.column}" for rule in protocol.keeps for table in rule.tables)
     for place in dict.fromkeys(f"{part.table}.{part.column}" for part in protocol.parts):
-        values = [part.equals for part in protocol.parts if f"{part.table}.{part.column}" == place and part.equals is not None]
-        read.append(f"{place} ({', '.join(values)})" if values else place)
+        values = [value for part in protocol.parts if f"{part.table}.{part.column}" == place for value in part.values]
+        read.append(f"{place} ({', '.join(dict.fromkeys(values))})" if values else place)
     return f"annotations and detections: {similarity.reads}" + (f"; if given: {', '.join(read)}" if read else "")
 
 
@@ -129,6 +129,8 @@ def _ignored(protocol: Protocol) -> str:
     if not flags:
         return ""
     which = f"annotations {' or '.join(flags)}"
+    if POLICIES[protocol.matching].counts_everywhere:
+        return f"{which}; but what matches an annotation of another level is a true positive"
     if POLICIES[protocol.matching].removes_ignored:
         return f"nothing: {which} are left out"
     return f"{which}, and what is {'inside' if protocol.crowds == 'all_ignored' else 'matched to'} them"
@@ -185,4 +187,4 @@ def _oriented(summary: Sequence[Headline]) -> str:
 def _part(part: Part) -> str:
     low = "" if part.above == float("-inf") else f" above {part.above:g}"
     high = "" if part.up_to == float("inf") else f" up to {part.up_to:g}"
-    return f"{part.name}: {part.table} with {part.column} {part.equals if part.equals is not None else (low + high).strip()}"
+    return f"{part.name}: {part.table} with {part.column} {', '.join(part.values) or (low + high).strip()}"

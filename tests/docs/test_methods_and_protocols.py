@@ -22,6 +22,10 @@ pytestmark = [
     for name in ("FewResamplesWarning", "MissingColumnWarning", "NoAnnotationsWarning", "NothingMatchesWarning")
 ]
 N_IMAGES = 24
+NAMES = {
+    "street": ("Car", "Pedestrian", "Cyclist", "Truck"),
+    "roads": ("TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_CYCLIST", "TYPE_SIGN"),
+}
 _GIVEN = ("iou_threshold", "min_score")
 
 # family, whose scenes are evaluated, and options
@@ -44,6 +48,7 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
         {"category_map": {"thing 1": "car", "thing 2": "bus", "thing 3": "truck", "thing 4": "rider"}},
     ),
     "KITTI": ("street", "kitti", {}),
+    "WAYMO": ("roads", "waymo", {"iou_type": "bbox"}),
     "NUSCENES": ("scenes", "nuscenes", {}),
     "ARGOVERSE2": ("sweeps", "argoverse2", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
@@ -76,7 +81,8 @@ def first(ev: apf.Evaluation) -> str:
 
 def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
-    kind = {"crowds": "people", "street": "boxes", "scenes": "boxes", "sweeps": "boxes"}.get(family, family)
+    kind = {"crowds": "people"} | dict.fromkeys(("street", "roads", "scenes", "sweeps"), "boxes")
+    kind = kind.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
     found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
     found.append((2, 10, 0, 0.55))
@@ -94,11 +100,11 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
         for row in (*truth["annotations"], *results):
             row["keypoints"] = row["keypoints"][: 3 * 14]
         truth["images"] = [row | {"crowdIndex": 0.5} for row in truth["images"]]
-    if family == "street":
-        names = ("Car", "Pedestrian", "Cyclist", "Truck")
+    if family in NAMES:
+        names = NAMES[family]
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
         for row in (*truth["annotations"], *results):  # boxes are so low otherwise that none counts
-            row |= {"bbox": [5 * side for side in row["bbox"]], "occluded": 0, "truncated": 0.0, "alpha": 0.0}
+            row |= {"bbox": [5 * side for side in row["bbox"]], "occluded": 0, "truncated": 0.0, "alpha": 0.0, "level": 1}
     if family in ("scenes", "sweeps"):
         names = {"scenes": apf.NUSCENES, "sweeps": apf.ARGOVERSE2}[family].classes.names
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]

@@ -47,7 +47,7 @@ def texts(cell: Any) -> list[str]:
     return [output.text if output.output_type == "stream" else output.data["text/plain"] for output in outputs]
 
 
-def test_there_are_seven() -> None:
+def test_these_are_there() -> None:
     names = [
         "01_first_evaluation",
         "02_slices",

@@ -6,6 +6,7 @@ import re
 from pathlib import Path
 from typing import Any
 
+import numpy as np
 import polars as pl
 import pytest
 
@@ -16,6 +17,7 @@ from apframe.file_formats.tables import Arrow
 from apframe.shapes.cuboids import CUBOID
 from tests.file_formats.folders import written
 from tests.file_formats.sweeps import sweep, write_feather, write_log
+from tests.kits import run_kit
 
 BUS = sweep(20, "BUS", (3.0, 4.0, 12.0), (10.0, 2.5, 3.0), yaw=0.5, num_interior_pts=7, track_uuid="u1")
 DOG = sweep(10, "DOG", (1.0, 0.0, 0.0), num_interior_pts=0, track_uuid="u2")
@@ -88,3 +90,63 @@ def test_recognized_by_the_columns(tmp_path: Path) -> None:
     assert not Arrow().is_dataset(log)
     assert [Argoverse2().is_results(path) for path in (found, plain)] == [True, False]
     assert [Arrow().is_results(path) for path in (found, plain)] == [False, True]
+
+
+KIT = (
+    "joblib", "matplotlib", "numba", "numpy", "opencv-python-headless", "pandas", "polars", "pyarrow", "scipy", "tqdm",
+    "universal-pathlib",
+)  # fmt: skip
+SCRIPT = """
+import pandas as pd
+from av2.evaluation.detection import eval as detection
+from av2.evaluation.detection.utils import DetectionCfg
+detection.NUM_DECIMALS = 15
+gts = pd.concat([pd.read_feather(path).assign(log_id=log) for log, path in given["logs"].items()], ignore_index=True)
+config = DetectionCfg(eval_only_roi_instances=False)
+_, _, metrics = detection.evaluate(pd.read_feather(given["found"]), gts, config, n_jobs=1)
+print(metrics.to_json(orient="index", double_precision=15))
+"""
+
+
+def generated(random: np.random.Generator, log: str) -> tuple[list[dict[str, Any]], list[dict[str, Any]]]:
+    """Annotations and detections of a log: found near by, far off, twice, or not at all; some beyond the range."""
+    truth, found = [], []
+    for timestamp in range(1, 6):
+        for _ in range(random.integers(4, 12)):
+            category = str(random.choice(EVALUATED[:4]))
+            centre = random.normal(0, (60, 60, 1))
+            size = random.uniform(0.5, 6, 3)
+            yaw = float(random.uniform(-3, 3))
+            points = int(random.integers(0, 4))
+            truth.append(sweep(timestamp, category, tuple(centre), tuple(size), yaw, num_interior_pts=points, track_uuid="u"))
+            for _ in range(random.integers(0, 3)):
+                off = centre + random.normal(0, (0.8, 0.8, 0.3))
+                near = sweep(
+                    timestamp, category, tuple(off), tuple(size * random.uniform(0.8, 1.2, 3)), yaw + random.normal(0, 0.5)
+                )
+                found.append(near | {"score": float(random.random()), "log_id": log})
+        for _ in range(3):
+            centre = random.normal(0, (60, 60, 1))
+            found.append(sweep(timestamp, EVALUATED[0], tuple(centre), score=float(random.random()), log_id=log))
+    return truth, found
+
+
+@pytest.mark.slow
+def test_files_give_the_numbers_of_the_kit(tmp_path: Path) -> None:
+    random, found = np.random.default_rng(3), []
+    logs = {}
+    for log in ("a", "b", "c"):
+        truth, own = generated(random, log)
+        found += own
+        logs[log] = str(write_log(tmp_path / "val", log, truth) / "annotations.feather")
+    path = write_feather(tmp_path / "found.feather", found)
+    expected = run_kit("av2", KIT, SCRIPT, {"logs": logs, "found": str(path)}, alone=("av2==0.3.6",))
+    evaluation = apf.evaluate(tmp_path / "val", path, apf.ARGOVERSE2)
+    names = ["AP", "ATE", "ASE", "AOE", "CDS"]
+    mean = dict(evaluation.summary.rows())
+    assert [mean[name] for name in names] == pytest.approx([expected["AVERAGE_METRICS"][name] for name in names], abs=1e-9)
+    by_class = {row["name"]: row for row in evaluation.by("name").to_dicts()}
+    for category in EVALUATED:
+        theirs = [expected[category][name] for name in names]
+        assert [by_class[category][name] for name in names] == pytest.approx(theirs, abs=1e-9), category
+    assert expected[EVALUATED[0]]["AP"] > 0.03

@@ -238,6 +238,7 @@ from nuscenes.nuscenes import NuScenes
 from nuscenes.eval.common.loaders import load_gt, load_prediction, add_center_dist, filter_eval_boxes
 from nuscenes.eval.detection.config import config_factory
 from nuscenes.eval.detection.data_classes import DetectionBox
+from nuscenes.eval.detection.evaluate import DetectionEval
 from nuscenes.eval.common.utils import quaternion_yaw, Quaternion
 nusc = NuScenes("v1.0-mini", given["root"], verbose=False)
 config = config_factory("detection_cvpr_2019")
@@ -252,7 +253,14 @@ def rows(boxes):
     kept = [[box.sample_token, *box.translation] for token in kept.sample_tokens for box in kept[token]]
     return {"every": [[None if value != value else value for value in row] for row in every], "kept": kept}
 found, _ = load_prediction(given["results"], config.max_boxes_per_sample, DetectionBox)
-print(json.dumps([rows(load_gt(nusc, "mini_val", DetectionBox)), rows(found)]))
+sides = [rows(load_gt(nusc, "mini_val", DetectionBox)), rows(found)]
+evaluation = DetectionEval(nusc, config, given["results"], "mini_val", given["root"], verbose=False)
+metrics, _ = evaluation.evaluate()
+summary = metrics.serialize()
+names = {"trans_err": "ATE", "scale_err": "ASE", "orient_err": "AOE", "vel_err": "AVE", "attr_err": "AAE"}
+numbers = {"AP": summary["mean_ap"], "NDS": summary["nd_score"]}
+numbers |= {ours: summary["tp_errors"][theirs] for theirs, ours in names.items()}
+print(json.dumps([sides, numbers, summary["mean_dist_aps"]]))
 """
 RANGES = {"pedestrian": 40, "motorcycle": 40, "bicycle": 40, "traffic_cone": 30, "barrier": 30}
 
@@ -279,19 +287,21 @@ def scene_of(random: np.random.Generator) -> tuple[dict[str, list[Json]], dict[s
                     more |= {"attribute": "vehicle.moving"} if random.random() < 0.5 else {}
                     objects.append((f"{scene}-{step}", f"{scene}-{number}", category, (x, y, z), more))
                     found = {"yaw": float(random.uniform(-3, 3)), "velocity": tuple(random.normal(0, 3, 2).tolist())}
-                    name = str(random.choice(list(CLASSES)))
-                    results[f"{scene}-{step}"].append(box(f"{scene}-{step}", name, 0.5, (x + 0.5, y, z), **found))
+                    own = [name for name, several in CLASSES.items() if category in several]
+                    name = own[0] if own and random.random() < 0.8 else str(random.choice(list(CLASSES)))
+                    score = round(float(random.random()), 1)  # many are equal
+                    results[f"{scene}-{step}"].append(box(f"{scene}-{step}", name, score, (x + 0.5, y, z), **found))
     return tables(samples, objects), results
 
 
 @pytest.mark.slow
-def test_tables_and_results_are_as_the_kit_reads_them(tmp_path: Path) -> None:
+def test_tables_and_results_are_as_the_kit_reads_and_evaluates_them(tmp_path: Path) -> None:
     made, results = scene_of(np.random.default_rng(7))
     root, path = write_for_kit(tmp_path, made), write_results(tmp_path / "found.json", results)
-    expected = run_kit("nuscenes", KIT, SCRIPT, {"root": str(root), "results": str(path)})
+    sides, numbers, aps = run_kit("nuscenes", KIT, SCRIPT, {"root": str(root), "results": str(path)})
     truth = apf.read_dataset(root / "v1.0-mini", split="mini_val")
     both = truth.annotations, apf.read_results(path, dataset=truth)
-    for frame, theirs in zip(both, expected, strict=True):
+    for frame, theirs in zip(both, sides, strict=True):
         rows = frame.join(truth.images.select("image_id").with_row_index("place"), on="image_id").sort(
             "place", maintain_order=True
         )
@@ -309,3 +319,8 @@ def test_tables_and_results_are_as_the_kit_reads_them(tmp_path: Path) -> None:
         centres = kept.select("image_id", "cuboid_x", "cuboid_y", "cuboid_z").rows()
         assert centres == [tuple(row) for row in theirs["kept"]]
         assert rows["in_rack"].any()
+    evaluation = apf.evaluate(root / "v1.0-mini", path, apf.NUSCENES, split="mini_val")
+    assert dict(evaluation.summary.rows()) == {name: pytest.approx(value, abs=1e-9) for name, value in numbers.items()}
+    by_class = dict(evaluation.by("name").select("name", "AP").rows())
+    assert by_class == {name: pytest.approx(value, abs=1e-9) for name, value in aps.items()}
+    assert 0.05 < numbers["NDS"] < 0.9

@@ -8,8 +8,11 @@ from typing import Any
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.exceptions import ParameterError
 from tests.rule_sets.driving_boxes import Row, cuboid, evaluate, generated, of_category
 
 CAR = "REGULAR_VEHICLE"
@@ -119,7 +122,17 @@ def expected_of(truth: list[Row], found: list[Row]) -> dict[str, float]:
     return {metric: float(np.mean([numbers[metric] for numbers in each])) for metric in each[0]}
 
 
-@pytest.mark.parametrize("seed", range(30))
+def test_claims_have_one_threshold_for_all_categories() -> None:
+    with pytest.raises(ParameterError, match=r"^matching: matching 'claimant' takes neither thresholds by category "):
+        apf.ARGOVERSE2.with_options(iou_thresholds={CAR: -2, "BUS": -4})
+
+
+def test_pairs_are_claims() -> None:
+    evaluation = case([car(0), car(1)], [car(0.9, 0.9), car(9, 0.8)])
+    assert evaluation.pairs["similarity"].to_list() == exactly([-0.1])  # not that of .9 with 0, nor that of 9, too far away
+
+
+@given(st.integers(0, 2**32 - 1))
 def test_as_plain_loops_do(seed: int) -> None:
     truth, found = generated(np.random.default_rng(seed), [CAR, "BUS", "DOG"])
     evaluation = evaluate(truth, found, apf.ARGOVERSE2, [f"i{k}" for k in range(4)], CATEGORIES)

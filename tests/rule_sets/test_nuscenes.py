@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 import polars as pl
 import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from polars.testing import assert_frame_equal
 
 import apframe as apf
+from apframe.exceptions import ParameterError, RowError
+from apframe.ranking.box_errors import BoxErrors
+from apframe.ranking.rules import rank_by
+from apframe.ranking.sampled_ranking import SampledRanking
 from tests.rule_sets import nuscenes_reference as reference
 from tests.rule_sets.driving_boxes import Row, cuboid, evaluate, generated, of_category
 
 CLASSES = apf.NUSCENES.classes.names
 METRES = [0.5, 1, 2, 4]
+ARGOVERSE2_OF_CARS = replace(apf.ARGOVERSE2, classes=apf.NUSCENES.classes)
 
 
 def case(truth: list[float], found: list[tuple[float, float]]) -> apf.Evaluation:
@@ -105,7 +115,7 @@ def expected_of(truth: list[Row], found: list[Row], names: tuple[str, ...] = CLA
     return values | {"NDS": score / 10}
 
 
-@pytest.mark.parametrize("seed", range(30))
+@given(st.integers(0, 2**32 - 1))
 def test_as_plain_loops_do(seed: int) -> None:
     rng = np.random.default_rng(seed)
     truth, found = generated(rng, ["car", "barrier", "traffic_cone"])
@@ -162,13 +172,194 @@ def test_slices_of_objects_are_matched_again() -> None:
     assert one_side["NDS"].null_count() == 0
 
 
-def test_resamples_are_data_sets_with_copies_of_images() -> None:
+@pytest.mark.parametrize("protocol", [apf.NUSCENES, ARGOVERSE2_OF_CARS], ids=lambda protocol: protocol.name)
+def test_weights_are_copies_of_images(protocol: apf.Protocol) -> None:
+    rng = np.random.default_rng(5)
     truth, found, images = weathered(n_images=6)
-    evaluation = evaluate(truth, found, apf.NUSCENES, images, CLASSES)
-    drawn = evaluation.draws(n_resamples=5, seed=3)
+    for row, noise in zip(found, rng.random(len(found)).tolist(), strict=True):
+        row["score"] = 0.1 + 0.8 * row["score"] + noise / 1e6  # no ties but those of copies
+    evaluation = evaluate(truth, found, protocol, images, CLASSES)
+    weights = rng.integers(0, 4, (6, 5)).astype(float)
+    columns = ["ap", *(kind for kind in reference.KINDS if kind in evaluation.metrics.columns)]
+    ranking = rank_by(evaluation._pipeline.verdicts, protocol.ranking_rules)
+    assert isinstance(ranking, SampledRanking)
+    for weighting in range(5):
+        copied = {f"i{k}": [f"i{k}/{copy}" for copy in range(int(weights[k, weighting]))] for k in range(6)}
+        rows = [[row | {"image_id": copy} for row in rows for copy in copied[row["image_id"]]] for rows in (truth, found)]
+        expected = evaluate(*rows, protocol, [copy for copies in copied.values() for copy in copies], CLASSES).metrics
+        at = ranking.weighted(range(4), 0, 0, weights)
+        for t, threshold in enumerate(protocol.iou_thresholds):
+            own = expected.filter(iou_threshold=threshold)
+            for column in columns:
+                assert at[t][column][:, weighting] == pytest.approx(
+                    own[column].fill_null(np.nan).to_numpy(), abs=1e-9, nan_ok=True
+                )
+    halves, ones = (ranking.weighted(range(4), 0, 0, np.full((6, 1), weight)) for weight in (0.5, 1.0))
+    assert all(
+        halves[t][column] == pytest.approx(ones[t][column], abs=1e-9, nan_ok=True) for t in range(4) for column in columns
+    )
 
-    assert drawn.height
-    intervals = evaluation.intervals(n_resamples=200)
+
+def test_intervals_and_comparisons() -> None:
+    truth, found, images = weathered(n_images=30)
+    shifted = [row | {"cuboid_x": row["cuboid_x"] + 0.5} for row in found]
+    a, b = (evaluate(truth, rows, apf.NUSCENES, images, CLASSES) for rows in (found, shifted))
+    intervals = a.intervals(n_resamples=100)
     assert intervals["metric"].to_list() == ["AP", "ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]
-    assert intervals["estimate"].to_list() == exactly(evaluation.summary["value"].to_list())
-    assert (intervals["low"] <= intervals["high"]).all()
+    assert intervals["estimate"].to_list() == exactly(a.summary["value"].to_list())
+    assert ((intervals["low"] < intervals["estimate"]) & (intervals["estimate"] < intervals["high"])).all()
+    alone = a.intervals(n_resamples=100, metrics="NDS")
+    assert_frame_equal(alone, intervals.filter(metric="NDS"))
+    by_weather = a.intervals(n_resamples=50, metrics="NDS", by="weather")
+    assert by_weather["estimate"].to_list() == exactly(a.by("weather").sort("weather")["NDS"].to_list())
+    # less of an error is better
+    exact = [row | {name: other[name] for name in ("cuboid_x", "cuboid_y")} for row, other in nearest_of(truth, found)]
+    best = evaluate(truth, exact, apf.NUSCENES, images, CLASSES)
+    compared = a.compare(best, n_resamples=50, metrics=["ATE", "NDS"])
+    assert (compared["difference"] < 0).to_list() == [True, False]
+    assert compared["share_better"].to_list() == [1.0, 1.0]
+    assert str(b.protocol) == str(a.protocol)
+
+
+def nearest_of(truth: list[Row], found: list[Row]) -> list[tuple[Row, Row]]:
+    """Each detection with the nearest annotation of its sample and class, if there is one."""
+    pairs = []
+    for row in found:
+        same = [other for other in truth if (other["image_id"], other["category_id"]) == (row["image_id"], row["category_id"])]
+        if same:
+            pairs.append((row, min(same, key=lambda other: abs(other["cuboid_x"] - row["cuboid_x"]))))
+    return pairs
+
+
+def test_stored_sets_queries_shards_and_updates_have_the_same_numbers(tmp_path: Path) -> None:
+    truth, found, images = weathered()
+    for number, row in enumerate(found):
+        row["score"] = (number + 1) / (len(found) + 1)  # shards have an order of their own for equal scores
+    evaluation = evaluate(truth, found, apf.NUSCENES, images, CLASSES)
+    evaluation.write_parquet(tmp_path / "run")
+    stored = apf.read_evaluation(tmp_path / "run")
+    assert stored.protocol == apf.NUSCENES
+    assert_frame_equal(stored.summary, evaluation.summary)
+    assert_frame_equal(stored.by("weather"), evaluation.by("weather"))
+    query = "SELECT avg(ate) AS ate FROM metrics JOIN categories USING (category_id) WHERE iou_threshold = -2"
+    assert stored.sql(query).item() == exactly(evaluation["ATE"])
+    assert evaluation.sql(query).item() == exactly(evaluation["ATE"])
+    dataset = evaluation.dataset
+    for shard in range(3):
+        (tmp_path / "shards" / str(shard)).mkdir(parents=True)
+        ids = pl.Series(images["image_id"][shard::3]).implode()
+        tables = {"images": dataset.images, "annotations": dataset.annotations, "detections": evaluation.detections}
+        for name, frame in tables.items():
+            frame.filter(pl.col("image_id").is_in(ids)).write_parquet(tmp_path / "shards" / str(shard) / f"{name}.parquet")
+        dataset.categories.write_parquet(tmp_path / "shards" / str(shard) / "categories.parquet")
+    sharded = apf.evaluate_shards(str(tmp_path / "shards" / "*"), protocol=apf.NUSCENES)
+    assert_frame_equal(sharded.metrics, evaluation.metrics)
+    assert_frame_equal(sharded.by("weather"), evaluation.by("weather"))
+    evaluator = apf.Evaluator(dataset, protocol=apf.NUSCENES)
+    for shard in range(3):
+        ids = pl.Series(images["image_id"][shard::3]).implode()
+        evaluator.update(evaluation.detections.drop("detection_id").filter(pl.col("image_id").is_in(ids)))
+    assert_frame_equal(evaluator.compute().summary, evaluation.summary)
+
+
+def test_what_comes_after_the_matches() -> None:
+    truth, found, images = weathered()
+    evaluation = evaluate(truth, found, apf.NUSCENES, images, CLASSES)
+    impact = evaluation.error_impact(-2).filter(pl.col("category_id").is_null())
+    assert impact.filter(error="fn")["delta_ap"].item() > 0
+    assert evaluation.matches(-4)["outcome"].value_counts().sort("outcome")["outcome"].to_list() == ["tp", "fp", "fn"]
+    assert evaluation.errors(-2).height and evaluation.confusion(-2).height and evaluation.curves(-1).height
+    with pytest.raises(ParameterError, match=r"^label errors need similarities from 0 to 1, and NUSCENES compares distances$"):
+        evaluation.label_errors(-2)
+    with pytest.raises(ParameterError, match=r"^arrays: nuscenes has no recall levels, which the reference's arrays are over$"):
+        evaluation.arrays()
+
+
+def test_the_best_run_by_an_error_has_the_least(tmp_path: Path) -> None:
+    truth, found, images = weathered(n_images=30)
+    near = [row | {"cuboid_x": other["cuboid_x"]} for row, other in nearest_of(truth, found)]
+    for name, rows in (("far", found), ("near", near)):
+        evaluate(truth, rows, apf.NUSCENES, images, CLASSES).write_parquet(tmp_path / name)
+    runs = apf.scan_runs(str(tmp_path / "*"))
+    board = runs.leaderboard("ATE", n_resamples=50)
+    assert board["run"].to_list() == ["near", "far"] and board["share_best"].to_list() == [1.0, 0.0]
+
+
+def of_objects(truth: Row, found: Row, **options: Any) -> apf.Evaluation:
+    row = {"ego_distance": 9.0, "n_points": 1, "in_rack": 0}
+    return evaluate([cuboid(0, **row | truth)], [cuboid(0, 0.9, **{k: row[k] for k in ("ego_distance", "in_rack")} | found)],
+                    apf.NUSCENES, categories=CLASSES, **options)  # fmt: skip
+
+
+@pytest.mark.parametrize(
+    ("truth", "found", "counts"),
+    [
+        ({"ego_distance": 49.9}, {"ego_distance": 49.9}, (1, 1)),
+        ({"ego_distance": 50.0}, {"ego_distance": 49.9}, (0, 1)),
+        ({"ego_distance": 49.9}, {"ego_distance": 50.0}, (1, 0)),
+        ({"ego_distance": 39.9, "name": "pedestrian"}, {"ego_distance": 40.0, "name": "pedestrian"}, (1, 0)),
+        ({"ego_distance": 29.9, "name": "barrier"}, {"ego_distance": 30.0, "name": "barrier"}, (1, 0)),
+        ({"n_points": 0}, {}, (0, 1)),
+        ({"n_points": None}, {}, (1, 1)),
+        ({"in_rack": 1, "name": "bicycle"}, {"in_rack": 1, "name": "bicycle"}, (0, 0)),
+        ({"in_rack": 1}, {"in_rack": 1}, (1, 1)),
+    ],
+)
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_which_objects_are_kept(truth: Row, found: Row, counts: tuple[int, int]) -> None:
+    evaluation = of_objects(truth, found)
+    assert (evaluation.dataset.annotations.height, evaluation.detections.height) == counts
+    assert evaluation.notes == ()
+
+
+def test_columns_that_are_missing_are_noted() -> None:
+    truth, found = cuboid(0), cuboid(0, 0.9)
+    for row in (truth, found):
+        del row["velocity_x"], row["velocity_y"], row["attribute"]
+    evaluation = evaluate([truth], [found], apf.NUSCENES)
+    assert evaluation.notes == (
+        "NUSCENES leaves objects out by columns that are not there: annotations.ego_distance, annotations.n_points, "
+        "annotations.in_rack, detections.ego_distance, detections.in_rack",
+        "AVE is as without true positives: there is no annotations.velocity_x, detections.velocity_x, annotations.velocity_y, "
+        "detections.velocity_y",
+        "AAE is as without true positives: there is no annotations.attribute, detections.attribute",
+    )
+    assert str(evaluation).splitlines()[-3:] == [f" {note}" for note in evaluation.notes]
+    assert of_category(evaluation, "ave") == [None, None, 1.0, None]
+
+
+def test_too_many_detections_and_negative_scores_are_errors() -> None:
+    with pytest.raises(RowError) as caught:
+        evaluate([cuboid(0)], [cuboid(0, 0.5)] * 501, apf.NUSCENES)
+    assert str(caught.value) == (
+        "detections: there are 501 detections of an image, and NUSCENES accepts 500, where image_id is 's'; keep the 500 with "
+        "the highest scores of each image"
+    )
+    assert evaluate([cuboid(0)], [cuboid(0, 0.5)] * 500, apf.NUSCENES)["AP"]
+    with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES needs scores of at"):
+        evaluate([cuboid(0)], [cuboid(0, -0.5)], apf.NUSCENES)
+
+
+def test_chosen_categories_alone_are_averaged() -> None:
+    truth, found, images = weathered()
+    evaluation = evaluate(truth, found, apf.NUSCENES, images, ["car", "barrier"])
+    assert evaluation.metrics["category_id"].n_unique() == 10  # the other eight were added
+    alone = apf.evaluate(evaluation.dataset, found, protocol=apf.NUSCENES, categories=["car"])
+    assert alone["AP"] == exactly(evaluation.by("name").filter(name="car")["AP"].item())
+    rows = [[cuboid(0, score) | {"category_id": 7}] for score in (None, 0.9)]
+    numbered = apf.Dataset({"image_id": ["s"]}, {"category_id": [7], "name": ["Car"]}, rows[0])
+    categories = apf.evaluate(numbered, rows[1], protocol=apf.NUSCENES).dataset.categories
+    assert categories["category_id"].to_list() == list(range(7, 17))
+    assert categories["name"].to_list() == ["Car", *CLASSES[1:]]
+
+
+def test_parts_of_the_protocol_that_do_not_fit() -> None:
+    with pytest.raises(ParameterError, match=r"^definition: errors are averaged with nuscenes or argoverse2, not coco101$"):
+        replace(apf.NUSCENES, definition=apf.COCO.definition)
+    with pytest.raises(ParameterError, match=r"^report: NDS needs AP and the five errors beside it$"):
+        replace(apf.NUSCENES, report=("AP", "NDS"))
+    with pytest.raises(ParameterError, match=r"^errors: no 'abc'; there are ate, ase, aoe, ave, aae$"):
+        BoxErrors(-2.0, ("abc",), (1.0,))
+    other = apf.NUSCENES.with_options(iou_thresholds=[-4, -1])
+    summary = evaluate([cuboid(0)], [cuboid(0, 0.9)], other).summary
+    assert summary.filter(pl.col("value").is_null())["metric"].to_list() == ["ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]

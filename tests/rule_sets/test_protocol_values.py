@@ -107,9 +107,12 @@ STREET = [{"id": number, "name": name} for number, name in enumerate(("car", "va
 CARS = [at(1, 1, bbox=SQUARE, area=1600), at(2, 2, bbox=SQUARE, area=1600), at(2, 3, bbox=ELSEWHERE, area=1600)]
 CARS_WITH_MASKS = [row | {"segmentation": OUTLINE} for row in CARS[:2]]
 BLOCK = truth_of(
-    [at(1 + (k > 39), 1, bbox=[60 * k, 0, 50, 50], occluded=0, truncated=0.0) for k in range(41)],
+    [at(1 + (k > 39), 1, bbox=[60 * k, 0, 50, 50], occluded=0, truncated=0.0, alpha=0.0) for k in range(41)],
     categories=[{"id": 1, "name": "Car"}, {"id": 2, "name": "Pedestrian"}, {"id": 3, "name": "Cyclist"}],
 )
+ON_ROADS = [{"id": k, "name": f"TYPE_{name}"} for k, name in enumerate(("VEHICLE", "PEDESTRIAN", "SIGN", "CYCLIST"), 1)]
+VEHICLE = dict.fromkeys(("cuboid_x", "cuboid_y", "cuboid_z", "cuboid_yaw"), 0.0)
+VEHICLE |= {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5}
 
 
 def cuboids(names: tuple[str, ...]) -> Json:
@@ -179,8 +182,14 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     ),
     # 20 of 41 found: as many positions, of which the first one does not count
     "kitti": (
-        "kitti", {}, BLOCK, [found(1, 1, 0.9 - k / 100, bbox=row["bbox"]) for k, row in enumerate(BLOCK["annotations"][:20])],
-        {"AP_Car_easy": 19 / 40, "AP_moderate": 19 / 40, "AP_Cyclist_hard": None, "AOS_Car_hard": None},
+        "kitti", {}, BLOCK, [found(1, 1, 0.9 - k / 100, bbox=[60 * k, 0, 50, 50], alpha=0.0) for k in range(20)],
+        {"AP_Car_easy": 19 / 40, "AP_moderate": 19 / 40, "AP_Cyclist_hard": None, "AOS_Car_hard": 19 / 40},
+    ),
+    # one of two is found, at the easier level; at level 2 it is one of two
+    "waymo": (
+        "waymo", {}, truth_of([at(1 + (k == 1), k or 1, **VEHICLE, level=1 + (k == 1), n_points=9) for k in range(5)],
+                              categories=ON_ROADS),
+        [found(1, 1, 0.9, **VEHICLE)], {"AP_Vehicle_L1": 1.0, "APH_ALL_NS_L2": 0.5 / 3, "AP_L2": 0.5 / 4, "AP_Sign_L1": 0.0},
     ),
     # all but the barrier, whose errors are 1; there are nine classes with an orientation, eight with a velocity
     "nuscenes": (
@@ -209,7 +218,7 @@ def test_the_published_ones() -> None:
         "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
         "BDD100K": ("bbox", "segm"),
-        "KITTI": ("bbox", "bev", "3d"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
+        "KITTI": ("bbox", "bev", "3d"), "WAYMO": ("3d", "bev", "bbox"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -229,7 +238,7 @@ def test_every_choice_is_stored(protocol: apf.Protocol) -> None:
     of_lists: Any = {"area_ranges": {"tiny": (0, 9)}, "matching": matching}
     changed = protocol.with_options(
         iou_thresholds=[0.3, 1.0], max_detections=[7], agnostic=True, similarity=apf.BoundaryIoU(dilation=0.1),
-        **({"recall_positions": 11} if protocol.difficulties else of_lists),
+        **({} if protocol.difficulties else of_lists),
     )  # fmt: skip
     again = apf.Protocol.from_dict(json.loads(json.dumps(changed.as_dict())))
     assert again == changed != protocol
@@ -390,6 +399,17 @@ HEADLINES = {
         "AOS_Pedestrian_easy AOS_Pedestrian_moderate AOS_Pedestrian_hard "
         "AP_Cyclist_easy AP_Cyclist_moderate AP_Cyclist_hard AOS_Cyclist_easy AOS_Cyclist_moderate AOS_Cyclist_hard "
         "AP_easy AP_moderate AP_hard AOS_easy AOS_moderate AOS_hard"
+    ),
+    ("WAYMO", "bbox"): (
+        "AP_Vehicle_L1 AP_Vehicle_L2 AP_Pedestrian_L1 AP_Pedestrian_L2 AP_Sign_L1 AP_Sign_L2 AP_Cyclist_L1 AP_Cyclist_L2 "
+        "AP_ALL_NS_L1 AP_ALL_NS_L2 AP_L1 AP_L2"
+    ),
+    **dict.fromkeys(
+        (("WAYMO", "3d"), ("WAYMO", "bev")),
+        "AP_Vehicle_L1 APH_Vehicle_L1 AP_Vehicle_L2 APH_Vehicle_L2 "
+        "AP_Pedestrian_L1 APH_Pedestrian_L1 AP_Pedestrian_L2 APH_Pedestrian_L2 "
+        "AP_Sign_L1 APH_Sign_L1 AP_Sign_L2 APH_Sign_L2 AP_Cyclist_L1 APH_Cyclist_L1 AP_Cyclist_L2 APH_Cyclist_L2 "
+        "AP_ALL_NS_L1 APH_ALL_NS_L1 AP_ALL_NS_L2 APH_ALL_NS_L2 AP_L1 APH_L1 AP_L2 APH_L2",
     ),
     **dict.fromkeys(
         (("KITTI", "bev"), ("KITTI", "3d")),
@@ -553,7 +573,7 @@ def test_options_that_a_protocol_cannot_take() -> None:
         apf.VOC2012.with_options(recall_levels=[0, 1])
     with pytest.raises(
         ParameterError,
-        match=r'^matching is "score", "best_overlap", "nearest", "claimant", "similarity", "optimal" or "by_annotation", not ',
+        match=r'^matching is "score", "best_overlap", "nearest", .* or "score_first", not .hungarian.$',
     ):
         apf.COCO.with_options(matching="hungarian")
     with pytest.raises(ParameterError, match=r"^'box_iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "):

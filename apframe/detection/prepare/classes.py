@@ -18,6 +18,7 @@ from apframe.schema import TABLES, Dataset, called, is_known, map_ids, merge_cat
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
 
+_FEW = 5  # points, of which an object is at level 2
 COPIED = "expanded_from"  # the column of copies that names what they are copies of
 
 
@@ -128,6 +129,22 @@ def _ask_about(names: pl.Series, protocol: Protocol) -> None:
     near = {name: nearest(name, classes.names) for name in names if name.lower() not in related}
     if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
         warn(f"{protocol.name} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)
+
+
+def with_levels(inputs: Inputs) -> Inputs:
+    """The inputs with a `level` for each annotation: 2 where it is unknown and there are few points, otherwise 1.
+
+    Source: `metrics_utils.cc` of waymo-open-dataset.
+    """
+    annotations, dataset = inputs.dataset.annotations, inputs.dataset
+    if "n_points" in annotations.columns:
+        few = pl.when(pl.col("n_points").fill_null(0) <= _FEW).then(2).otherwise(1)
+        level = pl.coalesce("level", few) if "level" in annotations.columns else few
+        annotations = annotations.with_columns(level=level)
+    elif "level" in annotations.columns:
+        annotations = annotations.with_columns(pl.col("level").fill_null(2))
+    dataset = dataset.part(dataset.images, annotations)
+    return replace(inputs, dataset=dataset, annotations=annotations)
 
 
 def _refuse_missing(inputs: Inputs, protocol: Protocol) -> None:

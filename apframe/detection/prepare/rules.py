@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import polars as pl
 
-from apframe.detection.prepare.classes import with_own_classes
+from apframe.detection.prepare.classes import with_levels, with_own_classes
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
@@ -73,6 +73,11 @@ def expand_hierarchy(inputs: Inputs, protocol: Protocol) -> Inputs:
     ancestors = find_ancestors(dataset.categories)
     images, annotations = expand_lists(dataset.images, ancestors), expand_annotations(dataset.annotations, ancestors)
     return _of(inputs, dataset.part(images, annotations))
+
+
+def tell_levels(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """A level of difficulty for each annotation: WAYMO."""
+    return with_levels(inputs) if "levels_of_points" in protocol.further_rules else inputs
 
 
 def keep_own_classes(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -166,6 +171,7 @@ RULES: tuple[Rule, ...] = (
     box_annotations,
     leave_out_annotations_without_area,
     expand_hierarchy,
+    tell_levels,
     keep_own_classes,
     keep_objects,
     keep_chosen_categories,

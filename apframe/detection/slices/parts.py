@@ -45,9 +45,9 @@ def _warn_of_other_values(protocol: str, parts: list[Part], tables: Mapping[str,
         of_column = [part for part in parts if (part.table, part.column) == (table, column)]
         empty = [f"AP{part.name}" for part in of_column if not _holds_any(part, tables[table][column], protocol)]
         values = tables[table][column].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
-        known = [part.equals for part in of_column]
+        known = list(dict.fromkeys(value for part in of_column for value in part.values))
         others = [value for value in values if value not in known]
-        if empty and others and None not in known:
+        if empty and others:
             message = f"{protocol}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
             warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning)
 
@@ -55,7 +55,7 @@ def _warn_of_other_values(protocol: str, parts: list[Part], tables: Mapping[str,
 def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:
     fits = values.dtype in (pl.String, pl.Categorical, pl.Enum) if part.equals is not None else values.dtype.is_numeric()
     if not (fits or values.dtype == pl.Null):
-        expected = "numbers" if part.equals is None else f"text such as {part.equals!r}"
+        expected = "numbers" if part.equals is None else f"text such as {part.values[0]!r}"
         raise ColumnError(
             f"{protocol}: AP{part.name} expects {expected} in {part.table}.{part.column}, which has {values.dtype}"
         )
@@ -63,4 +63,4 @@ def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:
 
 
 def _condition(part: Part, column: pl.Expr) -> pl.Expr:
-    return column == part.equals if part.equals is not None else (column > part.above) & (column <= part.up_to)
+    return column.is_in(part.values) if part.equals is not None else (column > part.above) & (column <= part.up_to)

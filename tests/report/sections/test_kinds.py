@@ -63,7 +63,7 @@ def test_categories_come_by_their_largest_difference_or_number(pair: Compared, o
 @pytest.mark.parametrize("name", TINY)
 def test_every_protocol_has_the_section(name: str) -> None:
     section = kinds.section(of(tiny(name), tiny(name)))
-    if name == "kitti":
+    if name in ("kitti", "waymo"):
         assert "matches anew at each score cut-off" in section.sentences[0] and section.blocks == ()
         return
     shown = next(iter(tables(section).values()))

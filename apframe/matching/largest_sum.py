@@ -1,0 +1,70 @@
+"""Matching by the largest sum of similarities, or by score, where ignored annotations compete as all others do (Waymo)."""
+
+from __future__ import annotations
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import import_optional
+from apframe.matching.assignments import EVERY_SLICE
+from apframe.matching.by_score import match_by_score
+from apframe.matching.optimal import expand, solve
+from apframe.matching.reached import count_reached
+
+_DIGITS = 1e6  # what similarities are multiplied by, and then rounded
+
+
+def match_largest_sum(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign detections to annotations one to one, so that the sum of round(1e6 similarity) is as large as possible.
+
+    Only pairs that reach the threshold can be matched. Annotations compete alike, whether they count or not, so the matches
+    are the same in all slices. Scores do not matter. Of equal sums, that with more pairs is taken, then that of better ranked
+    detections; the reference leaves this open.
+
+    Takes and gives what `apframe.matching.assignments` says, in the order of `detection`.
+
+    Source: `HungarianMatcher` of waymo-open-dataset.
+
+    Raises
+    ------
+    ParameterError
+        SciPy is not installed, and some detections compete for several annotations
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0, 1], "annotation": [0, 1, 0], "similarity": [0.8, 0.7, 0.75]})
+    >>> match_largest_sum(pairs, np.zeros(2, dtype=bool), np.zeros((1, 2), dtype=bool), np.array([0.5]),
+    ...                   strict=False).select("detection", "annotation").rows()
+    [(0, 1), (1, 0)]
+    """
+    del is_crowd, ignored
+    pairs = pairs.select("detection", "annotation", "similarity").sort("detection", "annotation")
+    detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)
+    reach = count_reached(similarity, thresholds, strict=strict)
+    row, _, threshold = expand(np.flatnonzero(reach > 0), reach, 1)
+    sparse = import_optional("scipy.sparse", "matching by the largest sum needs SciPy", '"apframe[optimal]"')
+    taken = solve(threshold, detection[row], annotation[row], np.rint(_DIGITS * similarity[row]), sparse)
+    row, threshold = row[taken], threshold[taken]
+    found = pairs[row].with_columns(
+        pl.lit(EVERY_SLICE, pl.Int16).alias("slice"),
+        pl.Series("first", threshold, dtype=pl.UInt16),
+        pl.Series("last", threshold + 1, dtype=pl.UInt16),
+        is_repeat=False,
+    )
+    return found.sort("detection", "first")
+
+
+def match_scores_first(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign each detection, best score first, to the most similar free annotation, whether it counts or not.
+
+    For the rest see `match_largest_sum`. Source: `ScoreFirstMatcher` of waymo-open-dataset.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0, 1], "annotation": [0, 1, 0], "similarity": [0.8, 0.7, 0.75]})
+    >>> match_scores_first(pairs, np.zeros(2, dtype=bool), np.array([[True, False]]), np.array([0.5]),
+    ...                    strict=False).select("detection", "annotation").rows()
+    [(0, 0)]
+    """
+    nothing = np.zeros_like(is_crowd)
+    return match_by_score(pairs, nothing, np.zeros((1, ignored.shape[1]), dtype=bool), thresholds, strict=strict)

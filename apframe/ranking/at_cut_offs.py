@@ -1,0 +1,154 @@
+"""Definitions of average precision that are made of the counts at score cut-offs, where each cut-off has its own matches."""
+
+from __future__ import annotations
+
+from abc import abstractmethod
+from dataclasses import dataclass
+from struct import pack, unpack
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError
+from apframe.ranking.definition import GAIN, PRECISION, Definition, envelope
+
+if TYPE_CHECKING:
+    import numpy as np
+
+
+class AtCutOffs(Definition):
+    """Definitions of counts at score cut-offs, where each cut-off has its own matches: of protocols that match so.
+
+    Attributes
+    ----------
+    chooses
+        whether cut-offs are scores of true positives, see `apframe.ranking.cut_offs.choose_copies`
+    cut_offs
+        otherwise, what they are, ascending
+    """
+
+    chooses: ClassVar[bool]
+    cut_offs: ClassVar[tuple[float, ...]] = ()
+
+    def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """How many annotations there are: `expected` count, and at the lowest cut-off there are `found`, or missed."""
+        del found
+        return expected
+
+    @abstractmethod
+    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
+        """Average precision from arrays of which the first axis is the cut-offs, 0 where these lack."""
+
+    def of_points(self) -> pl.Expr:
+        """Not there: a list has no matches of its own at each cut-off.
+
+        Raises
+        ------
+        ParameterError
+            always
+        """
+        raise ParameterError(
+            f"{self.name} is made of counts at score cut-offs, each with its own matches, which a ranked list does not have",
+            "use it with a protocol such as apframe.KITTI, or choose another definition",
+            option="definition",
+        )
+
+
+class R11(AtCutOffs):
+    """Eleven of KITTI's 41 positions, from the first one on: `(P_0 + P_4 + ... + P_40) / 11`.
+
+    A position is a score cut-off, chosen so that recall rises by about 1/40 from one to the next: see
+    `apframe.ranking.cut_offs.choose_copies`. There is at most one for each true positive, and a position that is not there
+    has precision 0. So fewer than 41 perfect results do not reach 1.
+
+    Source: KITTI's `evaluate_object.cpp` until October 2019, with N_SAMPLE_PTS 41.
+    """
+
+    name = "r11"
+    precision, weights = "envelope over positions", "1/11 each, of every fourth of 41 positions, from the first on"
+    formula = "mean over positions 0, 4 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
+    used_by = "KITTI until October 2019"
+    source = "KITTI development kit for objects, evaluate_object.cpp"
+    chooses = True
+    positions: ClassVar[slice] = slice(0, 41, 4)
+
+    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
+        """The mean of the envelope at the positions."""
+        del recall
+        import numpy as np
+
+        best: np.ndarray = np.maximum.accumulate(precision[::-1], axis=0)[::-1][self.positions].mean(axis=0)
+        return best
+
+
+class R40(R11):
+    """Forty of KITTI's 41 positions, all but the first: `(P_1 + ... + P_40) / 40`. For the rest see `R11`.
+
+    Source: KITTI's `evaluate_object.cpp` from October 2019 on.
+    """
+
+    name = "r40"
+    weights = "1/40 each, of 41 positions but the first"
+    formula = "mean over positions 1 ... 40 of P at cut-offs of scores that are chosen to be 1/40 of recall apart"
+    used_by = "KITTI from October 2019 on"
+    source = "Simonelli et al. 2019; KITTI development kit for objects, evaluate_object.cpp"
+    positions = slice(1, 41)
+
+
+@dataclass(frozen=True)
+class Waymo(AtCutOffs):
+    """The area under the envelope, with straight lines between points whose recalls are close.
+
+    Where two points are more than `gap` apart in recall, points are put in between at steps of `gap` from the right, with the
+    precision of the right one; then trapezoids. At least `interpolated`. The points are those of a ranked list, or those of the
+    score cut-offs 0, .01 ... 1 in single precision, in a protocol such as `WAYMO`. Recall is there tp / (tp + fn) of each
+    cut-off, and what is found at a level of difficulty may be of another one, so that the number of positives can grow.
+
+    Source: Waymo Open Dataset, `metrics_utils.cc`, which computes in single precision, so that what is perfect has 1.0000001.
+    """
+
+    gap: float = 0.05
+    name = "waymo"
+    precision, weights = "envelope", "r_k - r_(k-1)"
+    formula = "trapezoids under the envelope, recall gaps wider than .05 filled flat from the right"
+    used_by = "Waymo Open Dataset"
+    source = "Sun et al. 2020; waymo-open-dataset, metrics"
+    chooses = False
+    cut_offs = (*(unpack("f", pack("f", k * 0.01))[0] for k in range(100)), 1.0)
+
+    def __post_init__(self) -> None:
+        if not 0 < self.gap <= 1:
+            raise ParameterError(f"waymo: gap must be in (0, 1], not {self.gap}")
+
+    def of_points(self) -> pl.Expr:
+        """Flat area, and the triangle that is left of the last point put in."""
+        best = envelope(PRECISION)
+        put_in = (GAIN / self.gap - 1e-9).ceil() - 1  # the tolerance keeps .2 / .05 from needing a fourth
+        left = GAIN - self.gap * put_in.clip(0)
+        drop = best.shift(1).fill_null(best.first()) - best
+        return (best * GAIN + drop * left / 2).sum()
+
+    def positives(self, expected: np.ndarray, found: np.ndarray) -> np.ndarray:
+        """Those at the lowest cut-off: what is found counts, also of another level."""
+        del expected
+        return found
+
+    def area(self, precision: np.ndarray, recall: np.ndarray) -> np.ndarray:
+        """As `of_points`; of points with equal recall, that with the largest precision, and those of recall 0 do not matter."""
+        import numpy as np
+
+        order = np.argsort(recall, axis=0, kind="stable")
+        recall, precision = (np.take_along_axis(each, order, axis=0) for each in (recall, precision))
+        best = np.maximum.accumulate(precision[::-1], axis=0)[::-1]
+        gain = np.diff(recall, axis=0, prepend=0)
+        # what stands at a recall is the best of all points there, which the first of them has
+        place = np.broadcast_to(np.arange(len(gain)).reshape(-1, *[1] * (gain.ndim - 1)), gain.shape)
+        best = np.take_along_axis(best, np.maximum.accumulate(np.where(gain > 0, place, 0), axis=0), axis=0)
+        before = np.concatenate([best[:1], best[:-1]])
+        before = np.where(recall - gain > 0, before, best)
+        left = gain - self.gap * np.maximum(np.ceil((gain - 1e-6) / self.gap) - 1, 0)
+        area: np.ndarray = (best * gain + (before - best) * left / 2).sum(axis=0)
+        return area
+
+    def __str__(self) -> str:
+        return self.name if self == Waymo() else f"{self.name}({self.gap})"

@@ -1,0 +1,124 @@
+"""Waymo's evaluation as plain loops over rows, written from the rules; assignments are found by trying all of them."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+
+Row = dict[str, Any]
+NAMES = ["TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_SIGN", "TYPE_CYCLIST"]
+THRESHOLDS = {name: 0.7 if name == "TYPE_VEHICLE" else 0.5 for name in NAMES}
+CUT_OFFS = [np.float32(k * 0.01) for k in range(100)] + [np.float32(1)]
+Alike = Callable[[Row, Row], float]
+
+
+def overlap(one: Row, other: Row) -> float:
+    """IoU of cuboids that are not turned."""
+    shared = volume = 1.0
+    theirs = 1.0
+    for centre, size in (("x", "length"), ("y", "width"), ("z", "height")):
+        a, b = (row[f"cuboid_{centre}"] for row in (one, other))
+        half, their_half = one[f"cuboid_{size}"] / 2, other[f"cuboid_{size}"] / 2
+        shared *= max(min(a + half, b + their_half) - max(a - half, b - their_half), 0)
+        volume *= 2 * half
+        theirs *= 2 * their_half
+    return shared / (volume + theirs - shared)
+
+
+def best_assignment(gts: Sequence[Row], dts: Sequence[Row], threshold: float, alike: Alike) -> list[tuple[int, int]]:
+    """The pairs with the largest total: of equal ones, with more pairs, then with the smaller sum of places."""
+    best: tuple[Any, list[tuple[int, int]]] = ((-1,), [])
+
+    def go_on(at: int, left: list[int], pairs: list[tuple[int, int]]) -> None:
+        nonlocal best
+        if at == len(dts):
+            total = sum(round(1e6 * alike(dts[d], gts[g])) for d, g in pairs)
+            key = (total, len(pairs), -sum(d for d, _ in pairs))
+            if key > best[0]:
+                best = (key, pairs)
+            return
+        go_on(at + 1, left, pairs)
+        for g in left:
+            if alike(dts[at], gts[g]) >= threshold:
+                go_on(at + 1, [other for other in left if other != g], [*pairs, (at, g)])
+
+    go_on(0, list(range(len(gts))), [])
+    return best[1]
+
+
+def scores_first(gts: Sequence[Row], dts: Sequence[Row], threshold: float, alike: Alike) -> list[tuple[int, int]]:
+    """Each detection, best score first, takes the most similar free annotation."""
+    left, pairs = set(range(len(gts))), []
+    for d in sorted(range(len(dts)), key=lambda d: -dts[d]["score"]):
+        near = [g for g in left if alike(dts[d], gts[g]) >= threshold]
+        if near:
+            g = max(near, key=lambda g: alike(dts[d], gts[g]))
+            left.remove(g)
+            pairs.append((d, g))
+    return pairs
+
+
+def agreement(one: Row, other: Row) -> float:
+    difference = (one["cuboid_yaw"] - other["cuboid_yaw"] + math.pi) % (2 * math.pi) - math.pi
+    return 1 - abs(difference) / math.pi
+
+
+def counts(
+    annotations: Sequence[Row],
+    detections: Sequence[Row],
+    name: str,
+    level: int,
+    cut_off: np.float32,
+    *,
+    first: bool,
+    alike: Alike,
+) -> tuple[int, int, int, float]:
+    """True positives, false positives, misses and the sum of the agreements at a cut-off."""
+    tp = fp = fn = 0
+    agreed = 0.0
+    for frame in dict.fromkeys(row["image_id"] for row in (*annotations, *detections)):
+        gts = [row for row in annotations if (row["image_id"], row["category_id"]) == (frame, name)]
+        dts = [row for row in detections if (row["image_id"], row["category_id"]) == (frame, name)]
+        dts = [row for row in dts if np.float32(row["score"]) >= cut_off]
+        dts.sort(key=lambda row: -row["score"])
+        pairs = (scores_first if first else best_assignment)(gts, dts, THRESHOLDS[name], alike)
+        found, matched = {g for _, g in pairs}, {d for d, _ in pairs}
+        tp += len(pairs)
+        agreed += sum(agreement(dts[d], gts[g]) for d, g in pairs)
+        fp += sum(d not in matched and not row["no_label_zone"] for d, row in enumerate(dts))
+        fn += sum(g not in found and row["level"] <= level for g, row in enumerate(gts))
+    return tp, fp, fn, agreed
+
+
+def area(points: Sequence[tuple[float, float]]) -> float:
+    """The area under points of recall and precision, as the kit fills the gaps between them."""
+    best: dict[float, float] = {0.0: 1.0}
+    for recall, precision in points:
+        best[recall] = max(precision, best.get(recall, 0.0))
+    kept = sorted(best.items(), reverse=True)
+    filled = [kept[0]]
+    running = kept[0][1]
+    for recall, precision in kept[1:]:
+        while filled[-1][0] - recall > 0.05 + 1e-6:
+            filled.append((filled[-1][0] - 0.05, running))
+        running = max(running, precision)
+        filled.append((recall, running))
+    filled[-1] = (filled[-1][0], filled[-2][1] if len(filled) > 1 else 0.0)
+    return sum((a[0] - b[0]) * (a[1] + b[1]) / 2 for a, b in pairwise(filled))
+
+
+def evaluate(
+    annotations: Sequence[Row], detections: Sequence[Row], name: str, level: int, *, first: bool = False, alike: Alike = overlap
+) -> tuple[float, float]:
+    """AP and APH of a class at a level; 0 where there is nothing to be found."""
+    points: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
+    for cut_off in CUT_OFFS:
+        tp, fp, fn, agreed = counts(annotations, detections, name, level, cut_off, first=first, alike=alike)
+        recall = tp / (tp + fn) if tp + fn else 0.0
+        for curve, value in zip(points, (tp, agreed), strict=True):
+            curve.append((recall, value / (tp + fp) if recall else 1.0))
+    return area(points[0]), area(points[1])
