@@ -40,7 +40,7 @@ def check_truth(dataset: Dataset) -> Iterable[Finding]:
     if ids.dtype == pl.Int64:
         yield from of_rows("warning", "annotation_id_0", "annotations", annotations, ids == 0, problem, remedy)
     for table, check, remedy in (
-        ("categories", "unused_category", "Nothing to do if that is intended: no mean includes them."),
+        ("categories", "unused_category", "Nothing to do if that is intended: most protocols leave them out of means."),
         ("images", "image_without_annotations", "Nothing to do if they really are empty."),
     ):
         frame, key = dataset.core(table), KEYS[table]

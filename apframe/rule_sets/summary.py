@@ -59,8 +59,10 @@ class Headline:
         return "" if self.part is None else f"{columns[self.part]}={self.part.lstrip('_')}"
 
     def is_evaluated(self, protocol: Protocol) -> bool:
-        """Whether its threshold is one of the protocol's; the number is null where it is not."""
-        return self.iou_threshold is None or protocol.threshold_number(self.iou_threshold) is not None
+        """Whether its threshold is one of the protocol's, as is that of the errors in NDS and CDS; else it is null."""
+        of_errors = protocol.errors.threshold if protocol.errors is not None and self.column in ("nds", "cds") else None
+        wanted = self.iou_threshold if of_errors is None else of_errors
+        return wanted is None or protocol.threshold_number(wanted) is not None
 
 
 def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]:

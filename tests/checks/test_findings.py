@@ -407,10 +407,10 @@ def test_findings_are_printed_as_lines_that_are_not_cut() -> None:
     findings = check(data)
     line = (
         "note: 7 of 10 categories have no annotations [20, 21, 22, 23, 24, …]. "
-        "Nothing to do if that is intended: no mean includes them."
+        "Nothing to do if that is intended: most protocols leave them out of means."
     )
     assert str(findings) == repr(findings) == f"{line}\n1 note"
-    assert "Nothing to do if that is intended: no mean includes them." in findings._repr_html_()
+    assert "Nothing to do if that is intended: most protocols leave them out of means." in findings._repr_html_()
     assert str(check(CLEAN)) == "nothing found"
 
 

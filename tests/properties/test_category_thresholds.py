@@ -14,6 +14,7 @@ from polars.testing import assert_frame_equal
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from apframe.matching.policies import POLICIES
 from tests.cli.test_command import command
 from tests.parity.strategies import OF_LISTS, Case, cases, half_as_often
 
@@ -21,6 +22,8 @@ pytestmark = [
     pytest.mark.filterwarnings(f"ignore::apframe.exceptions.{name}Warning")
     for name in ("NoAnnotations", "NothingMatches", "MissedCategory")
 ]
+
+POLICIES_WITH_THRESHOLDS = [name for name in OF_LISTS if not POLICIES[name].is_of_nearest]
 
 
 def at_own(case: Case, own: dict[str, float], **options: Any) -> apf.Evaluation:
@@ -32,7 +35,9 @@ def names(case: Case) -> list[str]:
 
 
 @half_as_often
-@given(cases(), st.sampled_from(OF_LISTS), st.lists(st.sampled_from([0.1, 0.5, 0.75, 1.0]), min_size=4, max_size=4))
+@given(
+    cases(), st.sampled_from(POLICIES_WITH_THRESHOLDS), st.lists(st.sampled_from([0.1, 0.5, 0.75, 1.0]), min_size=4, max_size=4)
+)
 def test_a_category_is_as_it_is_alone(case: Case, matching: str, thresholds: list[float]) -> None:
     own = dict(zip(names(case), thresholds, strict=False))
     options: dict[str, Any] = {"matching": matching, "area_ranges": {"small": (0, 1023)}}

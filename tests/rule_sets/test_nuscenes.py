@@ -361,5 +361,6 @@ def test_parts_of_the_protocol_that_do_not_fit() -> None:
     with pytest.raises(ParameterError, match=r"^errors: no 'abc'; there are ate, ase, aoe, ave, aae$"):
         BoxErrors(-2.0, ("abc",), (1.0,))
     other = apf.NUSCENES.with_options(iou_thresholds=[-4, -1])
-    summary = evaluate([cuboid(0)], [cuboid(0, 0.9)], other).summary
-    assert summary.filter(pl.col("value").is_null())["metric"].to_list() == ["ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]
+    ev = evaluate([cuboid(0)], [cuboid(0, 0.9)], other)
+    assert ev.summary.filter(pl.col("value").is_null())["metric"].to_list() == ["ATE", "ASE", "AOE", "AVE", "AAE", "NDS"]
+    assert "not evaluated: ATE, ASE, AOE, AVE, AAE, NDS" in str(ev)
