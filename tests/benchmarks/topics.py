@@ -6,6 +6,7 @@ from dataclasses import replace
 
 from . import (
     compare_worker,
+    driving_worker,
     errors_worker,
     interfaces_worker,
     page_worker,
@@ -520,6 +521,62 @@ PAGE = Topic(
     tolerance=0,
 )
 
+
+def driving(kind: str, images: int, meaning: str, jobs: tuple[str, ...], sample: bool = False) -> Set:
+    """Tables of cuboids."""
+    return Set(
+        meaning,
+        tuple(f"driving/{kind}_{table}_{images}" for table in ("images", "annotations", "detections")),
+        f"tests/benchmarks/generate_driving.py {kind} --images {images}",
+        jobs=jobs,
+        sample=sample,
+    )
+
+
+DRIVING = Topic(
+    name="driving",
+    worker=driving_worker.__file__,
+    tools=driving_worker.TOOLS,
+    sets={
+        "nuscenes_60": driving("nuscenes", 60, "60 samples, as below", ("nuscenes",), sample=True),
+        "kitti_60": driving("kitti", 60, "60 images, as below", ("kitti",), sample=True),
+        "waymo_60": driving("waymo", 60, "60 frames, as below", ("waymo", "coco"), sample=True),
+        "nuscenes": driving(
+            "nuscenes", 6019, "6,019 samples, 10 classes, 200,000 annotations, 1,500,000 detections", ("nuscenes",)
+        ),
+        "kitti": driving("kitti", 3769, "3,769 images, 30,000 annotations, 58,000 detections", ("kitti",)),
+        "waymo": driving("waymo", 40_000, "40,000 frames, 600,000 annotations, 1,000,000 detections", ("waymo", "coco")),
+    },
+    jobs={
+        "nuscenes": Job(
+            "tables or objects already loaded, to AP, the five errors and NDS",
+            ".parquet",
+            True,
+            answer="NDS",
+            tools=(OURS, driving_worker.NUSCENES),
+        ),
+        "kitti": Job(
+            "the same to AP of three classes, three levels and three similarities, and AOS",
+            ".parquet",
+            True,
+            answer="R40",
+            tools=(OURS, driving_worker.KITTI),
+        ),
+        "waymo": Job("the same to AP and APH of two levels over 101 cut-offs", ".parquet", True, answer="APH", tools=(OURS,)),
+        "coco": Job("the same to COCO's numbers of the boxes in the image", ".parquet", True, answer="COCO", tools=(OURS,)),
+    },
+    bars=(
+        Bar("nuscenes", "nuscenes", 1 / 10, peer=driving_worker.NUSCENES),
+        Bar("kitti", "kitti", 1 / 5, peer=driving_worker.KITTI),
+        Bar("waymo", "waymo", 10.0, base_job="coco"),
+    ),
+    reference=OURS,
+    numbers=2,
+    numbers_are="the mean and the weighted sum of the numbers",
+    tolerance=1e-6,
+    unpackaged=driving_worker.TOOLS[1:],
+)
+
 ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
-TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE)}
+TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING)}
