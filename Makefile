@@ -5,6 +5,8 @@ TRUTH := data/street/instances.json
 EXAMPLES ?= 4
 MORE_EXAMPLES ?= 10
 CASES ?= 60
+# hundreds of tests start a process, and each would compile apframe anew
+unexport PYTHONDONTWRITEBYTECODE
 
 .PHONY: demo test test-slow test-full test-lowest bench bench-shards sample notebooks docs clean
 

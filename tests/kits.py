@@ -30,7 +30,7 @@ def environment(name: str, requirements: tuple[str, ...], *, alone: tuple[str, .
             venv.create(folder, with_pip=True, clear=True)
             for wanted in (requirements, ("--no-deps", *alone) if alone else ()):
                 if wanted:
-                    install = [python, "-m", "pip", "install", "-q", "--disable-pip-version-check", *wanted]
+                    install = [python, "-m", "pip", "install", "-q", "--no-compile", "--disable-pip-version-check", *wanted]
                     subprocess.run(install, capture_output=True, text=True, check=True)
             (folder / "installed").touch()
     return python

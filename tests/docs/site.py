@@ -38,9 +38,11 @@ def _write(path: Path, text: str) -> None:
 
 
 def _with_charts(path: Path, folder: Path) -> str:
-    """The page with each chart below the code that draws it."""
+    """The page with each chart below the code that draws it; only a page that speaks of charts has to run."""
+    if "chart" not in (text := path.read_text()):
+        return text
     with tempfile.TemporaryDirectory() as scratch:
-        page = page_run(path.read_text(), Path(scratch))
+        page = page_run(text, Path(scratch))
     text = page.text
     for number, (place, chart) in reversed(list(enumerate(page.charts, start=1))):
         name = f"{path.stem}-{number}.svg"
