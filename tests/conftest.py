@@ -5,6 +5,7 @@ They are the same in every run unless new ones are asked for, so that no run fai
 
 from __future__ import annotations
 
+import gc
 import os
 
 from hypothesis import HealthCheck, Phase, settings
@@ -21,3 +22,8 @@ settings.register_profile(
     suppress_health_check=[HealthCheck.too_slow, HealthCheck.data_too_large],
 )
 settings.load_profile("apframe")
+
+
+def pytest_collection_finish() -> None:
+    """Thousands of tests are not garbage: looking through them again and again takes time."""
+    gc.freeze()
