@@ -101,10 +101,13 @@ class Section:
 
 
 def without_numbers(key: str, heading: str, error: ApframeError) -> Section:
-    """Return the section of a question that an evaluation has no answer to; it says why.
+    """Return the section of a question that an evaluation has no answer to; it says why, and what to do about it.
 
-    >>> without_numbers("mistaken", "What is mistaken for what?", ApframeError("the categories are pooled")).sentences
-    ('The categories are pooled.',)
+    >>> error = ApframeError("the categories are pooled", "evaluate each of them", option="protocol")
+    >>> section = without_numbers("mistaken", "What is mistaken for what?", error)
+    >>> section.sentences, section.notes
+    (('The categories are pooled.',), ('Evaluate each of them.',))
     """
-    reason = error.sentence
-    return Section(key, heading, (f"{reason[0].upper()}{reason[1:]}.",))
+    reason = error.problem if error.option == "protocol" else error.sentence  # readers know of the protocol already
+    problem, *remedy = (f"{text[0].upper()}{text[1:]}." for text in (reason, error.remedy) if text)
+    return Section(key, heading, (problem,), notes=tuple(remedy))

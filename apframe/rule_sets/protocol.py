@@ -312,7 +312,7 @@ class Protocol:
         """
         if isinstance(self.definition, AtCutOffs):
             raise ParameterError(
-                f"{self.name} matches anew at each score cut-off, so one error does not have one effect on its numbers",
+                f"{self.name} matches again at every score cut-off, so an error has no single cost in AP",
                 "evaluate with another protocol, such as COCO, to see what errors cost",
                 option="protocol",
             )

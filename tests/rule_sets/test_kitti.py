@@ -359,7 +359,7 @@ def test_what_does_not_fit_is_refused() -> None:
     with pytest.raises(ParameterError, match=r"^definition: r40 is made of counts at score cut-offs"):
         ranked.select(average_precision("relevant", "score", n_positives=1, definition="r40"))
     ev = apf.evaluate(dataset(cars()), pl.DataFrame(found()), protocol=apf.KITTI)
-    with pytest.raises(ParameterError, match=r"^protocol: KITTI matches anew at each score cut-off"):
+    with pytest.raises(ParameterError, match=r"^protocol: KITTI matches again at every score cut-off"):
         ev.error_impact()
     with pytest.raises(ParameterError, match=r"^arrays: r40 has no recall levels"):
         ev.arrays()

@@ -2,17 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
+from itertools import chain, repeat
 
 import polars as pl
 
+from apframe.rule_sets.summary import less_is_better
 from apframe.show.elements import Markup, element
 
 _WIDTH, _HEIGHT, _MARGIN = 160, 18, 6
 
 
 def interval_cells(
-    estimate: pl.Series, low: pl.Series, high: pl.Series, *, zero: bool = False, words: Sequence[str] | None = None
+    estimate: pl.Series,
+    low: pl.Series,
+    high: pl.Series,
+    *,
+    zero: bool = False,
+    metrics: Iterable[str] = (),
+    words: Sequence[str] | None = None,
 ) -> list[Markup]:
     """Return a small drawing for each row: a bar from `low` to `high` with a dot at `estimate`.
 
@@ -21,14 +29,16 @@ def interval_cells(
     estimate, low, high
         numbers; a null estimate gives an empty cell, null ends a dot without a bar
     zero
-        draw a line at 0. Intervals that exclude it have filled dots, the others hollow ones
+        draw a line at 0. Intervals that exclude it have filled dots, in the colour of better or worse, the others hollow ones
+    metrics
+        the metric of each row: differences of errors, such as nuScenes' ATE, are better below 0, those of others above it
     words
         what each drawing shows, for those who cannot see it
 
     >>> one = [pl.Series([value]) for value in (0.1, 0.05, 0.2)]
     >>> print(interval_cells(*one, zero=True)[0])
-    <svg class="interval up" viewBox="0 0 160 18" width="160" height="18" aria-hidden="true"><line class="zero" x1="6" y1="0" \
-x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><circle cx="80" cy="9" r="4"></circle></svg>
+    <svg class="interval better" viewBox="0 0 160 18" width="160" height="18" aria-hidden="true"><line class="zero" x1="6" \
+y1="0" x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><circle cx="80" cy="9" r="4"></circle></svg>
     """
     ends = pl.concat([estimate, low, high]).drop_nulls().cast(pl.Float64)
     numbers = [*ends, 0.0] if zero or ends.is_empty() else [*ends]
@@ -40,7 +50,8 @@ x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><c
 
     cells = []
     middle = _HEIGHT // 2
-    for number, (value, begin, end) in enumerate(zip(estimate, low, high, strict=True)):
+    named = chain(metrics, repeat(""))
+    for number, (value, begin, end, metric) in enumerate(zip(estimate, low, high, named, strict=False)):
         if value is None:
             cells.append(Markup(""))
             continue
@@ -54,7 +65,7 @@ x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><c
                 "svg",
                 element("title", said) if said else None,
                 parts,
-                class_=f"interval {direction(begin, end)}" if zero else "interval",
+                class_=f"interval {verdict(begin, end, metric)}" if zero else "interval",
                 viewBox=f"0 0 {_WIDTH} {_HEIGHT}",
                 width=_WIDTH,
                 height=_HEIGHT,
@@ -65,12 +76,12 @@ x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><c
     return cells
 
 
-def direction(low: float | None, high: float | None) -> str:
-    """Say on which side of 0 an interval is: "up", "down" or "unclear", as it includes 0 or is not known.
+def verdict(low: float | None, high: float | None, metric: str = "") -> str:
+    """Say what the interval of a difference means: "better", "worse" or "unclear", as it includes 0 or is not known.
 
-    >>> direction(0.1, 0.2), direction(-0.1, 0.2), direction(None, None)
-    ('up', 'unclear', 'unclear')
+    >>> verdict(0.1, 0.2), verdict(0.1, 0.2, "ATE"), verdict(-0.1, 0.2), verdict(None, None)
+    ('better', 'worse', 'unclear', 'unclear')
     """
     if low is not None and high is not None and (low > 0 or high < 0):
-        return "up" if low > 0 else "down"
+        return "better" if (low > 0) != less_is_better(metric) else "worse"
     return "unclear"

@@ -21,7 +21,7 @@ def sorted_bars(differences: pl.Series, said: str) -> Markup:
         what is drawn, for those who cannot see it
 
     >>> chart = sorted_bars(pl.Series([-0.5, 0.25, 0.0]), "by query")
-    >>> chart.count('class="up"'), chart.count('class="down"'), ">0.5</text>" in chart
+    >>> chart.count('class="better"'), chart.count('class="worse"'), ">0.5</text>" in chart
     (1, 1, True)
     """
     falling = differences.sort(descending=True)
@@ -38,7 +38,7 @@ def sorted_bars(differences: pl.Series, said: str) -> Markup:
         if height:
             y = middle - height if value > 0 else middle
             size = {"x": round(_LEFT + place * step, 1), "width": round(step * 0.8, 1), "y": round(y, 1), "height": height}
-            parts.append(element("rect", class_="up" if value > 0 else "down", **size))
+            parts.append(element("rect", class_="better" if value > 0 else "worse", **size))
     return element(
         "svg",
         parts,

@@ -41,7 +41,7 @@ def difference_table(
 ) -> Table:
     """A table of differences: keys, support, both numbers, a drawing of each interval, and other columns of `compare`."""
     a, b = compared.names
-    cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True)
+    cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True, metrics=rows["metric"])
     front = [*keys, *(support or []), "estimate_a", "estimate_b", "difference"]
     frame = rows.select(*front, pl.lit("").alias("interval"), *columns)
     heads = HEADS | {"estimate_a": a, "estimate_b": b}

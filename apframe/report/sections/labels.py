@@ -56,7 +56,8 @@ def section(compared: Compared) -> Section:
         Table(table, "Annotations that are likely to be wrong, the most suspicious first"),
         Fragment(gallery(drawn, filters)),
     ]
-    notes = [f"{len(drawn):,} of {counted(rows.height, 'candidate')} are shown as pictures."]
+    is_cut = shown.height < rows.height
+    notes = [f"{shown.height:,} of {rows.height:,} candidates are shown as pictures."] if is_cut else []
     warning = "These are candidates: look at them. A model that was trained on these images may have learned their errors."
     return Section(
         "labels",

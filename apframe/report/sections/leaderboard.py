@@ -32,7 +32,7 @@ def best(compared: Compared) -> Section:
         "run_b", pl.col("estimate_b").alias(metric), "difference", pl.lit("").alias("interval"), "low", "high", "share_better",
         "p_holm", "detectable",
     )  # fmt: skip
-    cells = {"interval": interval_cells(pairs["difference"], pairs["low"], pairs["high"], zero=True)}
+    cells = {"interval": interval_cells(pairs["difference"], pairs["low"], pairs["high"], zero=True, metrics=pairs["metric"])}
     blocks = [
         Table(ranked, f"Models by {metric}", _HEADS, drawn=drawn),
         Table(against, f"Against {compared.names[0]}", _HEADS, signed=("difference", "low", "high"), drawn=cells),

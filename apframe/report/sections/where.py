@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from typing import Any
 
 import polars as pl
@@ -31,7 +32,10 @@ def section(compared: Compared) -> Section:
         by = f"by {', '.join(keys)}"
         if compared.is_pair:
             sentences += [text.replace(":", f" {by}:", 1) for text in comparison_sentences(rows, keys)]
-        blocks.append(_table(rows, keys, compared, f"{metric} {by}", ["n_images", "n_annotations"]))
+        columns = {f"key {k}": key for k, key in enumerate(keys)}  # keys may be called what another column is
+        rows = rows.rename({key: column for column, key in columns.items()})
+        table = _table(rows, [*columns], compared, f"{metric} {by}", ["n_images", "n_annotations"])
+        blocks.append(replace(table, heads={**table.heads, **columns}))
     by_size = sizes(compared)
     if by_size.height > 1:
         blocks.append(_table(by_size, ["metric"], compared, "By the size of objects"))
@@ -63,8 +67,8 @@ def sizes(compared: Compared) -> pl.DataFrame:
 
 def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
     known = rows.drop_nulls("estimate").sort("estimate", "name")
-    if known.is_empty():
-        return []
+    if known.height < 2:
+        return [f"Only {name} has a value of {metric}, {value:.3f}." for name, value in known.select("name", "estimate").rows()]
     lowest, highest = known.row(0, named=True), known.row(-1, named=True)
     return [f"{metric} goes from {lowest['estimate']:.3f} ({lowest['name']}) to {highest['estimate']:.3f} ({highest['name']})."]
 

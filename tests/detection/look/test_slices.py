@@ -71,7 +71,15 @@ def test_each_key_is_there_once_and_models_have_their_own_detections(evaluation:
     assert set(found[2].of_cards.filter(cards["model"] == "b").explode().drop_nulls()) == {"z"}
 
 
-def test_named_slices_of_several_tables_are_left_out(evaluation: apf.Evaluation) -> None:
-    cards = find_cards([evaluation], 0.5)
-    named = {"fog": pl.col("weather") == "fog", "animals": pl.col("supercategory") == "animal"}
-    assert slices_of_cards([evaluation], cards, [named, "weather"])[0].name == "weather"
+def test_named_slices_of_several_tables_hold_what_is_inside_by_each(evaluation: apf.Evaluation) -> None:
+    """A slice that says nothing of the objects has all of them."""
+    cards = find_cards([evaluation], 0.5).sort("kind")
+    named = {
+        "fog": pl.col("weather") == "fog",
+        "seen cars": [pl.col("name") == "car", pl.col("occlusion") < 0.5],
+        "clear cats": [pl.col("name") == "cat", pl.col("weather").is_null()],
+        "far in fog": [pl.col("far"), pl.col("weather") == "fog"],
+    }
+    first, weather = slices_of_cards([evaluation], cards, [named, "weather"])
+    assert (first.name, first.values, weather.name) == ("slice", [*named], "weather")
+    assert first.of_cards.to_list() == [["fog", "seen cars", "far in fog"], ["clear cats"], []]

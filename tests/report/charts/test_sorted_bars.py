@@ -9,10 +9,10 @@ from apframe.report.charts.sorted_bars import MOST_BARS, sorted_bars
 
 def test_the_largest_gain_comes_first_and_reaches_the_top() -> None:
     chart = sorted_bars(pl.Series([-0.25, 0.5]), "by query")
-    up, down = chart.index('class="up"'), chart.index('class="down"')
+    up, down = chart.index('class="better"'), chart.index('class="worse"')
     assert up < down
-    assert 'class="up" x="40.0" width="240.0" y="10.0" height="60.0"' in chart
-    assert 'class="down" x="340.0" width="240.0" y="70.0" height="30.0"' in chart
+    assert 'class="better" x="40.0" width="240.0" y="10.0" height="60.0"' in chart
+    assert 'class="worse" x="340.0" width="240.0" y="70.0" height="30.0"' in chart
 
 
 def test_of_very_many_some_are_drawn() -> None:

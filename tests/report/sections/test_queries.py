@@ -39,7 +39,7 @@ def test_queries_won_and_lost(two: apf.RunEvaluation) -> None:
     )
     chart = section.blocks[0]
     assert isinstance(chart, Chart)
-    assert (chart.svg.count('class="up"'), chart.svg.count('class="down"')) == (won, lost)
+    assert (chart.svg.count('class="better"'), chart.svg.count('class="worse"')) == (won, lost)
 
 
 def test_no_difference_has_no_chart() -> None:

@@ -4,9 +4,13 @@ from __future__ import annotations
 
 import polars as pl
 
+import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.section import Table
 from apframe.report.sections import where
+from apframe.report.tables import table_markup
+from tests.report.read_back import read_tables
+from tests.rule_sets.test_protocol_values import tiny
 
 
 def test_tables_by_category_slice_and_size(pair: Compared) -> None:
@@ -27,3 +31,21 @@ def test_categories_without_intervals_come_last(one: Compared, pair: Compared) -
         rows = compared.by_category.filter(metric="AP")
         cut = rows.with_columns(low=pl.when(pl.col("name") != "worker").then("low"))
         assert where._sorted(cut, compared)["name"][-1] == "worker"
+
+
+def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation]) -> None:
+    for name in ("interval", "value"):
+        street = models[0].dataset
+        images = street.images.with_columns(pl.col("weather").alias(name))
+        data = apf.Dataset(images, street.categories, street.annotations)
+        for n in (1, 2):
+            found = [apf.evaluate(data, each.detections) for each in models[:n]]
+            section = where.section(Compared(found, ["a", "b"][:n], by=[name], n_resamples=50))
+            (table,) = (each for each in section.blocks if isinstance(each, Table) and each.caption == f"AP by {name}")
+            head, *rows = next(iter(read_tables(table_markup(table)).values()))
+            assert head[0] == name and [row[0] for row in rows] == ["clear", "fog", "rain", "snow"]
+
+
+def test_one_category_with_a_value() -> None:
+    said = where.section(Compared([tiny("kitti")], ["a"])).sentences
+    assert said == ["Only Car has a value of AP_easy, 0.475."]
