@@ -63,6 +63,10 @@ def report_models(
     of_search = is_stored and all(read_manifest(path)["kind"] == RETRIEVAL for path in paths)
     if of_search and (where is not None or images is not None):
         raise ParameterError("--where and --images are about detections, not about search runs", "leave them out")
+    if out is not None:
+        from apframe.report.page import free_path
+
+        free_path(out)  # before anything is read
     rules = None if is_stored else files.rules()
     with progress() as say:
         names, evaluations = None, list[apf.Evaluation | apf.RunEvaluation]()

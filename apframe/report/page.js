@@ -43,9 +43,10 @@ for (const gallery of all(".gallery")) {
   const form = gallery.querySelector("form"), cards = all(".card", gallery), count = gallery.querySelector("output");
   const place = new Map(cards.map((card, number) => [card, number]));
   const apply = () => {
-    const wanted = all("select", form).filter((each) => each.name !== "sort" && each.value !== "");
-    for (const card of cards) {  // a card may be in several slices, one a line
-      card.hidden = wanted.some((each) => !card.dataset[each.name].split("\n").includes(each.value));
+    const wanted = all("select", form).filter((each) => each.name !== "sort" && each.selectedIndex > 0); // the first: all
+    const values = (card, name) => name.startsWith("slice") ? JSON.parse(card.dataset[name]) : [card.dataset[name]];
+    for (const card of cards) {  // a card may be in several slices
+      card.hidden = wanted.some((each) => !values(card, each.name).includes(each.value));
     }
     if (count) count.textContent = `${cards.filter((card) => !card.hidden).length} of ${cards.length} shown`;
   };

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from importlib.metadata import version
 from importlib.resources import files
 from pathlib import Path
 
 from apframe.exceptions import OutputError
-from apframe.file_formats.files import write_whole
+from apframe.file_formats.files import write_whole, writing
 from apframe.paths import kind_at, to_write
 from apframe.report.section import Block, Chart, Details, Section, Table
 from apframe.report.tables import minus, table_markup
@@ -20,8 +20,10 @@ _GENERATOR = element("meta", name="generator", content="apframe report")
 _HEAD = 2_000  # bytes within which a page says what made it
 
 
-def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
+def page(title: str, sections: Sequence[Section], lead: str = "", pictures: Mapping[str, str] | None = None) -> str:
     """Return the whole page as HTML. The same sections give the same text.
+
+    `pictures` are those that drawings refer to, by their ids: addresses that hold a whole picture. The page has each once.
 
     >>> text = page("a and b", [Section("better", "Is b better?", ("No.",))])
     >>> '<section id="better"' in text, "://" in text
@@ -41,6 +43,7 @@ def page(title: str, sections: Sequence[Section], lead: str = "") -> str:
         element("header", element("h1", title), element("p", lead, class_="lead") if lead else None),
         element("nav", element("ol", links), aria_label="Sections"),
         element("main", [_section(section) for section in sections], id="main"),
+        Markup(drawings.definitions(pictures)) if pictures else None,
         element("footer", element("p", f"Made with apframe {version('apframe')}.")),
         element("script", _resource("page.js")),
     ]
@@ -56,28 +59,32 @@ def write_page(path: str | Path, text: str) -> Path:
     OutputError
         there is something else at the path, or it cannot be written
     """
-    target = to_write(path)
-    refuse_foreign_file(target)
+    target = free_path(path)
     write_whole(target, text)
     return target
 
 
-def refuse_foreign_file(target: Path) -> None:
-    """An error if there is something at the path that is not a report of apframe.
+def free_path(path: str | Path) -> Path:
+    """Return the whole path of a report, links followed, if one may be written there: nothing is there, or a report of apframe.
 
     Raises
     ------
     OutputError
-        a folder, or a file that apframe did not write
+        a folder, a file that apframe did not write, or no folder to write into
     """
+    target = to_write(path)
     kind = kind_at(target)
-    if kind is None:
-        return
-    if kind != "file":
+    if kind not in (None, "file"):
         raise OutputError(f"is a {kind}", "choose another name for the report", path=target)
-    with target.open("rb") as file:
-        if _GENERATOR.encode() not in file.read(_HEAD):
-            raise OutputError("is a file that apframe did not write", "choose another name, or remove the file", path=target)
+    with writing(target):
+        if kind is None:
+            target.parent.stat()
+            return target
+        with target.open("rb") as file:
+            head = file.read(_HEAD)
+    if _GENERATOR.encode() not in head:
+        raise OutputError("is a file that apframe did not write", "choose another name, or remove the file", path=target)
+    return target
 
 
 def _section(section: Section) -> Markup:

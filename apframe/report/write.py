@@ -13,9 +13,8 @@ from apframe.detection.comparison.names import names_beside
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.look.pictures import Pictures
 from apframe.exceptions import ParameterError
-from apframe.paths import to_write
 from apframe.report.compared import Compared, in_words
-from apframe.report.page import page, refuse_foreign_file, write_page
+from apframe.report.page import free_path, page, write_page
 from apframe.report.searched import Searched, together
 from apframe.report.section import Section
 from apframe.report.sections import (
@@ -135,11 +134,12 @@ def write_report(
     ...     "How good is a?" in written.read_text()
     True
     """
-    target = to_write(path)
-    refuse_foreign_file(target)  # before the work, not after it
-    shown = {"pictures": Pictures(images, target.parent, embed=embed), "max_images": max_images}
+    target = free_path(path)  # before the work, not after it
+    pictures = Pictures(images, target.parent, embed=embed)
+    shown = {"pictures": pictures, "max_images": max_images}
     subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
-    return write_page(target, page(title or in_words(subject.names), [*sections_of(subject), *sections]))
+    made = [*sections_of(subject), *sections]
+    return write_page(target, page(title or in_words(subject.names), made, pictures=pictures.held))
 
 
 def about(

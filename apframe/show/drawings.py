@@ -6,7 +6,7 @@ became of it. Colours repeat both. All strokes have a dark edge, so that they ar
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from html import escape
 from importlib.resources import files
 from string import ascii_lowercase
@@ -127,7 +127,7 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
     width, height
         of the picture, in the units of the objects' coordinates
     href
-        where the picture is; without one there is a grey frame
+        where the picture is, or "#" and its id among the `definitions` of the page; without one there is a grey frame
     title
         what can be seen, in words
 
@@ -135,9 +135,23 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
     <div class="drawing" style="--width:4;aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
 <svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div>
     """
-    image = "" if href is None else f'<img src="{escape(href)}" alt="" loading="lazy">'
-    drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{"".join(elements)}</svg>'
+    is_held = href is not None and href.startswith("#")
+    image = "" if href is None or is_held else f'<img src="{escape(href)}" alt="" loading="lazy">'
+    drawn = "".join([f'<use href="{escape(href or "")}"/>'] * is_held + [*elements])
+    drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{drawn}</svg>'
     return f'<div class="drawing" style="--width:{width};aspect-ratio:{width}/{height}">{image}{drawing}</div>'
+
+
+def definitions(pictures: Mapping[str, str]) -> str:
+    """Return pictures by their ids and addresses as HTML that shows nothing: drawings of the page refer to them.
+
+    >>> definitions({"night": "data:,"})
+    '<svg width="0" height="0" aria-hidden="true"><image id="night" href="data:," width="100%" height="100%" \
+preserveAspectRatio="none"/></svg>'
+    """
+    size = 'width="100%" height="100%" preserveAspectRatio="none"'
+    images = "".join(f'<image id="{escape(key)}" href="{escape(address)}" {size}/>' for key, address in pictures.items())
+    return f'<svg width="0" height="0" aria-hidden="true">{images}</svg>'
 
 
 def legend(names: Sequence[str]) -> str:

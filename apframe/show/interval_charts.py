@@ -9,6 +9,7 @@ import polars as pl
 from apframe.columns import exact
 from apframe.exceptions import InputError, ParameterError
 from apframe.lists.list_curves import Keys, key_names, refuse_missing
+from apframe.rule_sets.summary import less_is_better
 from apframe.schema import to_polars
 from apframe.show.charts import DARK_GREY, MOST_ROWS, PALETTE, add_names, head_chart, load_altair, telling_columns
 
@@ -119,7 +120,7 @@ def plot_leaderboard(board: Any, *, width: int = 320) -> alt.LayerChart:
     alt, table = load_altair(), to_polars(board, "board")
     metric, called = _ranked(table)
     rows = _rows(table, metric, ["run"], None)
-    order = rows.sort("value", descending=True, nulls_last=True, maintain_order=True)["label"].to_list()
+    order = rows.sort("value", descending=not less_is_better(called), nulls_last=True, maintain_order=True)["label"].to_list()
     sure = ["share_best", "rank_low", "rank_high"]
     texts = [shown(one) for one in rows["value"]]
     if set(sure) <= set(table.columns):

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING, Any
 
@@ -79,7 +80,7 @@ def draw_cards(
         score = next((row[name] for name in _SCORES if row.get(name) is not None), None)
         data = {"kind": row["kind"], "category": row["name"], "model": called[row["model"]], "change": row["change"] or ""}
         data |= {"score": "" if score is None else f"{score:.4g}"}
-        data |= {f"slice{number}": "\n".join(lists[row["card"]]) for number, lists in enumerate(slices)}
+        data |= {f"slice{number}": json.dumps([*lists[row["card"]]], ensure_ascii=False) for number, lists in enumerate(slices)}
         image_id = row["image_id"]
         title = f"{heading} on {files[image_id]}"
         drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 from base64 import b64encode
 from collections.abc import Iterable, Iterator, Mapping
+from hashlib import sha256
 from io import BytesIO
 from pathlib import Path, PurePath
 from typing import Any
@@ -46,7 +47,15 @@ class Pictures:
     relative_to
         the folder of the page that links them; None gives absolute addresses
     embed
-        give thumbnails instead of links: JPEG of at most 320 pixels and 13 kB. SVG files stay as they are, up to 50 kB
+        hold thumbnails for the page instead of links: JPEG of at most 320 pixels and 13 kB. SVG files stay as they are, up to
+        50 kB
+
+    Attributes
+    ----------
+    folder
+        where the pictures are
+    held
+        the thumbnails that `links` has referred to, by their ids: addresses that hold the whole picture. A page has each once
 
     Raises
     ------
@@ -61,6 +70,7 @@ class Pictures:
         self._relative_to = None if relative_to is None else Path(relative_to).resolve()
         self._pillow: Any = None
         self._made: dict[str | None, tuple[str | None, str | None]] = {}
+        self.held: dict[str, str] = {}
         if self.folder is None:
             return
         if (kind := kind_at(self.folder)) != "folder":
@@ -78,7 +88,7 @@ class Pictures:
 
         Returns
         -------
-        href: what the `src` of the picture is, a link or the picture itself. missing: why there is none; one of both is null.
+        href: where the picture is, a link, or "#" and the id of one of `held`. missing: why there is none; one of both is null.
 
         >>> import tempfile
         >>> with tempfile.TemporaryDirectory() as folder:
@@ -91,9 +101,10 @@ class Pictures:
             self._made |= {name: self._link_or_reason(name) for name in new}
         else:
             with pool() as others:
-                self._made |= dict(zip(new, others.map(self._link_or_reason, new), strict=True))
-        made = [self._made[name] for name in names]
-        return pl.DataFrame(made, schema={"href": pl.String, "missing": pl.String}, orient="row")
+                made = [(self._hold(address), reason) for address, reason in others.map(self._link_or_reason, new)]
+            self._made |= dict(zip(new, made, strict=True))
+        rows = [self._made[name] for name in names]
+        return pl.DataFrame(rows, schema={"href": pl.String, "missing": pl.String}, orient="row")
 
     def sizes(self, images: pl.DataFrame) -> pl.DataFrame:
         """image_id, image_width, image_height of images with a file_name; where a size is not known, that of the file.
@@ -108,12 +119,22 @@ class Pictures:
         found = unknown.select("image_id").hstack(pl.DataFrame(of_files, schema=dict.fromkeys(SIZE, pl.Int64)))
         return known.drop("file_name").update(found, on="image_id")
 
+    def _hold(self, address: str | None) -> str | None:
+        """Keep a thumbnail, and return a reference to it, which is the same for the same thumbnail."""
+        if address is None:
+            return None
+        key = f"picture-{sha256(address.encode()).hexdigest()[:16]}"
+        self.held[key] = address
+        return f"#{key}"
+
     def _link_or_reason(self, name: str | None) -> tuple[str | None, str | None]:
         path, reason = self._find(name)
         if path is None:
             return None, reason
         suffix = _suffix(path.name)
         try:
+            if kind_at(path) != "file":  # such as a link to what has gone
+                return None, "that cannot be read"
             if self._pillow is not None and suffix != ".svg":
                 return self._thumbnail(path), None
             if suffix not in _TYPES:

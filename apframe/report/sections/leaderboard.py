@@ -9,11 +9,12 @@ import polars as pl
 from apframe.detection.diagnose.error_kinds import KINDS
 from apframe.exceptions import ParameterError, counted
 from apframe.report.charts.intervals import interval_cells
-from apframe.report.compared import Compared
+from apframe.report.compared import Compared, in_words
 from apframe.report.section import Block, Section, Table, without_numbers
 from apframe.report.sections.better import HEADS, notes
 from apframe.report.sections.kinds import HEADING, KEY, MEANINGS, NOTE, NOUNS, SEEN, by_category
 from apframe.report.sections.where import hint, sizes
+from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
 
@@ -92,9 +93,27 @@ def kinds(compared: Compared) -> Section:
 def _leader(board: pl.DataFrame, metric: str) -> list[str]:
     if board[metric].count() == 0:
         return [f"{metric} has no value: no annotation counts."]
-    name, value, share = board.select("run", metric, "share_best").row(0)
+    return [
+        leader_sentence(board.select("run", pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate"), "share_best"))
+    ]
+
+
+def leader_sentence(board: pl.DataFrame) -> str:
+    """Say who leads a board that is sorted by a metric, the best first: run, metric, estimate, share_best. Equals lead together.
+
+    >>> equal = {"run": ["a", "b", "c"], "metric": ["AP"] * 3, "estimate": [0.5, 0.5, 0.4], "share_best": [0.4, 0.4, 0.2]}
+    >>> leader_sentence(pl.DataFrame(equal))
+    'a and b have the highest AP, 0.500.'
+    >>> leader_sentence(pl.DataFrame(equal).tail(1))
+    'c has the highest AP, 0.400, and leads in 20 % of the resamples.'
+    """
+    best = board.filter(pl.col("estimate") == pl.col("estimate").first())
+    metric, value, share = best.select("metric", "estimate", "share_best").row(0)
+    said = f"the {'lowest' if less_is_better(metric) else 'highest'} {metric}, {value:.3f}"
+    if best.height > 1:
+        return f"{in_words(best['run'].to_list())} have {said}."
     leads = "" if share is None else f", and leads in {100 * share:.0f} % of the resamples"
-    return [f"{name} has the highest {metric}, {value:.3f}{leads}."]
+    return f"{best['run'][0]} has {said}{leads}."
 
 
 def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
@@ -102,8 +121,8 @@ def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
     tested = pairs.drop_nulls("p_holm")
     if tested.is_empty():
         return []
-    differs, rises = tested["p_holm"] < SIGNIFICANT, tested["difference"] > 0
-    groups = [tested.filter(differs & rises), tested.filter(differs & ~rises), tested.filter(~differs)]
+    differs, gains = tested["p_holm"] < SIGNIFICANT, (tested["difference"] < 0) == less_is_better(compared.metric)
+    groups = [tested.filter(differs & gains), tested.filter(differs & ~gains), tested.filter(~differs)]
     words = ("better", "worse", "within chance")
     parts = [
         f"{_named(group['run_b'].to_list())} {'is' if group.height == 1 else 'are'} {word}"
@@ -115,8 +134,8 @@ def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
 
 
 def _named(names: Sequence[str]) -> str:
-    shown = ", ".join(names[:_MOST_NAMES])
-    return shown if len(names) <= _MOST_NAMES else f"{shown} and {len(names) - _MOST_NAMES} more"
+    more = len(names) - _MOST_NAMES
+    return in_words([*names[:_MOST_NAMES], f"{more} more"] if more > 0 else names)
 
 
 def _headlines(compared: Compared) -> pl.DataFrame:
@@ -141,17 +160,23 @@ def _by_model(rows: pl.DataFrame, keys: Sequence[str], compared: Compared, suppo
         *others,
         differ=pl.col("run_b").filter(pl.col("q") < SIGNIFICANT).str.join(", "),
     )  # fmt: skip
-    top = pl.max_horizontal(models)
+    is_error = less_is_better(compared.metric)
+    top = _best(models, compared)
     of_best = [pl.when(pl.col(model) == top).then(pl.lit(name)) for model, name in zip(models, compared.names, strict=True)]
     best_ones = pl.concat_str(of_best, separator=", ", ignore_nulls=True)
-    second = pl.concat_list(models).list.sort(descending=True, nulls_last=True).list.get(1)
-    return table.with_columns(best=pl.when(top.is_not_null()).then(best_ones), lead=top - second)
+    second = pl.concat_list(models).list.sort(descending=not is_error, nulls_last=True).list.get(1)
+    return table.with_columns(best=pl.when(top.is_not_null()).then(best_ones), lead=(top - second).abs())
+
+
+def _best(models: Sequence[str], compared: Compared) -> pl.Expr:
+    """The best number of each row."""
+    return pl.min_horizontal(models) if less_is_better(compared.metric) else pl.max_horizontal(models)
 
 
 def _winners(table: pl.DataFrame, caption: str, compared: Compared) -> str:
     """In how many rows each model is best; several that are equal are all best."""
     models = [f"model {k}" for k in range(len(compared.names))]
-    top = pl.max_horizontal(models)
+    top = _best(models, compared)
     *times, n_known = table.select(*((pl.col(model) == top).sum() for model in models), top.count().alias("n")).row(0)
     won = sorted(((n, name) for n, name in zip(times, compared.names, strict=True) if n), key=lambda each: -each[0])
     if not won:

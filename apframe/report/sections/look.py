@@ -13,6 +13,7 @@ from apframe.detection.look.slices import slices_of_cards
 from apframe.exceptions import ParameterError, counted
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section, without_numbers
+from apframe.report.tables import NOTHING
 from apframe.show.drawings import legend
 from apframe.show.elements import Markup, element, joined
 from apframe.show.error_chart import KIND_WORDS
@@ -90,8 +91,10 @@ class Filter:
 
 def gallery(cards: Sequence[Markup], filters: Sequence[Filter]) -> Markup:
     """Cards with a form that filters and sorts them."""
-    selects = [_select(each.heading, each.name, {"": "all", **each.values}) for each in filters if len(each.values) > 1]
-    order = {"": "in turn", "score down": "highest score first", "score up": "lowest score first"}
+    selects = [
+        _select(each.heading, each.name, [("", "all"), *each.values.items()]) for each in filters if len(each.values) > 1
+    ]
+    order = [("", "in turn"), ("score down", "highest score first"), ("score up", "lowest score first")]
     form = element(
         "form",
         selects,
@@ -104,8 +107,8 @@ def gallery(cards: Sequence[Markup], filters: Sequence[Filter]) -> Markup:
     return element("div", form, element("div", cards, class_="cards"), class_="gallery")
 
 
-def _select(heading: str, name: str, values: Mapping[str, str]) -> Markup:
-    options = [element("option", words, value=value) for value, words in values.items()]
+def _select(heading: str, name: str, values: Sequence[tuple[str, str]]) -> Markup:
+    options = [element("option", words or NOTHING, value=value) for value, words in values]
     return element("label", heading, element("select", options, name=name))
 
 

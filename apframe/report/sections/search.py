@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
 from importlib.metadata import version
 
 import polars as pl
@@ -12,6 +13,7 @@ from apframe.report.compared import in_words
 from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
 from apframe.report.sections.better import HEADS
+from apframe.report.sections.leaderboard import leader_sentence
 from apframe.report.sections.rules import OFFLINE, described
 from apframe.show.comparison import comparison_sentences
 
@@ -97,9 +99,8 @@ def _of_several(searched: Searched) -> tuple[list[str], list[Block]]:
 
 def _leader(board: pl.DataFrame) -> list[str]:
     """Which run has the highest value of the first measure."""
-    measure, run, value, share = board.select("measure", "run", "estimate", "share_best").row(0)
-    leads = "" if share is None else f", and leads in {100 * share:.0f} % of the resamples"
-    return [] if value is None else [f"{run} has the highest {measure}, {value:.3f}{leads}."]
+    first = board.filter(pl.col("measure") == pl.col("measure").first())
+    return [] if first["estimate"][0] is None else [leader_sentence(first.rename({"measure": "metric"}))]
 
 
 def where(searched: Searched) -> Section | None:
@@ -112,7 +113,10 @@ def where(searched: Searched) -> Section | None:
             found = searched.evaluation.compare(searched.names[0], by=key, **searched.drawn).filter(measure=searched.measure)
             said = comparison_sentences(found.rename({"measure": "metric"}), [key])
             sentences += [text.replace(":", f" by {key}:", 1) for text in said]
-            blocks.append(_differences(searched, found, key, caption))
+            table = _differences(
+                searched, found.rename({key: "key"}), "key", caption
+            )  # it may be called what another column is
+            blocks.append(replace(table, heads={**table.heads, "key": key}))
         else:
             counts = rows.group_by(key, maintain_order=True).agg(pl.max("n_queries"))
             wide = searched.beside(rows, [key])

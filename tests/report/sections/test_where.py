@@ -40,7 +40,7 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
         data = apf.Dataset(images, street.categories, street.annotations)
         for n in (1, 2):
             found = [apf.evaluate(data, each.detections) for each in models[:n]]
-            section = where.section(Compared(found, ["a", "b"][:n], by=[name], n_resamples=50))
+            section = where.section(Compared(found, ["a", "b"][:n], by=[name], n_resamples=500))
             (table,) = (each for each in section.blocks if isinstance(each, Table) and each.caption == f"AP by {name}")
             head, *rows = next(iter(read_tables(table_markup(table)).values()))
             assert head[0] == name and [row[0] for row in rows] == ["clear", "fog", "rain", "snow"]
