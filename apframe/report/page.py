@@ -76,12 +76,12 @@ def free_path(path: str | Path) -> Path:
     kind = kind_at(target)
     if kind not in (None, "file"):
         raise OutputError(f"is a {kind}", "choose another name for the report", path=target)
-    with writing(target):
-        if kind is None:
-            target.parent.stat()
-            return target
-        with target.open("rb") as file:
-            head = file.read(_HEAD)
+    if kind_at(target.parent) != "folder":
+        raise OutputError("there is no such folder", "make it, or name another place for the report", path=target.parent)
+    if kind is None:
+        return target
+    with writing(target), target.open("rb") as file:
+        head = file.read(_HEAD)
     if _GENERATOR.encode() not in head:
         raise OutputError("is a file that apframe did not write", "choose another name, or remove the file", path=target)
     return target

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from io import BytesIO
 from pathlib import Path
 
 import pytest
@@ -122,7 +123,7 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         gallery.get_by_label("Change").select_option("lost")
         assert {each.get_attribute("data-change") for each in cards.all()} == {"lost"}
         gallery.get_by_label("time_of_day").select_option("dusk")
-        assert {each.get_attribute("data-slice1") for each in cards.all()} == {"dusk"}
+        assert {each.get_attribute("data-slice1") for each in cards.all()} == {'["dusk"]'}
         gallery.get_by_label("Order").select_option("score up")
         scores = [float(each.get_attribute("data-score")) for each in cards.all()]
         assert scores == sorted(scores)
@@ -144,6 +145,51 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert dialog.is_visible()
         dialog.get_by_role("button", name="Close").click()
         assert not dialog.is_visible()
+
+
+def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path) -> None:
+    names = ["", "two\nlines", 'a "quote"']
+    truth = {
+        "images": [{"id": n, "weather": name} for n, name in enumerate(names)],
+        "categories": [{"id": n, "name": name} for n, name in enumerate(names)],
+        "annotations": [{"id": n, "image_id": n, "category_id": n, "bbox": [0, 0, 9, 9]} for n in range(3)],
+    }
+    written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), by="weather", n_resamples=100)
+    with opened(written) as page:
+        gallery = page.locator("#look .gallery")
+        for heading in ("Category", "weather"):
+            for place in range(1, 4):
+                gallery.get_by_label(heading).select_option(index=place)
+                (ids,) = gallery.locator(".card:visible .ids").all_inner_texts()
+                options = gallery.get_by_label(heading).locator("option").all()
+                assert names[int(ids[len("image_id ")])] == options[place].get_attribute("value")
+            gallery.get_by_label(heading).select_option(index=0)
+        assert gallery.locator(".card:visible").count() == 3
+
+
+def test_pictures_inside_the_page_are_there_once_and_seen_on_every_card(tmp_path: Path) -> None:
+    """On cards and in the dialog, upright ones in their shape."""
+    image = pytest.importorskip("PIL.Image")
+    image.new("RGB", (60, 240), "teal").save(tmp_path / "a.png")
+    truth = {
+        "images": [{"id": 1, "file_name": "a.png", "width": 60, "height": 240}],
+        "categories": [{"id": 1, "name": "cat"}],
+        "annotations": [{"id": n, "image_id": 1, "category_id": 1, "bbox": [5 * n, 180, 9, 9]} for n in range(4)],
+    }
+    written = apf.write_report(tmp_path / "page.html", apf.evaluate(truth, []), images=tmp_path, embed=True)
+    assert written.read_text().count("data:image/jpeg") == 1
+    with opened(written) as page:
+        drawings = page.locator("#look .card .drawing").all()
+        shots = [each.screenshot() for each in drawings]
+        page.locator("#look .card").nth(2).click()
+        inside = page.get_by_role("dialog").locator(".drawing")
+        shots.append(inside.screenshot())
+        for each in (drawings[0], inside):
+            box = each.bounding_box()
+            assert box is not None and box["height"] / box["width"] == pytest.approx(4, rel=0.02)
+    for shot in shots:
+        with image.open(BytesIO(shot)) as seen:
+            assert seen.convert("RGB").getpixel((seen.width // 2, seen.height // 4)) == pytest.approx((0, 128, 128), abs=8)
 
 
 def test_page_can_be_read_without_scripts_and_printed(street: Path) -> None:

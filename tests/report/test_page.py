@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 import pytest
@@ -48,5 +49,31 @@ def test_a_report_replaces_a_report_and_nothing_else(tmp_path: Path) -> None:
     assert "mine" in (tmp_path / "notes.html").read_text()
     with pytest.raises(OutputError, match="is a folder"):
         write_page(tmp_path, page("x", SECTIONS))
-    with pytest.raises(OutputError):
+    with pytest.raises(OutputError, match="missing: there is no such folder; make it"):
         write_page(tmp_path / "missing" / "report.html", page("x", SECTIONS))
+
+
+def test_links_are_followed(tmp_path: Path) -> None:
+    """A link to a report stays one; one to another file is refused."""
+    write_page(tmp_path / "report.html", page("first", SECTIONS))
+    (tmp_path / "notes.html").write_text("mine")
+    for name in ("report", "notes"):
+        (tmp_path / f"link_{name}.html").symlink_to(tmp_path / f"{name}.html")
+    write_page(tmp_path / "link_report.html", page("second", SECTIONS))
+    assert (tmp_path / "link_report.html").is_symlink() and "<title>second" in (tmp_path / "report.html").read_text()
+    with pytest.raises(OutputError, match="a file that apframe did not write"):
+        write_page(tmp_path / "link_notes.html", page("x", SECTIONS))
+    assert (tmp_path / "notes.html").read_text() == "mine"
+
+
+def test_half_a_page_is_never_seen(tmp_path: Path) -> None:
+    path = write_page(tmp_path / "report.html", page("first", SECTIONS))
+    with patch.object(Path, "write_bytes", side_effect=KeyboardInterrupt), pytest.raises(KeyboardInterrupt):
+        write_page(path, page("second", SECTIONS))
+    assert "<title>first" in path.read_text() and [each.name for each in tmp_path.iterdir()] == ["report.html"]
+
+
+def test_pictures_are_there_once() -> None:
+    text = page("x", SECTIONS, pictures={"one": "data:image/png;base64,AA"})
+    assert text.count("data:image/png") == 1 and '<image id="one"' in text
+    assert "<image" not in page("x", SECTIONS)

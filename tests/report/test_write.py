@@ -2,13 +2,16 @@
 
 from __future__ import annotations
 
+import re
 from pathlib import Path
+from unittest.mock import patch
 
 import polars as pl
 import pytest
 
 import apframe as apf
-from apframe.exceptions import NotComparableError, ParameterError
+from apframe.exceptions import NotComparableError, OutputError, ParameterError
+from tests.report.conftest import STREET
 from tests.report.read_back import number, read_tables
 
 
@@ -60,6 +63,22 @@ def test_names_are_text_wherever_they_are_shown(tmp_path: Path) -> None:
 def test_the_same_input_gives_the_same_bytes(models: list[apf.Evaluation], tmp_path: Path) -> None:
     once, again = (apf.write_report(tmp_path / f"{n}.html", *models, n_resamples=500, title="x").read_bytes() for n in range(2))
     assert once == again
+
+
+def test_targets_are_checked_before_the_work(models: list[apf.Evaluation], tmp_path: Path) -> None:
+    with patch("apframe.report.write.about") as work, pytest.raises(OutputError, match="missing: there is no such folder; make it"):
+        apf.write_report(tmp_path / "missing" / "report.html", models[0])
+    work.assert_not_called()
+
+
+def test_pictures_are_put_into_the_page_once(models: list[apf.Evaluation], tmp_path: Path) -> None:
+    """Several cards are about one image, of errors and of labels."""
+    pytest.importorskip("PIL.Image")
+    path = apf.write_report(tmp_path / "r.html", *models, images=STREET / "images", embed=True, max_images=60, n_resamples=500)
+    text = path.read_text()
+    held, used = re.findall(r'<image id="([^"]+)" href="data:', text), re.findall(r'<use href="#([^"]+)"', text)
+    assert text.count("data:image/") == len(held) == len(set(held)) < len(used)
+    assert set(used) == set(held)
 
 
 def test_what_cannot_be_reported_on(models: list[apf.Evaluation], tmp_path: Path) -> None:

@@ -93,13 +93,11 @@ def kinds(compared: Compared) -> Section:
 def _leader(board: pl.DataFrame, metric: str) -> list[str]:
     if board[metric].count() == 0:
         return [f"{metric} has no value: no annotation counts."]
-    return [
-        leader_sentence(board.select("run", pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate"), "share_best"))
-    ]
+    return [leader_sentence(board.with_columns(pl.lit(metric).alias("metric"), pl.col(metric).alias("estimate")))]
 
 
 def leader_sentence(board: pl.DataFrame) -> str:
-    """Say who leads a board that is sorted by a metric, the best first: run, metric, estimate, share_best. Equals lead together.
+    """Say who leads a board that has the best first: run, metric, estimate, share_best. Those that are equal lead together.
 
     >>> equal = {"run": ["a", "b", "c"], "metric": ["AP"] * 3, "estimate": [0.5, 0.5, 0.4], "share_best": [0.4, 0.4, 0.2]}
     >>> leader_sentence(pl.DataFrame(equal))

@@ -113,10 +113,9 @@ def where(searched: Searched) -> Section | None:
             found = searched.evaluation.compare(searched.names[0], by=key, **searched.drawn).filter(measure=searched.measure)
             said = comparison_sentences(found.rename({"measure": "metric"}), [key])
             sentences += [text.replace(":", f" by {key}:", 1) for text in said]
-            table = _differences(
-                searched, found.rename({key: "key"}), "key", caption
-            )  # it may be called what another column is
-            blocks.append(replace(table, heads={**table.heads, "key": key}))
+            found = found.rename({key: "key"})  # it may be called what another column is
+            shown = _differences(searched, found, "key", caption)
+            blocks.append(replace(shown, heads={**shown.heads, "key": key}))
         else:
             counts = rows.group_by(key, maintain_order=True).agg(pl.max("n_queries"))
             wide = searched.beside(rows, [key])

@@ -81,14 +81,50 @@ def test_thumbnails_are_small_and_what_cannot_be_read_is_missing(folder: Path) -
     image.new("L", (10, 20)).save(folder / "grey.png")
     image.effect_noise((640, 640), 100).save(folder / "noise.png")
     (folder / "large.svg").write_text("x" * 50_001)
-    links = Pictures(folder, folder, embed=True).links(["large.png", "grey.png", "b.svg", "a.jpg", "large.svg", "noise.png"])
-    large, grey, drawing, broken, _, noise = links["href"]
-    sizes = [image.open(BytesIO(b64decode(each.partition(",")[2]))).size for each in (large, grey)]
+    pictures = Pictures(folder, folder, embed=True)
+    links = pictures.links(["large.png", "grey.png", "b.svg", "a.jpg", "large.svg", "noise.png"])
+    large, grey, drawing, broken, _, noise = held(pictures, links["href"])
+    assert drawing is not None and noise is not None
+    sizes = [image.open(BytesIO(b64decode(str(each).partition(",")[2]))).size for each in (large, grey)]
     assert sizes == [(SIDE, SIDE // 2), (10, 20)]
     assert drawing.startswith("data:image/svg+xml;base64,")
     assert broken is None
     assert len(b64decode(noise.partition(",")[2])) < 20_000, "with a lower quality"
     assert links["missing"].to_list() == [None, None, None, "that cannot be read", "too large to be put into the page", None]
+
+
+def held(pictures: Pictures, hrefs: pl.Series) -> list[str | None]:
+    """What references stand for."""
+    return [None if href is None else pictures.held[href.removeprefix("#")] for href in hrefs]
+
+
+def test_equal_thumbnails_are_held_once(folder: Path) -> None:
+    image = pytest.importorskip("PIL.Image")
+    for name, colour in (("x1.png", "red"), ("x2.png", "red"), ("x3.png", "blue")):
+        image.new("RGB", (10, 10), colour).save(folder / name)
+    pictures = Pictures(folder, embed=True)
+    hrefs = pictures.links(["x1.png", "x2.png", "x3.png", "x1.png", "none.png"])["href"].to_list()
+    assert hrefs[0] == hrefs[1] == hrefs[3] != hrefs[2] and hrefs[4] is None
+    assert [f"#{key}" for key in pictures.held] == [hrefs[0], hrefs[2]]
+    assert all(each.startswith("data:image/jpeg;base64,") for each in pictures.held.values())
+
+
+def test_links_to_what_has_gone_are_missing(folder: Path) -> None:
+    (folder / "gone.jpg").symlink_to(folder / "nowhere.jpg")
+    os.mkfifo(folder / "pipe.jpg")
+    for embed in (False, True):
+        links = Pictures(folder, folder, embed=embed).links(["gone.jpg", "pipe.jpg"])
+        assert links.rows() == [(None, "that cannot be read")] * 2
+
+
+def test_names_lead_nowhere_else(folder: Path) -> None:
+    """Only files that the folder holds are linked, and an address cannot begin with a scheme or a host."""
+    (folder.parent / "secret.jpg").write_text("x")
+    (folder / "javascript:x.jpg").write_text("x")
+    names = ["../secret.jpg", str(folder.parent / "secret.jpg"), (folder.parent / "secret.jpg").as_uri(), "//host/secret.jpg"]
+    pictures = Pictures(folder, folder)
+    assert pictures.links(names)["href"].to_list() == [None] * 4
+    assert pictures.links(["javascript:x.jpg", "//host/a.jpg"])["href"].to_list() == ["javascript%3Ax.jpg", "a.jpg"]
 
 
 def test_why_pictures_are_missing(folder: Path) -> None:
@@ -125,8 +161,9 @@ def test_thumbnails_are_turned_and_grey_ones_of_16_bits_seen(folder: Path) -> No
     exif[0x0112] = 6  # a quarter turn
     image.new("RGB", (20, 10), "red").save(folder / "turned.jpg", exif=exif)
     image.new("I;16", (20, 10), 128 * 256).save(folder / "deep.png")
-    made = Pictures(folder, embed=True).links(["turned.jpg", "deep.png"])["href"]
-    turned, deep = (image.open(BytesIO(b64decode(each.partition(",")[2]))) for each in made)
+    pictures = Pictures(folder, embed=True)
+    made = held(pictures, pictures.links(["turned.jpg", "deep.png"])["href"])
+    turned, deep = (image.open(BytesIO(b64decode(str(each).partition(",")[2]))) for each in made)
     assert turned.size == (10, 20)
     assert deep.getpixel((5, 5)) == (128, 128, 128)
 

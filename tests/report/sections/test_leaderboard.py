@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import warnings
+from dataclasses import replace
 
 import polars as pl
 import pytest
@@ -93,6 +94,26 @@ def test_equal_models_are_all_best() -> None:
     compared = of_three(ONE_OF_TWO, ONE_HIT, ONE_HIT, ONE_HIT)
     categories = tables(leaderboard.where(compared))["AP by category"]
     assert categories["best"].to_list() == ["model_a, model_b, half_b"] * 2 and categories["lead"].to_list() == [0.0, 0.0]
+
+    said = leaderboard.best(compared).sentences[0]
+    assert said == "model_a, model_b and half_b have the highest AP, 0.500."
+
+
+def test_errors_are_best_where_they_are_lowest() -> None:
+    """A protocol may name an error first."""
+    board = pl.DataFrame({"run": ["b", "a"], "metric": ["ATE"] * 2, "estimate": [0.1, 0.2], "share_best": [0.75, 0.25]})
+    assert leaderboard.leader_sentence(board) == "b has the lowest ATE, 0.100, and leads in 75 % of the resamples."
+    _, _, truth, results, _ = TINY["nuscenes"]
+    protocol = replace(apf.NUSCENES, report=("ATE", "AP"))
+    compared = Compared([apf.evaluate(truth, each, protocol) for each in (results[:1], results, results)], NAMES)
+    assert compared.metric == "ATE"
+    rows = tables(leaderboard.where(compared))["ATE by category"]
+    models = rows.select("model 0", "model 1", "model 2")
+    assert (models["model 0"] > models["model 1"]).any()
+    lowest = models.min_horizontal()
+    for row, least in zip(rows.iter_rows(named=True), lowest, strict=True):
+        best = [name for k, name in enumerate(NAMES) if row[f"model {k}"] == least]
+        assert row["best"] == (", ".join(best) or None)
 
 
 def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:

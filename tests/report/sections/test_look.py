@@ -57,7 +57,7 @@ def test_true_positives_are_beside_their_annotations(models: list[apf.Evaluation
 
 def test_slices_are_filters(pair: Compared) -> None:
     text = markup(look.section(replace(pair, max_images=20)))
-    assert '<label>weather<select name="slice0">' in text and 'data-slice0="clear"' in text
+    assert '<label>weather<select name="slice0">' in text and 'data-slice0="[&quot;clear&quot;]"' in text
     assert '<option value="lost">lost by model_b</option>' in text
 
 

@@ -12,6 +12,7 @@ from apframe.exceptions import NotComparableError, ParameterError
 from apframe.report.searched import Searched, together
 from apframe.report.section import Fragment, Table
 from apframe.report.sections import search
+from apframe.report.tables import table_markup
 from tests.report.read_back import number, read_tables
 
 DATA = Path(__file__).parents[3] / "data" / "search"
@@ -99,3 +100,20 @@ def test_what_cannot_be_reported_on(two: apf.RunEvaluation, models: list[apf.Eva
     fewer = pl.DataFrame({"query_id": ["301"], "document_id": ["D0025701"], "relevance": [1]})
     with pytest.raises(NotComparableError, match="different judgements"):
         apf.write_report(tmp_path / "r.html", two, apf.evaluate_run(fewer, RUNS[2]))
+
+
+def test_attributes_may_be_called_what_other_columns_are(two: apf.RunEvaluation) -> None:
+    assert two.queries is not None
+    queries = two.queries.with_columns(pl.col("topic").alias("interval"))
+    found = apf.evaluate_run(DATA / "qrels.txt", RUNS[:2], queries=queries)
+    section = search.where(Searched(found, ["run_lexical", "run_hybrid"], by=["interval"], n_resamples=500))
+    assert section is not None and isinstance(section.blocks[0], Table)
+    head, *rows = next(iter(read_tables(table_markup(section.blocks[0])).values()))
+    assert head[0] == "interval" and [row[0] for row in rows] == sorted(queries["topic"].unique())
+
+
+def test_equal_runs_lead_together() -> None:
+    runs = {name: {"q": {"d": score, "e": 0.5}, "r": {"d": 1.0}} for name, score in (("a", 0.9), ("b", 0.9), ("c", 0.1))}
+    with pytest.warns(apf.exceptions.FewUnitsWarning):
+        section = search.better(Searched(apf.evaluate_run({"q": {"d": 1}, "r": {"d": 1}}, runs, "AP"), ["a", "b", "c"]))
+    assert section.sentences[0] == "a and b have the highest AP, 1.000."
