@@ -14,7 +14,7 @@ if TYPE_CHECKING:
     from apframe.retrieval.evaluation import RunEvaluation
 
 RUN = "run"
-_PAIR = 2
+_PAIR, _DIGITS = 2, 12
 
 
 @dataclass(frozen=True, eq=False)
@@ -117,8 +117,12 @@ def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) 
 
 
 def _of_run(evaluation: RunEvaluation, name: str | None, new: str) -> dict[str, pl.DataFrame]:
-    """The tables of one run, with its new name."""
-    tables = {"matches": evaluation.matches, "per_query": evaluation.per_query, "coverage": evaluation.coverage}
+    """The tables of one run, with its new name.
+
+    The last bit of values of queries depends on the number of threads. They are rounded, so that the page does not.
+    """
+    per_query = evaluation.per_query.with_columns(pl.col("value").round(_DIGITS))
+    tables = {"matches": evaluation.matches, "per_query": per_query, "coverage": evaluation.coverage}
     if name is not None:
         tables = {key: table.filter(pl.col(RUN) == name).drop(RUN) for key, table in tables.items()}
     return {key: table.select(pl.lit(new).alias(RUN), pl.all()) for key, table in tables.items()}

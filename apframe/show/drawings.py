@@ -27,6 +27,7 @@ _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the he
 _GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
 _LETTER = 7.6  # pixels: about how wide a letter is
+_HIGHEST = 0.7  # of the width of pictures on the screen: their height, if they are upright
 
 
 def style() -> str:
@@ -81,7 +82,7 @@ def draw_objects(objects: pl.DataFrame, pixels: int = 400) -> pl.DataFrame:
         - x, y, width, height, and the columns of other shapes as tables have them; for masks outline, as `outlines` gives it;
           with keypoints also skeleton: pairs of numbers of keypoints, from 1, that are joined by a line
     pixels
-        about how wide pictures will be on the screen: texts end before their right edge
+        about how wide pictures will be on the screen, and 0.7 of it how high at most: texts end before their right edge
 
     Returns
     -------
@@ -132,14 +133,16 @@ def picture(elements: Iterable[str], width: float, height: float, *, href: str |
         what can be seen, in words
 
     >>> print(picture([], 4, 3, href="a b.jpg", title="No objects"))
-    <div class="drawing" style="--width:4;aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
+    <div class="drawing" style="--width:4;--height:3;aspect-ratio:4/3"><img src="a b.jpg" alt="" loading="lazy">\
 <svg viewBox="0 0 4 3" role="img" aria-label="No objects"></svg></div>
     """
     is_held = href is not None and href.startswith("#")
     image = "" if href is None or is_held else f'<img src="{escape(href)}" alt="" loading="lazy">'
     drawn = "".join([f'<use href="{escape(href or "")}"/>'] * is_held + [*elements])
     drawing = f'<svg viewBox="0 0 {width} {height}" role="img" aria-label="{escape(title)}">{drawn}</svg>'
-    return f'<div class="drawing" style="--width:{width};aspect-ratio:{width}/{height}">{image}{drawing}</div>'
+    return (
+        f'<div class="drawing" style="--width:{width};--height:{height};aspect-ratio:{width}/{height}">{image}{drawing}</div>'
+    )
 
 
 def definitions(pictures: Mapping[str, str]) -> str:
@@ -231,7 +234,8 @@ def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
         .when(y < near).then(1.0 + 1.3 * number)
         .otherwise(-0.3 - 1.3 * number)
     )  # fmt: skip
-    length = pl.col("across") * (pl.col("label").str.len_chars() + 2) * _LETTER / pixels
+    unit = pl.max_horizontal(pl.col("across") / pixels, pl.col("down") / (_HIGHEST * pixels))  # as drawing.css has it
+    length = unit * (pl.col("label").str.len_chars() + 2) * _LETTER
     is_last = x + length > pl.col("across")
     text = pl.format(
         'x="{}" y="{}" dy="{}em"{}>{} {}</text>',

@@ -42,6 +42,13 @@ def test_stored_search_runs(tmp_path: Path) -> None:
     assert "not about search runs" in done.stderr
 
 
+def test_targets_are_checked_before_anything_is_read(tmp_path: Path) -> None:
+    (tmp_path / "notes.html").write_text("mine")
+    for name, message in (("notes.html", "a file that apframe did not write"), ("missing/page.html", "no such folder")):
+        done = apframe("report", "absent.json", "absent too.json", "--out", str(tmp_path / name))
+        assert done.returncode == 1 and message in done.stderr
+
+
 @pytest.mark.parametrize(
     ("arguments", "message"),
     [

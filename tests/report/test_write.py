@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import os
 import re
+import subprocess
+import sys
 from pathlib import Path
 from unittest.mock import patch
 
@@ -65,8 +68,39 @@ def test_the_same_input_gives_the_same_bytes(models: list[apf.Evaluation], tmp_p
     assert once == again
 
 
+PAGES = """
+import sys
+import apframe as apf
+street, search, out = sys.argv[1:]
+models = [apf.evaluate(f"{street}/instances.json", f"{street}/model_{name}.json") for name in "ab"]
+named = {"near in fog": "weather = 'fog' AND occlusion < 0.5", "night": "time_of_day = 'night'"}
+options = {"by": ["weather", named], "images": f"{street}/images", "embed": True, "max_images": 60, "n_resamples": 500}
+apf.write_report(f"{out}/two.html", *models, **options)
+apf.write_report(f"{out}/three.html", *models, models[0], by="weather", max_images=20, n_resamples=500)
+runs = [f"{search}/run_{name}.txt" for name in ("lexical", "hybrid", "dense")]
+found = apf.evaluate_run(f"{search}/qrels.txt", runs, queries=f"{search}/queries.csv")
+apf.write_report(f"{out}/search.html", found, by="topic", n_resamples=500)
+"""
+
+
+@pytest.mark.slow
+def test_bytes_depend_neither_on_threads_nor_on_hashes(tmp_path: Path) -> None:
+    pages = []
+    for threads, seed in (("1", "1"), ("2", "2")):
+        folder = tmp_path / threads
+        folder.mkdir()
+        settings = os.environ | {"POLARS_MAX_THREADS": threads, "PYTHONHASHSEED": seed}
+        call = [sys.executable, "-W", "ignore", "-c", PAGES, str(STREET), str(STREET.parent / "search"), str(folder)]
+        subprocess.run(call, env=settings, check=True)
+        pages.append({page.name: page.read_bytes() for page in folder.iterdir()})
+    assert len(pages[0]) == 3 and pages[0] == pages[1]
+
+
 def test_targets_are_checked_before_the_work(models: list[apf.Evaluation], tmp_path: Path) -> None:
-    with patch("apframe.report.write.about") as work, pytest.raises(OutputError, match="missing: there is no such folder; make it"):
+    with (
+        patch("apframe.report.write.about") as work,
+        pytest.raises(OutputError, match="missing: there is no such folder; make it"),
+    ):
         apf.write_report(tmp_path / "missing" / "report.html", models[0])
     work.assert_not_called()
 

@@ -39,7 +39,8 @@ def interval_cells(
     >>> print(interval_cells(*one, zero=True)[0])
     <svg class="interval better" viewBox="0 0 160 18" width="160" height="18" aria-hidden="true"><line class="zero" x1="6" \
 y1="0" x2="6" y2="18"></line><line class="bar" x1="43" y1="9" x2="154" y2="9"></line><circle cx="80" cy="9" \
-r="4"></circle></svg>     """
+r="4"></circle></svg>
+    """
     ends = pl.concat([estimate, low, high]).drop_nulls().cast(pl.Float64)
     numbers = [*ends, 0.0] if zero or ends.is_empty() else [*ends]
     least, most = min(numbers), max(numbers)
