@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.cuboid_errors import with_errors
-from apframe.detection.prepare.counting import crowds, ignored_annotations, ignored_detections
+from apframe.detection.prepare.counting import can_match, crowds, ignored_annotations, ignored_detections
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.matching.by_best_overlap import find_best
@@ -78,7 +78,11 @@ def _pair(
     require(similarity, detections, annotations)
     if similarity.uses_images:
         detections, annotations = (with_image_sizes(frame, inputs.dataset.images) for frame in (detections, annotations))
-    return similarity.pair(detections, annotations, min(least, NEARLY_ONE), **inputs.prepared)
+    pairs = similarity.pair(detections, annotations, min(least, NEARLY_ONE), **inputs.prepared)
+    for name, objects in (("detection", detections), ("annotation", annotations)):
+        usable = can_match(objects, protocol)
+        pairs = pairs if usable.all() else pairs.filter(usable.gather(pairs[name]))
+    return pairs
 
 
 def arrange(inputs: Inputs, protocol: Protocol) -> Rows:

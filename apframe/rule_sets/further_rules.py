@@ -2,7 +2,8 @@
 
 FURTHER_RULES = {
     "disjoint_masks": "an image whose predicted masks overlap loses all its detections",
-    "levels_of_points": "an unknown level is 2 for up to 5 points (n_points), otherwise 1",
+    "levels_of_points": "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1",
+    "limits_of_sides": "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing",
     "no_label_zones": "a detection in a no-label zone (no_label_zone) that matches nothing is ignored",
     "known_images_only": "detections on images that the ground truth lacks are left out",
     "zero_without_detections": "without any detection all headline numbers are 0",

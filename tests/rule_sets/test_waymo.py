@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import ParameterError
+from apframe.exceptions import ColumnError, ParameterError, RowError
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import waymo_reference
 
@@ -122,8 +122,54 @@ def test_levels_from_points() -> None:
     ev = evaluated(annotations, [dt(0, 0.9)])
     assert numbers(ev) == pytest.approx([1 / 2, 1 / 3], abs=1e-6)  # that without points is left out
     assert ev.dataset.annotations["level"].to_list() == [1, 2, 1]
+    unknown = [row | {"level": 0} for row in annotations]  # as the enumeration of levels has it
+    assert numbers(evaluated(unknown, [dt(0, 0.9)])) == numbers(ev)
     without = [{name: value for name, value in row.items() if name != "level"} for row in annotations]
     assert numbers(evaluated(without, [dt(0, 0.9)])) == numbers(ev)
+
+
+def test_an_unknown_level_is_2_where_the_points_are_unknown_too() -> None:
+    ev = evaluated([gt(0, 1), gt(10) | {"level": None}], [dt(0, 0.9)])
+    assert numbers(ev) == pytest.approx([1, 1 / 2], abs=1e-6)
+    ev = evaluated([gt(0, n_points=6), gt(10, n_points=None)], [dt(0, 0.9)])
+    assert numbers(ev) == pytest.approx([1 / 2, 1 / 2], abs=1e-6)  # levels are known, and what has no count is kept
+    ev = evaluated([row | {"level": None} for row in (gt(0, n_points=6), gt(10, n_points=None))], [dt(0, 0.9)])
+    assert numbers(ev) == pytest.approx([1, 1 / 2], abs=1e-6)
+
+
+def test_levels_that_cannot_be_are_refused() -> None:
+    with pytest.raises(RowError, match=r"^annotations: level is not 1 or 2 where annotation_id is 2; give null"):
+        evaluated([gt(0), gt(10, 3)], [dt(0, 0.9)])
+    with pytest.raises(ColumnError, match=r"^annotations\.level must hold numbers, not String; give 1 or 2"):
+        evaluated([gt(0) | {"level": "LEVEL_1"}], [dt(0, 0.9)])
+
+
+@pytest.mark.parametrize("iou_type", ["3d", "bev"])
+@pytest.mark.parametrize(("side", "matches"), [("cuboid_width", {"3d", "bev"}), ("cuboid_height", {"3d"})])
+def test_what_has_a_tiny_side_that_is_compared_matches_nothing(side: str, matches: set[str], iou_type: str) -> None:
+    for size, is_tiny in ((0.01, True), (0.011, False)):
+        thin = {side: size}
+        ev = evaluated([gt(0, **thin)], [dt(0, 0.9, **thin)], iou_type=iou_type)
+        expected = 0 if is_tiny and iou_type in matches else 1
+        assert numbers(ev) == pytest.approx([expected] * 2, abs=1e-6)
+        metrics = ev.metrics.filter(category_id="TYPE_VEHICLE", area_range="L1")
+        assert metrics.select("n_positives", "n_detections").row(0) == (1, 1)  # it is missed, and false
+
+
+@pytest.mark.parametrize("iou_type", ["3d", "bev"])
+@pytest.mark.parametrize("side", ["cuboid_length", "cuboid_height"])
+def test_what_has_any_huge_side_matches_nothing(side: str, iou_type: str) -> None:
+    for size, expected in ((1e6, 0), (9e5, 1)):
+        ev = evaluated([gt(0, **{side: size})], [dt(0, 0.9, **{side: size})], iou_type=iou_type)
+        assert numbers(ev) == pytest.approx([expected] * 2, abs=1e-6)
+
+
+def test_boxes_of_images_have_limits_too() -> None:
+    for side, expected in ((0.01, 0), (0.011, 1), (1e6, 0), (9e5, 1)):
+        box = {"x": 5.0, "y": 5.0, "width": 4.0, "height": side}
+        annotations = [{"image_id": "f1", "category_id": "TYPE_VEHICLE", "level": 1, **box}]
+        detections = [{"image_id": "f1", "category_id": "TYPE_VEHICLE", "score": 0.9, **box}]
+        assert numbers(evaluated(annotations, detections, iou_type="bbox")) == pytest.approx([expected] * 2, abs=1e-6)
 
 
 def test_all_without_signs() -> None:
@@ -272,6 +318,72 @@ def test_velocity_is_that_of_the_object_that_a_detection_overlaps_most() -> None
     assert [*speeds] == ["[0, 0.2)", "[0.2, 1)", "[1, 3)", "[3, 10)", "[10, inf)"]
     assert (speeds["[0, 0.2)"], speeds["[3, 10)"]) == (pytest.approx(0.5), pytest.approx(0.5))
     assert breakdown(evaluated([gt(20, **driving)], [dt(20, 0.8)]), "VELOCITY")["[3, 10)"] == pytest.approx(1)
+
+
+def test_what_matches_an_object_of_another_velocity_finds_none_of_this_one() -> None:
+    standing, driving = {"velocity_x": 0.0, "velocity_y": None}, {"velocity_x": 3.0, "velocity_y": 4.0}
+    ev = evaluated([gt(0, **standing), gt(0.3, **driving)], [dt(0.25, 0.9)])
+    assert breakdown(ev, "VELOCITY")["[3, 10)"] == pytest.approx(1)
+    assert breakdown(ev, "VELOCITY")["[0, 0.2)"] == 0  # an unknown velocity is 0
+    metrics = ev.waymo_breakdowns().filter(bin="[0, 0.2)", name="TYPE_VEHICLE", area_range="L1")
+    assert metrics.select("n_positives", "n_detections").row(0) == (1, 0)
+
+
+def test_cameras_are_those_that_are_named_or_that_see_the_centre() -> None:
+    left = {"cuboid_y": 3.0}  # 31 degrees at 5 m: of the camera to the left of the front alone
+    between = {"cuboid_y": 2.0}  # 22 degrees: of both
+    ev = evaluated([gt(5, **left), gt(5, frame="f2", **between)], [dt(5, 0.9, **left), dt(5, 0.8, frame="f2", **between)])
+    cameras = breakdown(ev, "CAMERA")
+    assert [*cameras] == ["FRONT", "FRONT_LEFT", "FRONT_RIGHT", "SIDE_LEFT", "SIDE_RIGHT"]
+    assert cameras == {name: pytest.approx(int(name in ("FRONT", "FRONT_LEFT"))) for name in cameras}
+    n = dict(
+        ev.waymo_breakdowns()
+        .filter(breakdown="CAMERA", name="TYPE_VEHICLE", area_range="L1")
+        .select("bin", "n_positives")
+        .rows()
+    )
+    assert n == {"FRONT": 1, "FRONT_LEFT": 1, "FRONT_RIGHT": 0, "SIDE_LEFT": 0, "SIDE_RIGHT": 0}
+    named = evaluated([gt(5, camera="FRONT_LEFT", **between)], [dt(5, 0.8, **between)])
+    assert breakdown(named, "CAMERA") == {name: pytest.approx(int(name == "FRONT_LEFT")) for name in cameras}
+    behind = evaluated([gt(-5), gt(5)], [dt(-5, 0.9), dt(5, 0.8), dt(-9, 0.95)])  # what no camera sees is nowhere
+    assert breakdown(behind, "CAMERA") == {name: pytest.approx(int(name == "FRONT")) for name in cameras}
+
+
+def test_names_of_cameras_that_cannot_be_are_refused() -> None:
+    ev = evaluated([gt(0), gt(5, camera="FRONT-LEFT")], [dt(5, 0.9)])
+    with pytest.raises(
+        RowError, match=r"^annotations: camera is unknown where annotation_id is 2; give one of FRONT, FRONT_LEFT"
+    ):
+        ev.waymo_breakdowns()
+
+
+@half_as_often
+@given(data, st.integers(0, 2**32))
+def test_bins_of_velocity_and_camera_as_plain_loops(sets: tuple[list[Row], list[Row]], seed: int) -> None:
+    random = np.random.default_rng(seed)
+    annotations, detections = ([row | {"cuboid_y": row["cuboid_y"] + 1} for row in rows] for rows in sets)
+    for row in annotations:
+        row |= {"velocity_x": float(random.choice([0, 0.5, 2, 20])), "velocity_y": random.choice([0.0, None])}
+        row["camera"] = random.choice([None, None, "FRONT", "SIDE_LEFT"])
+    table = evaluated(annotations, detections).waymo_breakdowns()
+
+    def speed(row: Row) -> str:
+        value = 0 if row["velocity_y"] is None else row["velocity_x"]
+        return {0: "[0, 0.2)", 0.5: "[0.2, 1)", 2: "[1, 3)", 20: "[10, inf)"}[value]
+
+    def camera(row: Row) -> str:
+        return str(row["camera"] or next(iter(waymo_reference.seen_by(row)), ""))
+
+    for row in table.filter(pl.col("breakdown").is_in(["VELOCITY", "CAMERA"])).rows(named=True):
+        label, is_speed = row["bin"], row["breakdown"] == "VELOCITY"
+        own = [
+            [each for each in rows if is_speed or label in waymo_reference.seen_by(each)] for rows in (annotations, detections)
+        ]
+        ap, aph = waymo_reference.evaluate(
+            *own, row["name"], int(row["area_range"][1]),
+            inside=lambda each, label=label, of=speed if is_speed else camera: of(each) == label,
+        )  # fmt: skip
+        assert (row["ap"], row["oriented_ap"]) == pytest.approx((ap, aph), abs=1e-9), row
 
 
 @half_as_often

@@ -14,10 +14,13 @@ NAMES = ["TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_SIGN", "TYPE_CYCLIST"]
 THRESHOLDS = {name: 0.7 if name == "TYPE_VEHICLE" else 0.5 for name in NAMES}
 CUT_OFFS = [np.float32(k * 0.01) for k in range(100)] + [np.float32(1)]
 Alike = Callable[[Row, Row], float]
+CAMERAS = {"FRONT": 0, "FRONT_LEFT": 45, "FRONT_RIGHT": -45, "SIDE_LEFT": 90, "SIDE_RIGHT": -90}
 
 
 def overlap(one: Row, other: Row) -> float:
-    """IoU of cuboids that are not turned."""
+    """IoU of cuboids that are not turned; 0 where a side is too short or too long."""
+    if any(not 0.01 < row[f"cuboid_{size}"] < 1e6 for row in (one, other) for size in ("length", "width", "height")):
+        return 0
     shared = volume = 1.0
     theirs = 1.0
     for centre, size in (("x", "length"), ("y", "width"), ("z", "height")):
@@ -67,6 +70,27 @@ def agreement(one: Row, other: Row) -> float:
     return 1 - abs(difference) / math.pi
 
 
+def seen_by(row: Row) -> list[str]:
+    """The cameras that see the centre of an object."""
+    degrees = math.degrees(math.atan2(row["cuboid_y"], row["cuboid_x"]))
+    return [name for name, ahead in CAMERAS.items() if ahead - 25.2 < degrees < ahead + 25.2]
+
+
+def everywhere(row: Row) -> bool:
+    del row
+    return True
+
+
+def is_meant_for_others(dt: Row, gts: Sequence[Row], inside: Callable[[Row], bool], alike: Alike) -> bool:
+    """The annotation that a detection overlaps most, if any by .01, is in another bin."""
+    most = 0.01
+    is_other = False
+    for gt in gts:
+        if alike(dt, gt) >= most:
+            most, is_other = alike(dt, gt), not inside(gt)
+    return is_other
+
+
 def counts(
     annotations: Sequence[Row],
     detections: Sequence[Row],
@@ -76,8 +100,9 @@ def counts(
     *,
     first: bool,
     alike: Alike,
+    inside: Callable[[Row], bool] = everywhere,
 ) -> tuple[int, int, int, float]:
-    """True positives, false positives, misses and the sum of the agreements at a cut-off."""
+    """True positives, false positives, misses and the sum of the agreements at a cut-off; `inside` are annotations of a bin."""
     tp = fp = fn = 0
     agreed = 0.0
     for frame in dict.fromkeys(row["image_id"] for row in (*annotations, *detections)):
@@ -87,10 +112,11 @@ def counts(
         dts.sort(key=lambda row: -row["score"])
         pairs = (scores_first if first else best_assignment)(gts, dts, THRESHOLDS[name], alike)
         found, matched = {g for _, g in pairs}, {d for d, _ in pairs}
-        tp += len(pairs)
-        agreed += sum(agreement(dts[d], gts[g]) for d, g in pairs)
-        fp += sum(d not in matched and not row["no_label_zone"] for d, row in enumerate(dts))
-        fn += sum(g not in found and row["level"] <= level for g, row in enumerate(gts))
+        tp += sum(inside(gts[g]) for _, g in pairs)
+        agreed += sum(agreement(dts[d], gts[g]) for d, g in pairs if inside(gts[g]))
+        false = [row for d, row in enumerate(dts) if d not in matched and not row["no_label_zone"]]
+        fp += sum(not is_meant_for_others(row, gts, inside, alike) for row in false)
+        fn += sum(g not in found and row["level"] <= level and inside(row) for g, row in enumerate(gts))
     return tp, fp, fn, agreed
 
 
@@ -112,12 +138,19 @@ def area(points: Sequence[tuple[float, float]]) -> float:
 
 
 def evaluate(
-    annotations: Sequence[Row], detections: Sequence[Row], name: str, level: int, *, first: bool = False, alike: Alike = overlap
+    annotations: Sequence[Row],
+    detections: Sequence[Row],
+    name: str,
+    level: int,
+    *,
+    first: bool = False,
+    alike: Alike = overlap,
+    inside: Callable[[Row], bool] = everywhere,
 ) -> tuple[float, float]:
     """AP and APH of a class at a level; 0 where there is nothing to be found."""
     points: tuple[list[tuple[float, float]], list[tuple[float, float]]] = ([], [])
     for cut_off in CUT_OFFS:
-        tp, fp, fn, agreed = counts(annotations, detections, name, level, cut_off, first=first, alike=alike)
+        tp, fp, fn, agreed = counts(annotations, detections, name, level, cut_off, first=first, alike=alike, inside=inside)
         recall = tp / (tp + fn) if tp + fn else 0.0
         for curve, value in zip(points, (tp, agreed), strict=True):
             curve.append((recall, value / (tp + fp) if recall else 1.0))

@@ -12,6 +12,7 @@ import polars as pl
 
 from apframe.detection.prepare.hierarchy import expand_annotations
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning, listed, nearest, warn
+from apframe.rows import refuse_rows
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import TABLES, Dataset, called, is_known, map_ids, merge_categories
 
@@ -132,17 +133,30 @@ def _ask_about(names: pl.Series, protocol: Protocol) -> None:
 
 
 def with_levels(inputs: Inputs) -> Inputs:
-    """The inputs with a `level` for each annotation: 2 where it is unknown and there are few points, otherwise 1.
+    """The inputs with a `level` for each annotation: where it is null or 0, 2 for few points or an unknown number, otherwise 1.
 
-    Source: `metrics_utils.cc` of waymo-open-dataset.
+    Source: `compute_detection_metrics_main.cc` of waymo-open-dataset, where 0 stands for an unknown level.
+
+    Raises
+    ------
+    ColumnError
+        levels are not numbers
+    RowError
+        a level is none of 0, 1 and 2
     """
     annotations, dataset = inputs.dataset.annotations, inputs.dataset
+    known, few = "level" in annotations.columns, pl.lit(2)
     if "n_points" in annotations.columns:
         few = pl.when(pl.col("n_points").fill_null(0) <= _FEW).then(2).otherwise(1)
-        level = pl.coalesce("level", few) if "level" in annotations.columns else few
-        annotations = annotations.with_columns(level=level)
-    elif "level" in annotations.columns:
-        annotations = annotations.with_columns(pl.col("level").fill_null(2))
+    elif not known:
+        return inputs
+    if known:
+        levels = annotations["level"]
+        if not (levels.dtype.is_numeric() or levels.dtype == pl.Null):
+            raise ColumnError(f"must hold numbers, not {levels.dtype}", "give 1 or 2", table="annotations", column="level")
+        refuse_rows("annotations", annotations, ~levels.is_in([0, 1, 2]), "level is not 1 or 2", "give null if it is unknown")
+    level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
+    annotations = annotations.with_columns(level=level)
     dataset = dataset.part(dataset.images, annotations)
     return replace(inputs, dataset=dataset, annotations=annotations)
 

@@ -1,4 +1,4 @@
-"""Which annotations are crowds, and which are ignored regardless of area, by the rules of a protocol."""
+"""Which annotations are crowds, what is ignored regardless of area, and what can match, by the rules of a protocol."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ import polars as pl
 
 from apframe.rule_sets.protocol import Protocol
 from apframe.schema import OUTSIDE
+from apframe.shapes.cuboids import CUBOIDS, SIZES
+
+_LEAST_SIDE, _MOST_SIDE = 0.01, 1e6  # of WAYMO, both exclusive
 
 
 def outside(frame: pl.DataFrame) -> pl.Series:
@@ -45,6 +48,25 @@ def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Serie
         ignored = ignored | detections["no_label_zone"].fill_null(False)
     honoured = protocol.judged_only or "ignore" in protocol.ignores
     return ignored | detections["ignore"] if honoured and "ignore" in detections.columns else ignored
+
+
+def can_match(objects: pl.DataFrame, protocol: Protocol) -> pl.Series:
+    """Flags: objects whose sides a similarity compares; the others have no IoU with anything: WAYMO.
+
+    Source: `iou.cc` of waymo-open-dataset.
+
+    >>> from apframe.rule_sets.waymo import WAYMO
+    >>> sides = pl.DataFrame({"cuboid_length": [4.0, 0.01, 1e6], "cuboid_width": [2, 2, 2], "cuboid_height": [1, 1, 1]})
+    >>> can_match(sides, WAYMO).to_list()
+    [True, False, False]
+    """
+    if "limits_of_sides" not in protocol.further_rules:
+        return pl.repeat(True, objects.height, eager=True)
+    sides = SIZES if protocol.similarity.shape == CUBOIDS else ("width", "height")
+    compared = [name for name in sides if name in (protocol.similarity.needs or sides)]
+    there = [name for name in sides if name in objects.columns]
+    within = pl.all_horizontal(pl.col(compared) > _LEAST_SIDE, pl.col(there) < _MOST_SIDE)
+    return objects.select(within.fill_null(True)).to_series()
 
 
 def _count_labelled(annotations: pl.DataFrame) -> pl.Series:
