@@ -60,12 +60,15 @@ def refuse_options_of_shards(context: click.Context) -> None:
 def hint_at_shards(truth: Path, results: Path | None) -> None:
     """An error if the ground truth is a folder of shards or a shard, or either is a pattern of files: --shards is missing.
 
+    A folder of tables without detections, beside results, is ground truth.
+
     Raises
     ------
     ParameterError
         it says so
     """
-    if is_folder(truth) and (exists(f"{truth}/{LISTING}") or is_shard(str(truth))):
+    whole = is_shard(str(truth), with_detections=results is not None and not is_shard(str(results)))
+    if is_folder(truth) and (whole or exists(f"{truth}/{LISTING}")):
         raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):

@@ -109,7 +109,7 @@ class Pipeline:
         inputs = self.inputs
         return Evaluated(
             n_annotations=inputs.annotations.height,
-            n_detections=inputs.detections.height,
+            n_detections=inputs.n_detections,
             nothing_matches=self.rows.links.is_empty(),
             detected=lambda: inputs.detections["category_id"].unique(),
             inputs=lambda: inputs,

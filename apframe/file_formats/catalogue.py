@@ -381,7 +381,8 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
     if others:
         what, needed = ("results", "a data set is") if role == "dataset" else ("a data set", "results are")
         names = " or ".join(each.name for each in others)
-        raise FormatError(f"looks like {what} of {names}, but {needed} needed here", "are the two swapped?", path=path)
+        remedy = "are the two swapped?" if role == "dataset" else "are the two swapped, or do the results lack their scores?"
+        raise FormatError(f"looks like {what} of {names}, but {needed} needed here", remedy, path=path)
     is_one_of_many = (kind, role) == ("file", "results") and path.suffix.lower() == ".txt"
     around = _likely(path.parent, "folder", role) if is_one_of_many else []
     if around:

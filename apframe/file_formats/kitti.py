@@ -7,12 +7,13 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import MissingResultsWarning, counted, listed, warn
+from apframe.exceptions import MissingResultsWarning, ShapesLeftOutWarning, counted, listed, warn
 from apframe.file_formats.edges import from_edges, refuse_reversed, rounded_sizes, to_edges
 from apframe.file_formats.format import Format
 from apframe.file_formats.lines import (
     first_fields,
     is_name_and_numbers,
+    places_of,
     read_lines,
     refuse_blanks,
     refuse_lines,
@@ -45,9 +46,9 @@ class Kitti(Format):
 
     An image is called as its file without the ending; its size is not known. The type is the category. The edges become the
     box. Height, width, length, location and rotation_y become the cuboid (`apframe.shapes.cuboids.with_cuboids`), which is null
-    where one of them is the number for unknown (-1, -1000, -10), or a side is not positive. The other fields are attributes:
-    `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown) and `alpha` (angle of observation, radians), null where they
-    are -1, -1, -10.
+    where one of them is the number for unknown (-1, -1000, -10), or a side is not positive; if another side is positive, there
+    is a `ShapesLeftOutWarning`. The other fields are attributes: `truncated` (0 to 1), `occluded` (0, 1, 2, and 3 for unknown)
+    and `alpha` (angle of observation, radians), null where they are -1, -1, -10.
 
     The type DontCare marks regions where nothing is labelled. It is a category whose annotations are crowds and ignored, so
     that none counts by the rules of COCO, VOC or LVIS. The protocol KITTI drops what is detected in such a region, of whatever
@@ -146,6 +147,12 @@ def _read(folder: Path, layout: tuple[str, ...]) -> pl.DataFrame:
     is_whole = frame["occluded"].cast(pl.Int64, strict=False) == frame["occluded"]
     refuse_lines(paths, frame, ~is_whole.fill_null(False), "occluded is not a whole number")
     types = {name: pl.Int64 if name == "occluded" else pl.Float64 for name in _UNKNOWN}
+    positive = [pl.col(name) > 0 for name in SIZES]
+    flat = frame.select(pl.any_horizontal(positive) & ~pl.all_horizontal(positive)).to_series()
+    if flat.any():
+        file, _, where = places_of(frame, flat)
+        problem = f"{paths[file]}: height, width and length are not all positive{where}"
+        warn(f"{problem}; these objects have no cuboid, and match nothing in 3D and seen from above", ShapesLeftOutWarning)
     known = {name: pl.when(pl.col(name) != unknown).then(pl.col(name)).cast(types[name]) for name, unknown in _UNKNOWN.items()}
     frame = frame.with_columns(pl.when(_HAS_CUBOID).then(pl.col(name)) for name in _NO_CUBOID)
     return with_cuboids("", frame).select(

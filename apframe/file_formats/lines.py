@@ -10,7 +10,7 @@ from pathlib import Path
 
 import polars as pl
 
-from apframe.exceptions import FormatError, listed
+from apframe.exceptions import FormatError, counted, listed
 from apframe.file_formats.files import read_text, reading, write_text
 from apframe.paths import files_in
 
@@ -109,13 +109,22 @@ def refuse_lines(
     apframe.exceptions.FormatError: a.txt: no good in line 3; correct these lines
     """
     if wrong.any():
-        bad = lines.filter(wrong)
-        n_files = bad["file"].n_unique()
-        here = bad.filter(pl.col("file") == bad["file"][0])
-        numbers = here[unit].to_list() if unit in here.columns else []
-        where = f" in {unit} {listed(numbers)}" if numbers else ""
-        others = f", and in {n_files - 1:,} more files" if n_files > 1 else ""
-        raise FormatError(f"{problem}{where}{others}", remedy, path=paths[bad["file"][0]], rows=numbers)
+        file, numbers, where = places_of(lines, wrong, unit)
+        raise FormatError(f"{problem}{where}", remedy, path=paths[file], rows=numbers)
+
+
+def places_of(lines: pl.DataFrame, wrong: pl.Series, unit: str = "line") -> tuple[int, list[int], str]:
+    """The first file with such lines, their numbers, and both in words with the number of other files; see `refuse_lines`.
+
+    >>> places_of(pl.DataFrame({"file": [0, 0, 1], "line": [1, 3, 1]}), pl.Series([False, True, True]))
+    (0, [3], ' in line 3, and in 1 more file')
+    """
+    bad = lines.filter(wrong)
+    here = bad.filter(pl.col("file") == bad["file"][0])
+    numbers = here[unit].to_list() if unit in here.columns else []
+    where = f" in {unit} {listed(numbers)}" if numbers else ""
+    n_others = bad["file"].n_unique() - 1
+    return bad["file"][0], numbers, where + (f", and in {counted(n_others, 'more file')}" if n_others else "")
 
 
 def refuse_numbers(

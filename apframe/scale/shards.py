@@ -195,13 +195,14 @@ def which_has(images: pl.Series, shards: Sequence[Shard], choice: Choice) -> tup
     return None
 
 
-def is_shard(address: str) -> bool:
-    """Whether there is a table of images at an address, as in the folder of each shard.
+def is_shard(address: str, *, with_detections: bool = False) -> bool:
+    """Whether there is a table of images at an address, and one of detections if these are wanted, as in each shard's folder.
 
     >>> is_shard(".")
     False
     """
-    return any(exists(f"{address}/images{ending}") for ending in _ENDINGS)
+    tables = ("images", "detections") if with_detections else ("images",)
+    return all(any(exists(f"{address}/{table}{ending}") for ending in _ENDINGS) for table in tables)
 
 
 def refuse_options_of_files(reading: Reading) -> None:

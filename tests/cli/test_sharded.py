@@ -161,3 +161,12 @@ def test_other_commands_take_shards_that_were_evaluated(
     quoted = f"'{named}'" if "*" in named else named
     remedy = f"store their evaluation with apframe eval --shards {quoted} --out DIR, then name DIR to apframe {arguments[0]}"
     assert (code, out, err) == (2, "", f"error: {named} has data in shards; {remedy}\n")
+
+
+def test_tables_beside_results_are_ground_truth(tmp_path: Path, capsys: Capture, monkeypatch: Patch) -> None:
+    dataset = apf.read_dataset(TRUTH)
+    for name in ("images", "categories", "annotations"):
+        getattr(dataset, name).write_parquet(tmp_path / f"{name}.parquet")
+    code, out, err = command(capsys, monkeypatch, "eval", str(tmp_path), str(Path(RESULTS).resolve()), "--json")
+    assert (code, err) == (0, "")
+    assert json.loads(out) == dict(apf.evaluate(TRUTH, RESULTS).summary.rows()) | {"json_version": 1}

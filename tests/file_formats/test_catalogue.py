@@ -117,7 +117,8 @@ def test_what_is_mistaken_for_another_thing_is_told(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"nothing: the file is empty$"):
         apf.read_results(tmp_path / "nothing")
     with pytest.raises(
-        FormatError, match=r"truth: looks like a data set of boxes, but results are needed here; are the two swapped\?$"
+        FormatError,
+        match=r"truth: looks like a data set of boxes, but results are needed here; are the two swapped, or do the results ",
     ):
         apf.read_results(tmp_path / "truth")
     with pytest.raises(

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import FormatError, MissingResultsWarning, RowError
+from apframe.exceptions import FormatError, MissingResultsWarning, RowError, ShapesLeftOutWarning
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.catalogue import FORMATS
 from apframe.file_formats.kitti import Kitti
@@ -202,6 +202,20 @@ def test_bad_lines_are_named(text: str, message: str | None, tmp_path: Path) -> 
 def test_results_without_scores_are_named(tmp_path: Path) -> None:
     with pytest.raises(FormatError, match=r"a\.txt: not 16 fields \(.* score\) in line 1; correct these lines$"):
         apf.read_results(text_folder(tmp_path / "found", a=CAR), "kitti")
+
+
+def test_cuboids_without_a_side_are_named(tmp_path: Path) -> None:
+    flat, fields = CAR.split(), CAR.split()
+    flat[9] = "0"
+    lines = "\n".join([CAR, " ".join(flat)])
+    problem = (
+        r"a\.txt: height, width and length are not all positive in line 2, and in 1 more file; these objects have no cuboid"
+    )
+    with pytest.warns(ShapesLeftOutWarning, match=f"{problem}, and match nothing in 3D and seen from above$"):
+        truth = apf.read_dataset(text_folder(tmp_path / "truth", a=lines, b=" ".join(flat)), "kitti")
+    assert truth.annotations["cuboid_width"].is_null().to_list() == [False, True, True]
+    fields[8:11] = ["-1"] * 3  # as the files say that there is none
+    apf.read_dataset(text_folder(tmp_path / "unknown", a=" ".join(fields)), "kitti")
 
 
 def test_edges_the_wrong_way_round_are_refused(tmp_path: Path) -> None:

@@ -43,8 +43,8 @@ def test_a_folder_without_text_files_is_refused(name: str, reader: str, tmp_path
     ("rows", "message"),
     [
         ({"file": [0, 0, 0], "object": [1, 2, 3]}, "a.xml: no good in object 1, 3; correct it"),
-        ({"file": [1, 1, 0], "object": [1, 2, 7]}, "b.xml: no good in object 1, and in 1 more files; correct it"),
-        ({"file": [0, 1, 2]}, "a.xml: no good, and in 1 more files; correct it"),
+        ({"file": [1, 1, 0], "object": [1, 2, 7]}, "b.xml: no good in object 1, and in 1 more file; correct it"),
+        ({"file": [0, 1, 2]}, "a.xml: no good, and in 1 more file; correct it"),
     ],
 )
 def test_the_first_file_is_named_with_its_objects(rows: dict[str, list[int]], message: str) -> None:

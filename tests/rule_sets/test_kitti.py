@@ -12,7 +12,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError
+from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import kitti_reference
@@ -108,13 +108,26 @@ def test_eleven_positions() -> None:
     assert at_11([*cars(), TRUCK], [*found(), ELSEWHERE]) == pytest.approx([16.161616162] * 3, abs=1e-8)
 
 
+@pytest.mark.parametrize("iou_type", ["bev", "3d"])
+def test_k3_regions_are_of_the_image_alone(iou_type: str) -> None:
+    def placed(row: Row, x: float) -> Row:
+        place = {"cuboid_x": x, "cuboid_y": 20.0, "cuboid_z": 1.0}
+        return row | place | {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}
+
+    annotations = [*(placed(row, 10 * i) for i, row in enumerate(cars())), REGION]
+    detections = [*(placed(row, 10 * i) for i, row in enumerate(found())), placed(dt("Car", 1800, 120, 1900, 220, 0.95), 200)]
+    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI, iou_type=iou_type)
+    assert numbers(ev) == pytest.approx([15.555555556] * 3, abs=1e-8)
+
+
 def test_perfect_results_need_41_positives_for_a_perfect_number() -> None:
-    for n, expected in ((40, 97.5), (41, 100), (50, 100)):
+    for n, at_40, at_11 in ((1, 0, 100 / 11), (8, 17.5, 200 / 11), (40, 97.5, 1000 / 11), (41, 100, 100), (50, 100, 100)):
         annotations, detections = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(n)], []
         detections = [dt("Car", 0, 0, 100, 100, (n - i) / n, image_id=str(i)) for i in range(n)]
-        ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI)
-        assert numbers(ev) == pytest.approx([expected] * 3, abs=1e-9)
-        assert numbers(ev, metric="AOS") == pytest.approx([expected] * 3, abs=1e-9)
+        for positions, expected in ((40, at_40), (11, at_11)):
+            ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), "kitti", recall_positions=positions)
+            assert numbers(ev) == pytest.approx([expected] * 3, abs=1e-9)
+            assert numbers(ev, metric="AOS") == pytest.approx([expected] * 3, abs=1e-9)
 
 
 def test_k10_sitting_persons_are_neighbours_of_pedestrians() -> None:
@@ -374,3 +387,10 @@ def test_missing_columns_and_classes_are_named() -> None:
         ParameterError, match=r"^protocol: KITTI evaluates .Car., .Pedestrian., .Cyclist., but the categories are .vehic"
     ):
         apf.evaluate(named, {}, protocol=apf.KITTI)
+
+
+def test_detections_are_counted_without_their_copies() -> None:
+    low = dt("Car", 2000, 100, 2100, 120, 0.3)  # of 20 px, with a copy in each other class
+    with pytest.warns(UnknownCategoryWarning, match=r"^1 of 9 detections has an unknown category_id and was dropped: 'Cars'"):
+        ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(0, 7), low, found(7)[0] | {"category_id": "Cars"}]), "kitti")
+    assert "8 detections" in repr(ev)

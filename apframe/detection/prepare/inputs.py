@@ -86,8 +86,9 @@ class Inputs:
 
     @property
     def n_detections(self) -> int:
-        """How many detections are evaluated."""
-        return self.detections.height
+        """How many detections are evaluated, without their copies for other classes."""
+        copied = "expanded_from" in self.detections.columns
+        return self.detections["expanded_from"].null_count() if copied else self.detections.height
 
     @property
     def truth_mark(self) -> str | None:

@@ -91,7 +91,10 @@ def keep_chosen_categories(inputs: Inputs, protocol: Protocol) -> Inputs:
     listed_ids = inputs.dataset.core("categories")["category_id"]
     unknown = ~is_known(found["category_id"], listed_ids)
     if unknown.any():
-        dropped = describe_dropped("category_id", found, unknown, listed_ids)
+        own = (
+            found["expanded_from"].is_null() if "expanded_from" in found.columns else pl.repeat(True, found.height, eager=True)
+        )
+        dropped = describe_dropped("category_id", found.filter(own), unknown.filter(own), listed_ids)
         warn(f"{dropped}; {FIND_OUT}" if unknown.all() else dropped, UnknownCategoryWarning)
     if unknown.any() or len(chosen) < len(listed_ids):
         found = found.filter(is_known(found["category_id"], chosen))
