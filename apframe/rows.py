@@ -7,7 +7,7 @@ from typing import Any
 
 import polars as pl
 
-from apframe.exceptions import RowError
+from apframe.exceptions import ColumnError, RowError
 
 KEY_OF = {
     "images": "image_id",
@@ -32,6 +32,19 @@ def refuse_rows(table: str, frame: pl.DataFrame, broken: pl.Series, problem: str
     """
     if broken.any():
         raise RowError(table, problem, *rows_of(table, frame, broken), remedy)
+
+
+def refuse_texts(table: str, frame: pl.DataFrame, names: Iterable[str]) -> None:
+    """An error if one of these columns is there and holds neither numbers nor true and false.
+
+    >>> refuse_texts("annotations", pl.DataFrame({"level": ["LEVEL_1"]}), ["level", "n_points"])
+    Traceback (most recent call last):
+    apframe.exceptions.ColumnError: annotations.level must hold numbers, not String
+    """
+    for name in names:
+        dtype = frame.schema.get(name, pl.Null())
+        if not (dtype.is_numeric() or dtype in (pl.Boolean, pl.Null)):
+            raise ColumnError(f"must hold numbers, not {dtype}", table=table, column=name)
 
 
 def rows_of(table: str, frame: pl.DataFrame, where: pl.Series) -> tuple[str, list[Any]]:

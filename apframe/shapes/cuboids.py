@@ -6,7 +6,7 @@ import polars as pl
 
 from apframe.columns import Column
 from apframe.exceptions import ColumnError
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_rows, refuse_texts
 from apframe.shapes.shape import Shape
 
 CENTRE = ("cuboid_x", "cuboid_y", "cuboid_z")
@@ -55,8 +55,7 @@ def _require_numbers(table: str, frame: pl.DataFrame, names: tuple[str, ...]) ->
     for name in names:
         if name not in frame.columns:
             raise ColumnError(f"no column {name}", f"{names[0]} is of the bottom, and the centre is needed", table=table)
-        if not (frame[name].dtype.is_numeric() or frame[name].dtype == pl.Null):
-            raise ColumnError(f"must hold numbers, not {frame[name].dtype}", table=table, column=name)
+    refuse_texts(table, frame, names)
 
 
 def cuboid_extents(table: str, frame: pl.DataFrame) -> pl.DataFrame:

@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from polars.testing import assert_frame_equal
 
 import apframe as apf
-from apframe.exceptions import ParameterError, RowError
+from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.rules import rank_by
 from apframe.ranking.sampled_ranking import SampledRanking
@@ -338,6 +338,12 @@ def test_too_many_detections_and_negative_scores_are_errors() -> None:
     assert evaluate([cuboid(0)], [cuboid(0, 0.5)] * 500, apf.NUSCENES)["AP"]
     with pytest.raises(RowError, match=r"^detections: score is negative where detection_id is 1; NUSCENES needs scores of at"):
         evaluate([cuboid(0)], [cuboid(0, -0.5)], apf.NUSCENES)
+
+
+@pytest.mark.parametrize("column", ["velocity_x", "ego_distance", "in_rack"])
+def test_text_in_the_place_of_numbers_is_refused(column: str) -> None:
+    with pytest.raises(ColumnError, match=rf"^detections\.{column} must hold numbers, not String$"):
+        evaluate([cuboid(0)], [cuboid(0, 0.9) | {column: "1"}], apf.NUSCENES)
 
 
 def test_chosen_categories_alone_are_averaged() -> None:

@@ -13,7 +13,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
-from apframe.exceptions import ColumnError, ParameterError, RowError
+from apframe.exceptions import ColumnError, ParameterError, RowError, UnitWarning
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import waymo_reference
 
@@ -140,8 +140,28 @@ def test_an_unknown_level_is_2_where_the_points_are_unknown_too() -> None:
 def test_levels_that_cannot_be_are_refused() -> None:
     with pytest.raises(RowError, match=r"^annotations: level is not 1 or 2 where annotation_id is 2; give null"):
         evaluated([gt(0), gt(10, 3)], [dt(0, 0.9)])
-    with pytest.raises(ColumnError, match=r"^annotations\.level must hold numbers, not String; give 1 or 2"):
-        evaluated([gt(0) | {"level": "LEVEL_1"}], [dt(0, 0.9)])
+
+
+@pytest.mark.parametrize(
+    ("table", "column", "value"),
+    [("annotations", "level", "LEVEL_1"), ("annotations", "n_points", "9"), ("detections", "no_label_zone", "no")],
+)
+def test_text_in_the_place_of_numbers_is_refused(table: str, column: str, value: str) -> None:
+    sides = {"annotations": [gt(0)], "detections": [dt(0, 0.9)]}
+    sides[table] = [sides[table][0] | {column: value}]
+    with pytest.raises(ColumnError, match=rf"^{table}\.{column} must hold numbers, not String$"):
+        evaluated(sides["annotations"], sides["detections"])
+
+
+def test_zones_may_be_numbers() -> None:
+    assert numbers(evaluated([gt(0)], [dt(50, 0.95, no_label_zone=1), dt(0, 0.9, no_label_zone=0)])) == pytest.approx([1, 1])
+
+
+def test_scores_above_the_cut_offs_are_warned_of() -> None:
+    with pytest.warns(
+        UnitWarning, match=r"^2 of 3 detections have scores above 1, such as 90; WAYMO ranks by cut-offs from 0 to 1"
+    ):
+        evaluated([gt(0)], [dt(0, 90), dt(9, 80), dt(30, 1)])
 
 
 @pytest.mark.parametrize("iou_type", ["3d", "bev"])
@@ -347,6 +367,16 @@ def test_cameras_are_those_that_are_named_or_that_see_the_centre() -> None:
     assert breakdown(named, "CAMERA") == {name: pytest.approx(int(name == "FRONT_LEFT")) for name in cameras}
     behind = evaluated([gt(-5), gt(5)], [dt(-5, 0.9), dt(5, 0.8), dt(-9, 0.95)])  # what no camera sees is nowhere
     assert breakdown(behind, "CAMERA") == {name: pytest.approx(int(name == "FRONT")) for name in cameras}
+
+
+def test_breakdowns_without_detections_are_0() -> None:
+    table = evaluated([gt(5, velocity_x=1.0, velocity_y=0.0)], []).waymo_breakdowns()
+    assert set(table["breakdown"]) == {"RANGE", "SIZE", "VELOCITY", "CAMERA"} and table["ap"].unique().to_list() == [0]
+
+
+def test_velocities_that_are_text_are_refused() -> None:
+    with pytest.raises(ColumnError, match=r"^annotations\.velocity_x must hold numbers, not String$"):
+        evaluated([gt(5, velocity_x="1", velocity_y=0.0)], [dt(5, 0.9)]).waymo_breakdowns()
 
 
 def test_names_of_cameras_that_cannot_be_are_refused() -> None:

@@ -139,8 +139,6 @@ def with_levels(inputs: Inputs) -> Inputs:
 
     Raises
     ------
-    ColumnError
-        levels are not numbers
     RowError
         a level is none of 0, 1 and 2
     """
@@ -151,10 +149,8 @@ def with_levels(inputs: Inputs) -> Inputs:
     elif not known:
         return inputs
     if known:
-        levels = annotations["level"]
-        if not (levels.dtype.is_numeric() or levels.dtype == pl.Null):
-            raise ColumnError(f"must hold numbers, not {levels.dtype}", "give 1 or 2", table="annotations", column="level")
-        refuse_rows("annotations", annotations, ~levels.is_in([0, 1, 2]), "level is not 1 or 2", "give null if it is unknown")
+        unknown = ~annotations["level"].is_in([0, 1, 2])
+        refuse_rows("annotations", annotations, unknown, "level is not 1 or 2", "give null if it is unknown")
     level = pl.when(pl.col("level") != 0).then("level").otherwise(few) if known else few
     annotations = annotations.with_columns(level=level)
     dataset = dataset.part(dataset.images, annotations)

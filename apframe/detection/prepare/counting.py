@@ -45,7 +45,7 @@ def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Serie
     if "expanded_from" in detections.columns:  # a copy for another class, which uses up what it is matched with
         ignored = ignored | detections["expanded_from"].is_not_null()
     if "no_label_zones" in protocol.further_rules and "no_label_zone" in detections.columns:
-        ignored = ignored | detections["no_label_zone"].fill_null(False)
+        ignored = ignored | detections["no_label_zone"].cast(pl.Boolean).fill_null(False)
     honoured = protocol.judged_only or "ignore" in protocol.ignores
     return ignored | detections["ignore"] if honoured and "ignore" in detections.columns else ignored
 

@@ -1,4 +1,4 @@
-"""Which objects are evaluated at all: those within a range, with points, outside of racks; and how many an image may have."""
+"""Which objects are evaluated: within a range, with points, outside of racks; how many an image may have, and which scores."""
 
 from __future__ import annotations
 
@@ -8,13 +8,49 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.cuboid_errors import NEEDS
-from apframe.exceptions import RowError
-from apframe.rows import refuse_rows
+from apframe.exceptions import RowError, UnitWarning, counted, warn
+from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.rule_sets.classes import Keep
+
+
+def refuse_wrong_types(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """An error where a column that the protocol compares with numbers holds text: NUSCENES, ARGOVERSE2, KITTI, WAYMO.
+
+    Raises
+    ------
+    ColumnError
+        it names the column
+    """
+    read = [(table, rule.column) for rule in protocol.keeps for table in rule.tables]
+    for level in protocol.difficulties:
+        read += [("annotations", name) for name, *_ in level.annotations] + [
+            ("detections", name) for name, _ in level.detections
+        ]
+    if protocol.errors is not None and "ave" in protocol.errors.kinds:
+        read += [(table, name) for table in ("annotations", "detections") for name in NEEDS["ave"]]
+    if "no_label_zones" in protocol.further_rules:
+        read.append(("detections", "no_label_zone"))
+    for table, frame in (("annotations", inputs.dataset.annotations), ("detections", inputs.detections)):
+        refuse_texts(table, frame, [name for of, name in read if of == table])
+    return inputs
+
+
+def warn_of_scores_beyond_cut_offs(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """A warning where scores are above the highest of fixed cut-offs, which do not tell them apart: WAYMO."""
+    cut_offs = protocol.definition.cut_offs if isinstance(protocol.definition, AtCutOffs) else ()
+    if cut_offs and (beyond := inputs.detections["score"] > cut_offs[-1]).any():
+        warn(
+            f"{beyond.sum():,} of {counted(inputs.detections.height, 'detection')} have scores above {cut_offs[-1]:g}, such as "
+            f"{inputs.detections['score'].filter(beyond)[0]:g}; {protocol.name} ranks by cut-offs from {cut_offs[0]:g} to "
+            f"{cut_offs[-1]:g}, so these count as equal: scale the scores",
+            UnitWarning,
+        )
+    return inputs
 
 
 def refuse_too_many(inputs: Inputs, protocol: Protocol) -> Inputs:

@@ -12,7 +12,14 @@ from apframe.detection.prepare.classes import with_levels, with_own_classes
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
-from apframe.detection.prepare.kept import keep_objects, note_missing_errors, refuse_negative_scores, refuse_too_many
+from apframe.detection.prepare.kept import (
+    keep_objects,
+    note_missing_errors,
+    refuse_negative_scores,
+    refuse_too_many,
+    refuse_wrong_types,
+    warn_of_scores_beyond_cut_offs,
+)
 from apframe.exceptions import (
     ColumnError,
     NoAnnotationsWarning,
@@ -168,6 +175,7 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
+    refuse_wrong_types,
     refuse_too_many,
     limit_detections,
     read_masks,
@@ -179,6 +187,7 @@ RULES: tuple[Rule, ...] = (
     keep_objects,
     keep_chosen_categories,
     refuse_negative_scores,
+    warn_of_scores_beyond_cut_offs,
     note_missing_errors,
     order_by_category,
     keep_judged_detections,

@@ -12,7 +12,7 @@ import polars as pl
 
 from apframe.detection.tables import with_names
 from apframe.exceptions import ColumnError, ParameterError
-from apframe.rows import refuse_rows
+from apframe.rows import refuse_rows, refuse_texts
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -54,7 +54,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
     ParameterError
         another protocol, or boxes of cameras
     ColumnError
-        there are no cuboids
+        there are no cuboids; velocities are not numbers
     RowError
         `camera` of an annotation is none of FRONT, FRONT_LEFT, FRONT_RIGHT, SIDE_LEFT and SIDE_RIGHT
 
@@ -80,6 +80,7 @@ def waymo_breakdowns(self: Evaluation) -> pl.DataFrame:
     for table, frame in (("annotations", inputs.annotations), ("detections", inputs.detections)):
         if frame.height and not {*_CENTRE, *_SIDES} <= {*frame.columns}:
             raise ColumnError("there are no cuboids", f"supply {', '.join((*_CENTRE, *_SIDES))}", table=table)
+    refuse_texts("annotations", inputs.annotations, _SPEED)
     tables = []
     for breakdown, label, part in _parts(inputs, protocol):
         metrics = Pipeline(part, protocol).metrics()
@@ -104,7 +105,7 @@ def _parts(inputs: Inputs, protocol: Protocol) -> Iterator[tuple[str, str, Input
         bins = _bins(inputs.annotations, _norm(_SPEED).fill_null(0), VELOCITY)
         for number, label in enumerate(_labels(VELOCITY)):
             yield "VELOCITY", label, _of_annotations(inputs, pairs, (bins == number).fill_null(False))
-    seen = [frame.select(**_sights()) for frame in (inputs.annotations, inputs.detections)]
+    seen = [_sights(frame) for frame in (inputs.annotations, inputs.detections)]
     camera = _cameras(inputs.annotations, seen[0])
     for name in _CAMERAS:
         expected, found = (flags[name] for flags in seen)
@@ -142,10 +143,14 @@ def _renumbered(pairs: pl.DataFrame, found: pl.Series, expected: pl.Series) -> p
     return kept.with_columns(number.cast(pl.UInt32).gather(kept[name]).alias(name) for name, number in numbers.items())
 
 
-def _sights() -> dict[str, pl.Expr]:
+def _sights(frame: pl.DataFrame) -> pl.DataFrame:
     """Flags of each camera: it sees the centre of an object, by its direction from the car."""
+    if frame.is_empty():  # which may lack columns
+        return pl.DataFrame(schema=dict.fromkeys(_CAMERAS, pl.Boolean))
     degrees = pl.arctan2("cuboid_y", "cuboid_x").degrees()
-    return {name: (degrees > ahead - _HALF_VIEW) & (degrees < ahead + _HALF_VIEW) for name, ahead in _CAMERAS.items()}
+    return frame.select(
+        ((degrees > ahead - _HALF_VIEW) & (degrees < ahead + _HALF_VIEW)).alias(name) for name, ahead in _CAMERAS.items()
+    )
 
 
 def _cameras(annotations: pl.DataFrame, seen: pl.DataFrame) -> pl.Series:
