@@ -394,3 +394,13 @@ def test_detections_are_counted_without_their_copies() -> None:
     with pytest.warns(UnknownCategoryWarning, match=r"^1 of 9 detections has an unknown category_id and was dropped: 'Cars'"):
         ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(0, 7), low, found(7)[0] | {"category_id": "Cars"}]), "kitti")
     assert "8 detections" in repr(ev)
+
+
+def test_low_detections_do_not_stop_intervals_of_slices() -> None:
+    annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
+    detections = [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)]
+    images = {"image_id": list("0123"), "weather": list("aabb")}
+    truth = apf.Dataset(images, {"category_id": TYPES, "name": TYPES}, pl.DataFrame(annotations))
+    ev = apf.evaluate(truth, pl.DataFrame(detections), protocol=apf.KITTI)
+    table = ev.intervals(by="weather", n_resamples=3).filter(metric="AP_easy")
+    assert dict(table.select("weather", "estimate").rows()) == {"a": pytest.approx(1 / 40), "b": 0}

@@ -181,7 +181,7 @@ def _pieces(self: Evaluation, slicing: Slicing, keys: Sequence[Key]) -> Iterator
     verdicts = _verdicts(self)
     n_images = verdicts.images.height
     every = pl.DataFrame({"group": 0, "category": range(verdicts.lists.height)})
-    if not slicing.matches_again(self._inputs.n_detections):
+    if not slicing.matches_again(verdicts.detections.height):
         if not slicing.images.is_whole(n_images):
             members = slicing.images.members.rename({"row": "image"})
             keeps_empty = self.protocol.classes.counts_absent
