@@ -21,7 +21,7 @@ from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.exceptions import ParameterError, one_of
 from apframe.rule_sets.protocol import Protocol
-from apframe.rule_sets.summary import headlines
+from apframe.rule_sets.summary import headlines, main_headline
 from apframe.show.comparison import compact_comparison, comparison_sentences, ranks_table
 
 
@@ -109,9 +109,10 @@ def compare_models(
 
 
 def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list[str]:
-    """All metrics; the first one alone where people read a row for each slice, category or model."""
-    every = [line.metric for line in headlines(rules, with_parts=True)]
-    return every[:1] if is_long and style not in ("json", "csv") else every
+    """All metrics; the one that stands for all where people read a row for each slice, category or model."""
+    if is_long and style not in ("json", "csv"):
+        return [main_headline(rules).metric]
+    return [line.metric for line in headlines(rules, with_parts=True)]
 
 
 def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> None:

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.detection.look.pictures import Pictures
 from apframe.lazily import cached_property
 from apframe.report.estimates import estimates
-from apframe.rule_sets.summary import headlines
+from apframe.rule_sets.summary import headlines, main_headline
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -73,9 +73,8 @@ class Compared:
 
     @property
     def metric(self) -> str:
-        """The headline number that stands for all: the first one of all categories and images, AP in most protocols."""
-        protocol = self.first.protocol
-        return next(line.metric for line in headlines(protocol) if line.is_evaluated(protocol))
+        """The headline number that stands for all, AP in most protocols; see `main_headline`."""
+        return main_headline(self.first.protocol).metric
 
     @cached_property
     def iou_threshold(self) -> float:

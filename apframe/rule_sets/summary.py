@@ -81,6 +81,19 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
     return [line for line in lines if with_parts or line.part is None]
 
 
+def main_headline(protocol: Protocol) -> Headline:
+    """The line that stands for all: the first one of all images and categories that is evaluated.
+
+    Where the protocol has levels of difficulty, it is of the one that it ranks by.
+
+    >>> from apframe.rule_sets.kitti import KITTI
+    >>> main_headline(KITTI).metric
+    'AP_moderate'
+    """
+    lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
+    return next((line for line in lines if line.area_range == protocol.whole), lines[0])
+
+
 def _lines(template: str, protocol: Protocol) -> list[Headline]:
     read = REPORT_LINE.fullmatch(template)
     assert read is not None  # as protocols refuse other lines

@@ -396,11 +396,14 @@ def test_detections_are_counted_without_their_copies() -> None:
     assert "8 detections" in repr(ev)
 
 
-def test_low_detections_do_not_stop_intervals_of_slices() -> None:
+def test_low_detections_do_not_stop_intervals_by_category() -> None:
     annotations = [gt("Car", 0, 0, 100, 100, image_id=str(i)) for i in range(4)]
     detections = [dt("Car", 0, 0, 100, 100 - 80 * (i == 3), 0.9, image_id=str(i)) for i in range(4)]
-    images = {"image_id": list("0123"), "weather": list("aabb")}
-    truth = apf.Dataset(images, {"category_id": TYPES, "name": TYPES}, pl.DataFrame(annotations))
-    ev = apf.evaluate(truth, pl.DataFrame(detections), protocol=apf.KITTI)
-    table = ev.intervals(by="weather", n_resamples=3).filter(metric="AP_easy")
-    assert dict(table.select("weather", "estimate").rows()) == {"a": pytest.approx(1 / 40), "b": 0}
+    ev = apf.evaluate(dataset(annotations), pl.DataFrame(detections), protocol=apf.KITTI)
+    table = ev.intervals(by="name", n_resamples=3).filter(metric="AP_moderate", name="Car")
+    assert table["estimate"].to_list() == pytest.approx([2 / 40])
+
+
+def test_the_number_that_stands_for_all_is_of_the_moderate_level() -> None:
+    ev = apf.evaluate(dataset(cars()), pl.DataFrame(found()), protocol=apf.KITTI)
+    assert ev.to_dict(per_category=True)["AP_moderate/Car"] == pytest.approx(0.175)

@@ -12,7 +12,7 @@ from apframe.report.charts.intervals import interval_cells
 from apframe.report.compared import Compared
 from apframe.report.section import Block, Section, Table
 from apframe.report.sections.better import HEADS, difference_table
-from apframe.rule_sets.summary import headlines
+from apframe.rule_sets.summary import headlines, main_headline
 from apframe.show.comparison import comparison_sentences
 
 _OF_PAIR = ["low", "high", "q"]
@@ -60,9 +60,12 @@ def _sorted(rows: pl.DataFrame, compared: Compared) -> pl.DataFrame:
 def sizes(compared: Compared) -> pl.DataFrame:
     """Return the headline numbers of parts of the areas, with the same measure of all areas in front."""
     protocol = compared.first.protocol
-    lines = headlines(protocol)
-    ranges = [line.metric for line in lines if line.column == lines[0].column and line.area_range != protocol.whole]
-    return compared.overall.filter(pl.col("metric").is_in([lines[0].metric, *ranges])) if ranges else compared.overall.clear()
+    main = main_headline(protocol)
+    ranges = [line.metric for line in headlines(protocol) if line.column == main.column and line.area_range != protocol.whole]
+    if not ranges:
+        return compared.overall.clear()
+    rows = compared.overall.filter(pl.col("metric").is_in([main.metric, *ranges]))
+    return rows.sort(pl.col("metric") != main.metric, maintain_order=True)
 
 
 def _worst(rows: pl.DataFrame, metric: str) -> list[str]:

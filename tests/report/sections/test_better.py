@@ -24,4 +24,4 @@ def test_the_answer_is_about_the_mean_over_all_categories() -> None:
     """Some protocols name the numbers of a category first."""
     for n in (1, 2):
         said = better.section(Compared([tiny("kitti")] * n, ["a", "b"][:n])).sentences[0]
-        assert "AP_easy" in said and "AP_Car" not in said
+        assert "AP_moderate" in said and "AP_Car" not in said
