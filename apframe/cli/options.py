@@ -30,7 +30,10 @@ GtFormat = Annotated[
 DtFormat = Annotated[str | None, Option(metavar="NAME", help="format of the results, if the path does not show it")]
 Split = Annotated[
     str | None,
-    Option(metavar="NAME", help="part of the ground truth to read: VOC's image set, YOLO's split, ActivityNet's subset"),
+    Option(
+        metavar="NAME",
+        help="part of the ground truth to read: VOC's image set, the split of YOLO or nuScenes, ActivityNet's subset",
+    ),
 ]
 ImageSizes = Annotated[
     Path | None,

@@ -25,6 +25,7 @@ IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "i
 """The outcomes; a detection is found where it is a true positive."""
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
 _GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
+_NARROWEST, _FLATTEST = 0.75, 0.5  # pictures of the ground: width by height at least, and height by width
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
 _LETTER = 7.6  # pixels: about how wide a letter is
 _HIGHEST = 0.7  # of the width of pictures on the screen: their height, if they are upright
@@ -190,7 +191,7 @@ def _placed(objects: pl.DataFrame) -> pl.DataFrame:
 def _from_above(objects: pl.DataFrame) -> pl.DataFrame:
     """The footprints of cuboids as rotated boxes: x goes to the right, y up. What is not known is 1 m, and not turned.
 
-    Objects without a cuboid are not drawn.
+    Objects without a cuboid are not drawn. There is ground beside objects that are all on a line: no picture is a strip.
     """
     for name, usual in {**dict.fromkeys(SIZES, 1.0), YAW: 0.0}.items():
         known = pl.col(name).fill_null(usual) if name in objects.columns else pl.lit(usual)
@@ -199,15 +200,17 @@ def _from_above(objects: pl.DataFrame) -> pl.DataFrame:
     left, right, low, high = (end.over("image_id") for end in (x.min(), (x + width).max(), y.min(), (y + height).max()))
     longer = pl.max_horizontal(right - left, high - low) * (1 + 2 * _MARGIN)
     scale, free = _GROUND / longer, longer * _MARGIN / (1 + 2 * _MARGIN)
+    wide, tall = right - left + 2 * free, high - low + 2 * free
+    beside, over = (pl.max_horizontal(0, lacking) / 2 for lacking in (tall * _NARROWEST - wide, wide * _FLATTEST - tall))
     length, across = map(pl.col, SIZES[:2])
     ground = {
-        "x": (pl.col(CENTRE[0]) - length / 2 - left + free) * scale,
-        "y": (high + free - pl.col(CENTRE[1]) - across / 2) * scale,
+        "x": (pl.col(CENTRE[0]) - length / 2 - left + free + beside) * scale,
+        "y": (high + free + over - pl.col(CENTRE[1]) - across / 2) * scale,
         "width": length * scale,
         "height": across * scale,
         "angle": pl.col(YAW),
-        "image_width": ((right - left + 2 * free) * scale).ceil().cast(pl.Int64),
-        "image_height": ((high - low + 2 * free) * scale).ceil().cast(pl.Int64),
+        "image_width": ((wide + 2 * beside) * scale).ceil().cast(pl.Int64),
+        "image_height": ((tall + 2 * over) * scale).ceil().cast(pl.Int64),
     }
     return objects.with_columns(**ground).drop(CENTRE[0])
 

@@ -115,6 +115,28 @@ def test_sizes_of_pictures_are_those_of_the_images_if_known() -> None:
     assert picture_sizes(boxes).rows() == [(3, 640, 480), (1, 30, 59)]
 
 
+@pytest.mark.parametrize(("line", "least"), [("cuboid_y", 0.75), ("cuboid_x", 0.5)])
+def test_no_picture_of_the_ground_is_a_strip(line: str, least: float) -> None:
+    sides = {
+        "cuboid_length": 2.0,
+        "cuboid_width": 2.0,
+        "cuboid_height": 2.0,
+        "cuboid_yaw": 0.0,
+        "cuboid_x": 5.0,
+        "cuboid_y": 5.0,
+    }
+    pair = pl.DataFrame([{"image_id": 1, **sides, line: place} for place in (0.0, 50.0)])
+    width, height = picture_sizes(pair).row(0)[1:]
+    assert min(width, height) / max(width, height) == pytest.approx(least, abs=0.01)
+    common = {"role": "a", "outcome": "fp", "label": ""}
+    places = [
+        paths(ET.fromstring(shape))["line"]
+        for shape in draw_objects(pair.with_columns(**{k: pl.lit(v) for k, v in common.items()}))["shape"]
+    ]
+    corners = [[float(n) for n in re.findall(r"-?[0-9.]+", place)] for place in places]
+    assert all(0 < number < max(width, height) for each in corners for number in each)
+
+
 def test_nothing_to_draw() -> None:
     assert draw_objects(pl.DataFrame()).is_empty()
     assert "<img" not in picture([], 1, 1, href=None, title="")

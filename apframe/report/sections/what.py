@@ -42,7 +42,7 @@ def section(compared: Compared) -> Section:
     models = pl.DataFrame(
         {
             "model": compared.names,
-            "detections": [each.detections.height for each in compared.evaluations],
+            "detections": [_count(each.detections) for each in compared.evaluations],
             "images with detections": [each.detections["image_id"].n_unique() for each in compared.evaluations],
         }
     )
@@ -55,6 +55,11 @@ def section(compared: Compared) -> Section:
         (Table(models, "Models"), Fragment(joined(element("dl", said), words))),
         notes,
     )
+
+
+def _count(detections: pl.DataFrame) -> int:
+    """How many there are, without their copies for other classes."""
+    return detections["expanded_from"].null_count() if "expanded_from" in detections.columns else detections.height
 
 
 def ground_truth_hash(dataset: Dataset) -> str:

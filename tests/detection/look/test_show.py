@@ -203,9 +203,9 @@ def test_cuboids_are_seen_from_above() -> None:
     ev = apf.evaluate(truth, [cuboid | {"cuboid_y": 3.0, "score": 0.9}], similarity=apf.BevIoU())
     shown = ev.show(1)
     assert shown.table["cuboid_yaw"].to_list() == [0.0, 0.0]
-    # 4 m to the right, 6 m up, and a twentieth of that around
-    assert 'viewBox="0 0 697 1000"' in shown.html
-    assert 'd="M45.5 651.5L651.5 651.5L651.5 954.5L45.5 954.5z"' in shown.html
+    # 4 m to the right, 6 m up, and a twentieth of that around; at least 3 to 4
+    assert 'viewBox="0 0 750 1000"' in shown.html
+    assert 'd="M72 651.5L678 651.5L678 954.5L72 954.5z"' in shown.html
 
 
 @pytest.mark.parametrize("name", TINY)
