@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import polars as pl
+
 import apframe as apf
 from apframe.report.compared import Compared
 from apframe.report.section import Table
@@ -21,9 +23,9 @@ def test_copies_for_other_classes_are_not_counted() -> None:
     truth = apf.Dataset(
         {"image_id": ["0"]},
         {"category_id": ["Car", "Pedestrian", "Cyclist"], "name": ["Car", "Pedestrian", "Cyclist"]},
-        [car | {"height": 90.0, "occluded": 0, "truncated": 0.0}],
+        pl.DataFrame([car | {"height": 90.0, "occluded": 0, "truncated": 0.0}]),
     )
-    found = [car | {"height": 90.0, "score": 0.9}, car | {"height": 20.0, "score": 0.8}]
+    found = pl.DataFrame([car | {"height": 90.0, "score": 0.9}, car | {"height": 20.0, "score": 0.8}])
     table = what.section(Compared([apf.evaluate(truth, found, protocol="kitti")], ["a"])).blocks[0]
     assert isinstance(table, Table)
     assert table.frame["detections"].to_list() == [2]
