@@ -27,3 +27,7 @@ settings.load_profile("apframe")
 def pytest_collection_finish() -> None:
     """Thousands of tests are not garbage: looking through them again and again takes time."""
     gc.freeze()
+
+
+def pytest_unconfigure() -> None:
+    gc.unfreeze()

@@ -48,4 +48,4 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
 
 def test_one_category_with_a_value() -> None:
     said = where.section(Compared([tiny("kitti")], ["a"])).sentences
-    assert said == ["Only Car has a value of AP_easy, 0.475."]
+    assert said == ["Only Car has a value of AP_moderate, 0.475."]
