@@ -103,6 +103,9 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.rule_sets.argoverse2 import ARGOVERSE2 as ARGOVERSE2
     from apframe.rule_sets.bdd100k import BDD100K as BDD100K
+    from apframe.rule_sets.citypersons import CALTECH as CALTECH
+    from apframe.rule_sets.citypersons import CITYPERSONS as CITYPERSONS
+    from apframe.rule_sets.citypersons import EUROCITY as EUROCITY
     from apframe.rule_sets.classes import Part as Part
     from apframe.rule_sets.coco import COCO as COCO
     from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
@@ -192,6 +195,7 @@ _HOMES = {
     "apframe.lists.vl_pr": "vl_pr",
     "apframe.rule_sets.activitynet": "ACTIVITYNET",
     "apframe.rule_sets.bdd100k": "BDD100K",
+    "apframe.rule_sets.citypersons": "CALTECH CITYPERSONS EUROCITY",
     "apframe.rule_sets.classes": "Part",
     "apframe.rule_sets.argoverse2": "ARGOVERSE2",
     "apframe.rule_sets.coco": "COCO",

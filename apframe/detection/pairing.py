@@ -91,7 +91,9 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     with pool() as threads:
         pairing = threads.submit(_links, inputs, protocol, found, expected)
         void = [each.void(inputs.detections) for each in protocol.difficulties]
-        inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, void)
+        gone = [each.left_out(inputs.detections) for each in protocol.difficulties]
+        nowhere = [one | other for one, other in zip(void, gone, strict=True)]
+        inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, nowhere)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=protocol.ties)
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
@@ -111,6 +113,9 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         pairs = pairing.result()
     if POLICIES[protocol.matching].at_cut_offs:
         pairs = _described(pairs, inputs, protocol, void)
+    if any(each.keeps for each in protocol.difficulties):
+        kept = pl.Series("kept", as_bits([~flags.to_numpy() for flags in gone]))
+        pairs = pairs.with_columns(kept.gather(pairs["detection"]))
     if protocol.errors is not None and protocol.errors.threshold_number(protocol.iou_thresholds) is not None:
         pairs = with_errors(pairs, inputs.detections, inputs.annotations, _half_turns(inputs, protocol), protocol.errors)
     detections = detections.select("list", "image", "row", "place", "score", "inside")

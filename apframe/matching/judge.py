@@ -110,8 +110,9 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
     """The hits among some pairs: see `Verdicts.hits`, without `limit`.
 
     Where pairs have a column `inside`, an annotation that is ignored in a range is a crowd there, and `inside` its similarity.
+    Where they have `kept`, bits of the ranges where the detection is not left out, they are not pairs in the others.
     """
-    if "inside" in pairs.columns:
+    if "inside" in pairs.columns or "kept" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, rules, k) for k in range(len(rules.ranges))]).sort("detection")
     counts, n_ranges = rows.annotations["counts"].to_numpy(), len(rules.ranges)
     assigned = rules.policy.assign(
@@ -149,13 +150,16 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
 
 
 def _find_in_range(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules, k: int) -> pl.DataFrame:
-    """The hits among some pairs in one area range, where ignored annotations are crowds."""
+    """The hits among some pairs in one area range: of detections that are there, and where `inside` holds for ignored ones."""
     counts = rows.annotations["counts"]
+    if "kept" in pairs.columns:
+        pairs = pairs.filter(pl.Series(has_bit(pairs["kept"].to_numpy(), k))).drop("kept")
     ignored = pl.Series(~has_bit(counts.to_numpy(), k))
-    of_range = rows.annotations.with_columns(
-        counts=(~ignored).cast(counts.dtype), is_crowd=rows.annotations["is_crowd"] | ignored
-    )
-    similarity = pl.when(ignored.gather(pairs["annotation"])).then("inside").otherwise("similarity").alias("similarity")
-    met = pairs.select("detection", "annotation", similarity).drop_nulls()
+    of_range = rows.annotations.with_columns(counts=(~ignored).cast(counts.dtype))
+    met = pairs
+    if "inside" in pairs.columns:
+        of_range = of_range.with_columns(is_crowd=rows.annotations["is_crowd"] | ignored)
+        similarity = pl.when(ignored.gather(pairs["annotation"])).then("inside").otherwise("similarity").alias("similarity")
+        met = pairs.with_columns(similarity).drop("inside").drop_nulls("similarity")
     hits = find_hits(replace(rows, annotations=of_range), met, replace(rules, ranges=(rules.ranges[k],)))
     return hits.with_columns((pl.col("ranges", "true").cast(pl.UInt64) * 2**k).cast(counts.dtype))

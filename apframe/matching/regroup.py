@@ -25,7 +25,8 @@ class Rows:
         list, image, row, counts: see `Verdicts`; `is_crowd` where they are matched. By list, then row
     links
         detection and annotation (row numbers of these tables), and what is known of the two: `similarity` of a pair, or a hit.
-        Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low
+        Pairs have `inside` too where ignored annotations are crowds: the similarity to a crowd. It is null where too low. They
+        have `kept` where area ranges leave out detections: bits of those where the detection is
     lists
         group and category (the number of the list that it is a part of) of each list, by its number; what else a list has
     """
@@ -101,13 +102,15 @@ def split_by_images(
     categories = numbers.hstack(further) if further.width else numbers
     links = verdicts.hits.with_columns(of=pl.int_range(pl.len()))
     rows = Rows(verdicts.detections, verdicts.annotations, links, categories)
+    members = members.select("image", "group")
     groups = members.lazy().with_columns(pl.col("image").cast(pl.UInt32))
     chosen = [
         table.lazy().select("image").with_row_index("at").join(groups, on="image").select("at", "group", inside=True).collect()
         for table in (verdicts.detections, verdicts.annotations)
     ]
     parts = regroup(rows, chosen[0], chosen[1], n_groups, keeps_empty=keeps_empty)
-    return with_rows(verdicts, parts), parts.lists
+    own = parts.lists.with_columns(images="group")
+    return replace(with_rows(verdicts, replace(parts, lists=own)), members=members), parts.lists
 
 
 def with_rows(verdicts: Verdicts, rows: Rows) -> Verdicts:

@@ -33,6 +33,9 @@ class Verdicts:
         category_id (null: all categories are pooled), and, where errors of boxes are averaged, undefined_errors (bits of the
         kinds that have no value there); the row number is the number of the list. A list is what one curve is
         drawn from: a category
+    members
+        group and image, where lists are of groups of images: `images` of the lists is the group of each; None if they are of
+        all images
     images
         image_id of every evaluated image, also those without rows; the row number is the number of the image
     detections
@@ -59,6 +62,7 @@ class Verdicts:
     detections: pl.DataFrame
     annotations: pl.DataFrame
     hits: pl.DataFrame
+    members: pl.DataFrame | None = None
 
     @property
     def header(self) -> tuple[object, ...]:
@@ -74,6 +78,22 @@ class Verdicts:
         for k in range(len(self.ranges)):
             positives[:, k] = np.diff(np.append(0, np.cumsum(has_bit(counts, k)))[bounds])
         return positives
+
+    def n_images(self, weights: np.ndarray) -> np.ndarray:
+        """How many images each list is of, under weights of shape (images, weightings); of shape (lists, weightings).
+
+        >>> example().n_images(np.array([[1.0, 2.0], [1.0, 0.0]])).tolist()
+        [[2.0, 2.0]]
+        """
+        if self.members is None:
+            return np.tile(weights.sum(axis=0), (self.lists.height, 1))
+        group, image = (self.members[name].to_numpy() for name in ("group", "image"))
+        order = np.argsort(group, kind="stable")
+        upto = np.zeros((len(order) + 1, weights.shape[1]))
+        np.cumsum(weights.take(image[order], axis=0), axis=0, out=upto[1:])
+        of = self.lists["images"].to_numpy()
+        begin, end = (np.searchsorted(group[order], of, side) for side in ("left", "right"))
+        return upto[end] - upto[begin]
 
     def hits_at(self, limit: int) -> pl.DataFrame:
         """The hits at the limit of that number, counted from 0 or, if negative, from the end; among all detections."""

@@ -2,18 +2,20 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.definition import Definition, WeightedSum
+from apframe.ranking.miss_rate_ranking import MissRateRanking
+from apframe.ranking.miss_rates import MissRates
 from apframe.ranking.ranking import Ranking, Rest, rank
 from apframe.ranking.sampled import Sampled
 from apframe.ranking.sampled_ranking import SampledRanking
 
-AnyRanking = Ranking | CutOffRanking | SampledRanking
+AnyRanking = Ranking | CutOffRanking | SampledRanking | MissRateRanking
 
 
 @dataclass(frozen=True)
@@ -26,6 +28,8 @@ class RankingRules:
         of average precision, and what is added to the divisor of precision
     errors
         which errors of the true positives are averaged; None: none
+    miss_rates
+        how log-average miss rates are read; None: there are none
     counts_absent
         whether a list without positives has an average precision, of 0
     """
@@ -33,6 +37,7 @@ class RankingRules:
     definition: Definition
     addend: float = 0.0
     errors: BoxErrors | None = None
+    miss_rates: MissRates | None = None
     counts_absent: bool = False
 
 
@@ -44,6 +49,10 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     >>> type(rank_by(example(), RankingRules(as_definition("nuscenes")))).__name__
     'SampledRanking'
     """
+    if rules.miss_rates is not None:
+        ranking = rank_by(verdicts, replace(rules, miss_rates=None))
+        assert not isinstance(ranking, MissRateRanking | CutOffRanking)  # as protocols refuse the latter
+        return MissRateRanking(ranking, verdicts, rules.miss_rates)
     definition = rules.definition
     if isinstance(definition, AtCutOffs):
         return CutOffRanking(verdicts, definition, counts_absent=rules.counts_absent)

@@ -9,8 +9,9 @@ import numpy as np
 import polars as pl
 
 from apframe.lazily import cached_property
-from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.matching.verdicts import Verdicts
 from apframe.ranking.box_errors import BoxErrors
+from apframe.ranking.counted import count_positives, count_rows
 from apframe.ranking.definitions import COCO_101
 from apframe.ranking.mean_errors import Cuts, mean_errors
 from apframe.ranking.sampled import LEVELS, Sampled
@@ -91,10 +92,7 @@ class SampledRanking:
         is_whole = bool((weights == np.rint(weights)).all())
         if not is_whole:
             weights = weights / np.maximum(weights.mean(axis=0), _TINY)
-        expected = np.zeros((self.shape[1], weights.shape[1]))
-        counts = has_bit(self._verdicts.annotations["counts"].to_numpy(), k)
-        number, image = (self._verdicts.annotations[name].to_numpy()[counts] for name in ("list", "image"))
-        np.add.at(expected, number, weights[image])
+        expected = count_positives(self._verdicts, k, weights)
         at_errors = None if self._errors is None else self._errors.threshold_number(self._verdicts.thresholds)
         wanted = sorted({*thresholds} if at_errors is None else {*thresholds, at_errors})
         walks = {t: self._walk(t, k, m) for t in wanted}
@@ -202,29 +200,19 @@ class Walk:
     @classmethod
     def of(cls, verdicts: Verdicts, errors: BoxErrors | None, t: int, k: int, m: int) -> Walk:
         """The walk at threshold t, in range k and within limit m, all by number."""
-        rows, n_lists = verdicts.detections, verdicts.lists.height
-        hits = verdicts.hits_at(m)
-        holds = (hits["first"].to_numpy() <= t) & (t < hits["last"].to_numpy()) & has_bit(hits["ranges"].to_numpy(), k)
-        hits = hits.filter(pl.Series(holds))
-        detection, is_true = hits["detection"].to_numpy(), has_bit(hits["true"].to_numpy(), k)
-        counts = has_bit(rows["inside"].to_numpy(), k).copy()
-        hit = np.full(rows.height, -1)
-        counts[detection], hit[detection[is_true]] = is_true, np.flatnonzero(is_true)
-        counts &= rows["place"].to_numpy() <= verdicts.limits[m]
-        at = np.flatnonzero(counts)
-        list_of = rows["list"].to_numpy()[at]
-        true = np.flatnonzero(hit[at] >= 0)
-        number = list_of[true].astype(np.int64)
+        rows, n_lists = count_rows(verdicts, t, k, m), verdicts.lists.height
+        true = np.flatnonzero(rows.is_true)
+        number = rows.list[true].astype(np.int64)
         is_first = np.diff(number, prepend=-1) != 0
         starts = np.flatnonzero(is_first)
-        kinds = {} if errors is None else errors.of_hits(hits[hit[at[true]]])
+        kinds = {} if errors is None else errors.of_hits(rows.hits[rows.hit[true]])
         undefined = np.zeros(n_lists, dtype=np.uint8)
         if "undefined_errors" in verdicts.lists.columns:
             undefined = verdicts.lists["undefined_errors"].to_numpy()
         return cls(
-            image=rows["image"].to_numpy()[at],
-            score=rows["score"].to_numpy()[at],
-            bounds=list_bounds(list_of, n_lists),
+            image=rows.image,
+            score=rows.score,
+            bounds=rows.bounds,
             true=true,
             number=number,
             starts=starts,

@@ -7,7 +7,7 @@ for a block of weightings at a time, in chunks of rows that fit into the process
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -15,6 +15,8 @@ from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.counts import SliceRows
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.definition import WeightedSum
+from apframe.ranking.miss_rate_ranking import MissRateRanking
+from apframe.ranking.miss_rates import LAMR
 from apframe.ranking.ranking import Ranking, rank
 from apframe.ranking.rules import RankingRules, rank_by
 from apframe.ranking.sampled_ranking import SampledRanking
@@ -129,10 +131,34 @@ class WeightedSamples:
                 yield place, np.mean([found[t][cell.column] for t in cell.thresholds], axis=0)
 
 
-def weighted_ranking(
-    verdicts: Verdicts, rules: RankingRules, cells: Sequence[Cell]
-) -> WeightedRanking | WeightedCutOffs | WeightedSamples:
+class WeightedMissRates:
+    """As `WeightedRanking`, where there are log-average miss rates beside other numbers; see `MissRateRanking`."""
+
+    def __init__(self, ranking: MissRateRanking, others: AnyWeighted, cells: Sequence[Cell]) -> None:
+        """`others` has those of the cells that are no miss rates, in their order."""
+        self._ranking, self._others, self.cells = ranking, others, tuple(cells)
+
+    def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
+        """The number of each cell, by the cell's place, and its values of shape (lists, weightings); see `WeightedRanking`."""
+        places = [place for place, cell in enumerate(self.cells) if cell.column != LAMR]
+        yield from ((places[place], values) for place, values in self._others.values(weights))
+        for place, cell in enumerate(self.cells):
+            if cell.column == LAMR:
+                found = [self._ranking.weighted(t, cell.area_range, cell.limit, weights) for t in cell.thresholds]
+                yield place, np.mean(found, axis=0)
+
+
+AnyWeighted = WeightedRanking | WeightedCutOffs | WeightedSamples | WeightedMissRates
+
+
+def weighted_ranking(verdicts: Verdicts, rules: RankingRules, cells: Sequence[Cell]) -> AnyWeighted:
     """Make verdicts ready to be ranked with weights for their images, by whatever rules."""
+    if rules.miss_rates is not None:
+        others = [cell for cell in cells if cell.column != LAMR]
+        by_others = weighted_ranking(verdicts, replace(rules, miss_rates=None), others)
+        beside = rank_by(verdicts, rules)
+        assert isinstance(beside, MissRateRanking)
+        return WeightedMissRates(beside, by_others, cells)
     if isinstance(rules.definition, WeightedSum):
         return WeightedRanking(verdicts, rules.definition, rules.addend, cells)
     ranking = rank_by(verdicts, rules)

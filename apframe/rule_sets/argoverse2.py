@@ -44,6 +44,7 @@ ARGOVERSE2 = Protocol(
         Keep("in_region", above=0),
     ),
     most_per_image=None,
+    miss_rates=None,
     errors=BoxErrors(
         threshold=-2.0,
         kinds=("ate", "ase", "aoe"),

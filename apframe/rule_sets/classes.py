@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import Literal
 
 import polars as pl
 
 Bounds = tuple[str, float, float]
+Closed = Literal["left", "right", "both", "none"]
 
 
 @dataclass(frozen=True)
@@ -69,19 +72,29 @@ class Difficulty:
     name
         as tables show it as an area range
     annotations
-        (column, above, up_to): an annotation counts if its values lie in all of (above, up_to]; others are ignored. A value
-        that is null lies in all of them
+        (column, low, high): an annotation counts if its values lie between all of these; others are ignored. A value that is
+        null lies in all of them
     detections
         (column, least): a detection of a smaller value is void, of whatever category it is: it uses up what it is matched
         with in any class, and counts for nothing
     is_ranked_by
         whether the headline numbers are of it
+    closed
+        which of the bounds of annotations belong to the level: "right", "left", "both" or "none"
+    keeps
+        (column, low, high): a detection is left out of the level before anything is matched, but after `max_detections`, if its
+        values do not lie between all of these
+    keeps_closed
+        which of these bounds belong to the level
     """
 
     name: str
     annotations: tuple[Bounds, ...] = ()
     detections: tuple[tuple[str, float], ...] = ()
     is_ranked_by: bool = False
+    closed: Closed = "right"
+    keeps: tuple[Bounds, ...] = ()
+    keeps_closed: Closed = "left"
 
     def counts(self, annotations: pl.DataFrame) -> pl.Series:
         """Flags of the annotations that count; where there are none, columns may be missing.
@@ -89,10 +102,15 @@ class Difficulty:
         >>> Difficulty("easy", (("height", 40, 1e10),)).counts(pl.DataFrame({"height": [40, 41, None]})).to_list()
         [False, True, True]
         """
-        flags = pl.repeat(True, annotations.height, eager=True)
-        for name, above, up_to in self.annotations if annotations.height else ():
-            flags &= annotations[name].is_null() | ((annotations[name] > above) & (annotations[name] <= up_to)).fill_null(False)
-        return flags
+        return _between(annotations, self.annotations, self.closed)
+
+    def left_out(self, detections: pl.DataFrame) -> pl.Series:
+        """Flags of the detections that are left out; where there are none, columns may be missing.
+
+        >>> Difficulty("small", keeps=(("height", 40, 93.75),)).left_out(pl.DataFrame({"height": [39.9, 40, 93.75]})).to_list()
+        [True, False, True]
+        """
+        return ~_between(detections, self.keeps, self.keeps_closed)
 
     def void(self, detections: pl.DataFrame) -> pl.Series:
         """Flags of the detections that are void; where there are none, columns may be missing.
@@ -104,6 +122,14 @@ class Difficulty:
         for name, least in self.detections if detections.height else ():
             flags |= (detections[name] < least).fill_null(False)
         return flags
+
+
+def _between(frame: pl.DataFrame, bounds: Sequence[Bounds], closed: Closed) -> pl.Series:
+    """Flags of the rows whose values lie between all bounds, or are null."""
+    flags = pl.repeat(True, frame.height, eager=True)
+    for name, low, high in bounds if frame.height else ():
+        flags &= frame[name].cast(pl.Float64).is_between(low, high, closed).fill_null(True)
+    return flags
 
 
 @dataclass(frozen=True)

@@ -33,6 +33,7 @@ _BOXES = Protocol(
     keeps=(),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
     area_ranges=COCO_AREAS,
     max_detections=(1, 10, 100),
     per_image=False,

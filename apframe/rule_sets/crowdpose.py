@@ -25,6 +25,7 @@ CROWDPOSE = Protocol(
     keeps=(),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
     area_ranges=(ALL_AREAS,),
     max_detections=(20,),
     per_image=False,

@@ -57,6 +57,7 @@ _BOXES = Protocol(
     keeps=(),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
 )  # fmt: skip
 _CUBOIDS = replace(
     _BOXES,

@@ -30,6 +30,7 @@ _BOXES = Protocol(
     keeps=(),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
     area_ranges=COCO_AREAS,
     max_detections=(300,),
     per_image=True,

@@ -46,6 +46,7 @@ NUSCENES = Protocol(
         Keep("in_rack", below=1, categories=_CYCLES),
     ),
     most_per_image=500,
+    miss_rates=None,
     errors=BoxErrors(
         threshold=-2.0,
         kinds=("ate", "ase", "aoe", "ave", "aae"),

@@ -28,6 +28,7 @@ OPEN_IMAGES = Protocol(
     keeps=(),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
     area_ranges=(ALL_AREAS,),
     max_detections=(None,),
     per_image=False,

@@ -14,6 +14,7 @@ from apframe.ranking.at_cut_offs import R11, R40, AtCutOffs
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.definitions import COCO_101, Levels, as_definition
+from apframe.ranking.miss_rates import LAMR, MissRates
 from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -30,7 +31,7 @@ if TYPE_CHECKING:
     from apframe.ranking.rules import RankingRules
 
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS)(\d\d)?(_[^{]+)?(\{\w+\})?")
+REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR)(\d\d)?(_[^{]+)?(\{\w+\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 
 
@@ -109,6 +110,8 @@ class Protocol:
         more detections of an image than this are an error
     errors
         which errors of true positives are averaged, see `apframe.ranking.box_errors`; None: none
+    miss_rates
+        how the log-average miss rate is read, see `apframe.ranking.miss_rates.MissRates`; None: there is none
     variants
         the same protocol for other `iou_type`s
 
@@ -149,6 +152,7 @@ class Protocol:
     keeps: tuple[Keep, ...] = ()
     most_per_image: int | None = None
     errors: BoxErrors | None = None
+    miss_rates: MissRates | None = None
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -256,6 +260,12 @@ class Protocol:
             raise ParameterError(problem, "choose another policy", option="matching")
         if self.errors is not None and not isinstance(self.definition, Sampled):
             raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
+        if self.miss_rates is None and any(line.startswith("LAMR") for line in self.report):
+            raise ParameterError("LAMR needs `miss_rates`, which say how it is read", option="report")
+        if self.miss_rates is not None and policy.at_cut_offs:
+            raise ParameterError(
+                "LAMR is read from one list, and this protocol matches anew at each score cut-off", option="miss_rates"
+            )
         if "NDS" in self.report and not {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"} <= {*self.report}:
             raise ParameterError("NDS needs AP and the five errors beside it", option="report")
 
@@ -299,7 +309,7 @@ class Protocol:
         """The rules by which verdicts are ranked."""
         from apframe.ranking.rules import RankingRules  # brings in NumPy
 
-        return RankingRules(self.definition, self.addend, self.errors, self.classes.counts_absent)
+        return RankingRules(self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent)
 
     @property
     def rules_of_edits(self) -> RankingRules:
@@ -316,7 +326,7 @@ class Protocol:
                 "evaluate with another protocol, such as COCO, to see what errors cost",
                 option="protocol",
             )
-        return replace(self.ranking_rules, errors=None, counts_absent=False)
+        return replace(self.ranking_rules, errors=None, miss_rates=None, counts_absent=False)
 
     @property
     def addend(self) -> float:
@@ -332,13 +342,14 @@ class Protocol:
     def whole(self) -> str:
         """The name of the area range that the headline numbers are of."""
         names = [name for name, *_ in self.area_ranges]
-        first = next((each.name for each in self.difficulties if each.is_ranked_by), names[0])
-        return ALL_AREAS[0] if ALL_AREAS[0] in names else first
+        usual = ALL_AREAS[0] if ALL_AREAS[0] in names else names[0]
+        return next((each.name for each in self.difficulties if each.is_ranked_by), usual)
 
     @property
     def further_columns(self) -> tuple[str, ...]:
         """The columns of the metrics that other protocols do not have."""
-        return (*(("oriented_ap",) if self.orientation else ()), *(self.errors.columns if self.errors else ()))
+        lamr = () if self.miss_rates is None else (LAMR,)
+        return (*(("oriented_ap",) if self.orientation else ()), *(self.errors.columns if self.errors else ()), *lamr)
 
     @property
     def usual_threshold(self) -> float:
@@ -422,6 +433,7 @@ class Protocol:
             "difficulties": [asdict(each) for each in self.difficulties],
             "keeps": [asdict(each) for each in self.keeps],
             "errors": None if self.errors is None else asdict(self.errors),
+            "miss_rates": None if self.miss_rates is None else asdict(self.miss_rates),
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
         }
@@ -444,5 +456,6 @@ class Protocol:
             "difficulties": tuple(Difficulty(**each) for each in made.get("difficulties", ())),
             "keeps": tuple(Keep(**each) for each in made.get("keeps", ())),
             "errors": None if made.get("errors") is None else BoxErrors(**made["errors"]),
+            "miss_rates": None if made.get("miss_rates") is None else MissRates(**made["miss_rates"]),
         }
         return cls(definition=definition, **made)

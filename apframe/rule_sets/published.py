@@ -9,6 +9,7 @@ from apframe.listing import Listing
 from apframe.rule_sets.activitynet import ACTIVITYNET
 from apframe.rule_sets.argoverse2 import ARGOVERSE2
 from apframe.rule_sets.bdd100k import BDD100K
+from apframe.rule_sets.citypersons import CALTECH, CITYPERSONS, EUROCITY
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA
@@ -26,7 +27,7 @@ PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
-        KITTI, NUSCENES, WAYMO, ARGOVERSE2,
+        KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY,
     )
 }  # fmt: skip
 
@@ -47,6 +48,9 @@ _PURPOSES = {
     "KITTI": "cars, pedestrians and cyclists: in images, from above, in space",
     "NUSCENES": "cuboids by distance: AP, five errors, NDS",
     "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",
+    "CITYPERSONS": "pedestrians by height and visible share: log-average miss rate",
+    "CALTECH": "as CITYPERSONS, for Caltech's data",
+    "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }
 
 

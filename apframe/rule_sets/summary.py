@@ -12,7 +12,7 @@ from apframe.rule_sets.protocol import REPORT_LINE, Protocol
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
-_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds"}
+_COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds", "LAMR": "lamr"}
 _COLUMNS |= {name: name.lower() for name in ERRORS}
 
 
@@ -32,7 +32,7 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """What the number is: AP, AR, AOS, APH, an error, CDS or NDS."""
+        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS or LAMR."""
         return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
 
     @property
@@ -105,7 +105,8 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
         threshold = protocol.errors.threshold
     if kind == "{area}":
         areas = [area for area, *_ in protocol.area_ranges if area != whole or protocol.difficulties]
-        return [Headline(metric + _SHORT.get(area, f"_{area}"), column, threshold, area, most, part or None) for area in areas]
+        short = {} if protocol.difficulties else _SHORT
+        return [Headline(metric + short.get(area, f"_{area}"), column, threshold, area, most, part or None) for area in areas]
     if kind == "{limit}":
         return [
             Headline(f"{metric}{limit or ''}", column, threshold, whole, limit, part or None)
@@ -119,12 +120,12 @@ def _lines(template: str, protocol: Protocol) -> list[Headline]:
 
 
 def less_is_better(metric: str) -> bool:
-    """Whether a headline number of this name is an error.
+    """Whether a headline number of this name is an error or a miss rate.
 
-    >>> less_is_better("ATE"), less_is_better("AP")
-    (True, False)
+    >>> less_is_better("ATE"), less_is_better("LAMR_small"), less_is_better("AP")
+    (True, True, False)
     """
-    return metric[:3] in ERRORS
+    return metric[:3] in ERRORS or metric.startswith("LAMR")
 
 
 def nds(means: Mapping[str, Any]) -> Any:

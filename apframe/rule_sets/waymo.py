@@ -58,6 +58,7 @@ _CUBOIDS = Protocol(
     keeps=(Keep("n_points", above=0, table="annotations"),),
     most_per_image=None,
     errors=None,
+    miss_rates=None,
     orientation="heading",
 )
 _IMAGES = replace(

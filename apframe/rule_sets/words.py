@@ -6,7 +6,7 @@ from collections.abc import Sequence
 from math import inf
 
 from apframe.matching.policies import POLICIES
-from apframe.rule_sets.classes import Difficulty, Part
+from apframe.rule_sets.classes import Bounds, Closed, Difficulty, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, short
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
@@ -55,6 +55,7 @@ def describe(protocol: Protocol) -> str:
         ),
         ("also", "; ".join(FURTHER_RULES[name] for name in protocol.further_rules)),
         ("errors", _errors(protocol)),
+        ("miss rates", "" if protocol.miss_rates is None else protocol.miss_rates.words),
         ("parts", "; ".join(_part(part) for part in protocol.parts)),
         ("summary", " ".join(line.metric for line in summary) + (f"; not evaluated: {', '.join(null)}" if null else "")),
         ("departs", f"from {protocol.name} as published in {', '.join(changed)}" if changed else ""),
@@ -155,12 +156,24 @@ def _categories(protocol: Protocol) -> str:
 
 
 def _level(level: Difficulty) -> str:
-    counted = ", ".join(
-        f"{column} above {above:g}" if up_to == inf else f"{column} up to {up_to:g}"
-        for column, above, up_to in level.annotations
-    )
+    counted = ", ".join(_bounds(each, level.closed) for each in level.annotations)
+    if level.keeps:
+        kept = ", ".join(_bounds(each, level.keeps_closed) for each in level.keeps)
+        counted += f"; detections with {kept} alone are matched"
     void = "".join(f"; a detection with {column} below {least:g} counts for nothing" for column, least in level.detections)
     return f"{level.name} ({counted}{void})"
+
+
+def _bounds(bounds: Bounds, closed: Closed) -> str:
+    """A column between two bounds in words.
+
+    >>> _bounds(("height", 50, inf), "left"), _bounds(("height", 25, 40), "right")
+    ('height from 50', 'height above 25 up to 40')
+    """
+    column, low, high = bounds
+    least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
+    most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
+    return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])
 
 
 def _errors(protocol: Protocol) -> str:

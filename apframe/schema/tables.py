@@ -204,6 +204,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("ave", pl.Float64, "their mean velocity error, m/s", standard=False),
         Column("aae", pl.Float64, "their mean attribute error, 0 to 1", standard=False),
         Column("cds", pl.Float64, "AP times the mean of 1 - error, of Argoverse 2", standard=False),
+        Column("lamr", pl.Float64, "log-average miss rate, where the protocol has it; null without positives", standard=False),
     ),
     "summary": (
         Column("metric", pl.String, "name of the headline number"),

@@ -141,6 +141,7 @@ class _Work:
             len(slicing.images) * n_parts,
             keeps_empty=self.protocol.classes.counts_absent,
         )
+        parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
         if not self._divides_detections:
             return parts
         # each detection has its own place among those of its group
@@ -159,7 +160,8 @@ class _Work:
             for table, name in ((base.detections, "detection"), (base.annotations, "annotation"))
         ]
         whole: AnyRanking | None = None
-        if sides[0].members is None and not isinstance(self.protocol.definition, WeightedSum):
+        needs_rows = self.protocol.miss_rates is not None or not isinstance(self.protocol.definition, WeightedSum)
+        if sides[0].members is None and needs_rows:
             every = base.detections.select(at=pl.int_range(pl.len(), dtype=pl.UInt32))
             groups = pl.DataFrame({"group": range(len(objects))}, schema={"group": pl.UInt32})
             sides[0] = replace(sides[0], members=every.join(groups, how="cross"))
@@ -188,6 +190,8 @@ class _Work:
     def _rank(self, rows: Rows, rest: Rest | None = None) -> AnyRanking:
         """Match and rank rows."""
         verdicts = judge(rows, matching_rules(self.protocol), self.verdicts.images, rows.lists)
+        if "images" in rows.lists.columns:
+            verdicts = replace(verdicts, members=self.slicing.images.members.rename({"row": "image"}))
         return rank_by(verdicts, self.protocol.ranking_rules, rest)
 
     def _side(self, table: pl.DataFrame, paired: pl.Series, members: pl.DataFrame | None) -> Side:

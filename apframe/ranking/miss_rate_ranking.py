@@ -1,0 +1,112 @@
+"""Log-average miss rates beside whatever else is made of the lists, with weights for the images or without."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from apframe.matching.verdicts import Verdicts
+from apframe.ranking.counted import Counted, count_positives, count_rows
+from apframe.ranking.miss_rates import LAMR, MissRates
+from apframe.ranking.ranking import Ranking
+from apframe.ranking.sampled_ranking import SampledRanking
+from apframe.ranking.weighted_curves import ROUNDING
+
+_MOST = 1 << 22  # of sums that are computed together
+_TINY = np.finfo(float).tiny
+
+
+class MissRateRanking:
+    """Verdicts ranked by other rules (`base`), and the log-average miss rate of each list.
+
+    An image of weight 2 counts as two copies of it, whose detections follow one another; it is two images. Weights that are
+    not whole are divided by their mean, and the last copy of a detection is a part of one.
+
+    Parameters
+    ----------
+    base
+        what gives all other numbers
+    verdicts
+        what matching decided
+    miss_rates
+        how the miss rates are read
+    """
+
+    rest = None
+
+    def __init__(self, base: Ranking | SampledRanking, verdicts: Verdicts, miss_rates: MissRates) -> None:
+        self.base, self._verdicts, self._miss_rates = base, verdicts, miss_rates
+        self.shape, self.limits, self.positives = base.shape, base.limits, base.positives
+        self.counts_absent, self.further = base.counts_absent, (*base.further, LAMR)
+        self._rows: dict[tuple[int, int, int], Counted] = {}
+
+    def parts(self) -> list[tuple[slice, MissRateRanking]]:
+        """All lists at once."""
+        return [(slice(None), self)]
+
+    def compute(self, ranges: Sequence[int], m: int) -> np.ndarray:
+        """LAMR at limit number m, of shape (thresholds, ranges, lists); NaN in lists without positives."""
+        once = np.ones((self._verdicts.images.height, 1))
+        found = [[self.weighted(t, k, m, once)[:, 0] for k in ranges] for t in range(self.shape[0])]
+        return np.array(found).reshape(self.shape[0], len(ranges), self.shape[1])
+
+    def weighted(self, t: int, k: int, m: int, weights: np.ndarray) -> np.ndarray:
+        """LAMR at threshold t, in range k and within limit m, all by number, of shape (lists, weightings).
+
+        `weights` are at least 0, of shape (images, weightings).
+        """
+        if (t, k, m) not in self._rows:
+            self._rows[t, k, m] = count_rows(self._verdicts, t, k, m)
+        rows = self._rows[t, k, m]
+        step = max(1, _MOST // max(1, len(rows.at)))
+        parts = [self._of_rows(rows, k, weights[:, begin : begin + step]) for begin in range(0, weights.shape[1], step)]
+        return np.concatenate(parts, axis=1)
+
+    def _of_rows(self, rows: Counted, k: int, weights: np.ndarray) -> np.ndarray:
+        """LAMR of each list under some weightings."""
+        rule, slack = self._miss_rates, 0.0
+        if not (weights == np.rint(weights)).all():
+            weights, slack = weights / np.maximum(weights.mean(axis=0), _TINY), ROUNDING
+        own, is_true = weights.take(rows.image, axis=0), rows.is_true[:, None]
+        positives = count_positives(self._verdicts, k, weights)
+        found, n_rows = own * is_true, len(rows.at)
+        begins, ends = rows.bounds[rows.list], np.arange(n_rows)  # of the list, and the last of equally scored rows
+        firsts = ends
+        if rule.ties_together:
+            is_first = np.append(True, (np.diff(rows.list) != 0) | (np.diff(rows.score) != 0))[:n_rows]
+            group, starts = np.cumsum(is_first) - 1, np.flatnonzero(is_first)
+            firsts, ends = starts[group], np.append(starts[1:], n_rows)[group] - 1
+        fp = np.zeros((n_rows + 1, own.shape[1]))
+        np.cumsum(own * ~is_true, axis=0, out=fp[1:])
+        images = np.maximum(self._verdicts.n_images(weights), _TINY)[rows.list]
+        if rule.row == "first":
+            # the row that gets there is a false positive, so that what it adds to recall is nothing
+            fppi = (fp[firsts] - fp[begins]) / images
+        else:
+            # of several copies of a false positive, the first one is a row of its own
+            copies = 0.0 if rule.ties_together else np.maximum(own * ~is_true - 1, 0)
+            fppi = (fp[ends + 1] - fp[begins] - copies) / images
+        final, logarithms = _sums(found, rows.bounds), np.zeros(positives.shape)
+        with np.errstate(invalid="ignore", divide="ignore"):
+            for point in rule.points:
+                is_above = fppi < point - slack if rule.row == "first" else fppi <= point + slack
+                hits = _sums(found * is_above, rows.bounds)
+                if rule.row == "last_or_final":
+                    hits = np.where(_sums(own * is_above, rows.bounds) > 0, hits, final)
+                missed = 1 - hits / positives
+                logarithms += np.log(np.maximum(np.where(missed <= slack, 0.0, missed), rule.least))
+            return np.where(positives > 0, np.exp(logarithms / len(rule.points)), np.nan)
+
+
+def _sums(values: np.ndarray, bounds: np.ndarray) -> np.ndarray:
+    """The sums down each list, whose rows lie between bounds.
+
+    >>> _sums(np.array([[1.0], [2.0], [4.0]]), np.array([0, 2, 2, 3])).tolist()
+    [[3.0], [0.0], [4.0]]
+    """
+    sums = np.zeros((len(bounds) - 1, values.shape[1]))
+    filled = np.flatnonzero(np.diff(bounds))
+    if len(filled):
+        sums[filled] = np.add.reduceat(values, bounds[filled], axis=0)
+    return sums
