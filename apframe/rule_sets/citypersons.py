@@ -77,7 +77,8 @@ CITYPERSONS = Protocol(
 CALTECH = replace(
     CITYPERSONS,
     name="CALTECH",
-    citation="Dollár et al., Pedestrian Detection: An Evaluation of the State of the Art, PAMI 2012; by the script of CityPersons",
+    citation="Dollár et al., Pedestrian Detection: An Evaluation of the State of the Art, PAMI 2012; by the script of "
+    "CityPersons",
 )
 """As `CITYPERSONS`, whose script is used for it."""
 

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import re
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict, dataclass, field, fields, replace
 from typing import TYPE_CHECKING, Any, Self
@@ -22,6 +21,7 @@ from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.orientation import ORIENTATIONS
+from apframe.rule_sets.report_lines import refuse_lines
 from apframe.similarity.box_iou import BoxIoU
 from apframe.similarity.named import as_choices, as_iou_type, as_similarity, iou_type_of, refuse_other_similarity
 from apframe.similarity.pairs import Similarity
@@ -31,7 +31,6 @@ if TYPE_CHECKING:
     from apframe.ranking.rules import RankingRules
 
 _MOST_AREAS = 64  # verdicts hold them as bits of one integer
-REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR)(\d\d)?(_[^{]+)?(\{\w+\})?")
 COCO_REPORT = ("AP", "AP50", "AP75", "AP{area}", "AR{limit}", "AR{area}")
 
 
@@ -193,18 +192,7 @@ class Protocol:
         if self.crowds == "counted" and not POLICIES[self.matching].counts_groups:
             needed = spelled("matching", "best_overlap")
             raise ParameterError(f"groups that count need {needed}, not {self.matching!r}", 'or crowds="ignored"')
-        for line in self.report:
-            read = REPORT_LINE.fullmatch(line)
-            kinds = [None, "{area}", "{limit}", "{part}", *(f"{{{each.name}}}" for each in self.difficulties)]
-            if read is None or read[4] not in kinds:
-                raise ParameterError(
-                    f"{line!r} is not AP or AR, optionally with a threshold, {{area}}, {{limit}} or {{part}}", option="report"
-                )
-            whole = line.replace(read[3] or "{part}", "", 1)
-            if whole not in self.report:
-                raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
-            if read[3] is not None and read[3] not in [part.name for part in self.parts]:
-                raise ParameterError(f"{line!r}: {self.name} has no part {read[3]!r}", option="report")
+        refuse_lines(self)
         for option, known in (("ignores", IGNORES), ("further_rules", FURTHER_RULES)):
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
@@ -260,14 +248,10 @@ class Protocol:
             raise ParameterError(problem, "choose another policy", option="matching")
         if self.errors is not None and not isinstance(self.definition, Sampled):
             raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
-        if self.miss_rates is None and any(line.startswith("LAMR") for line in self.report):
-            raise ParameterError("LAMR needs `miss_rates`, which say how it is read", option="report")
         if self.miss_rates is not None and policy.at_cut_offs:
             raise ParameterError(
                 "LAMR is read from one list, and this protocol matches anew at each score cut-off", option="miss_rates"
             )
-        if "NDS" in self.report and not {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"} <= {*self.report}:
-            raise ParameterError("NDS needs AP and the five errors beside it", option="report")
 
     @property
     def limits(self) -> tuple[int, ...]:

@@ -8,7 +8,8 @@ from typing import Any
 
 import polars as pl
 
-from apframe.rule_sets.protocol import REPORT_LINE, Protocol
+from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.report_lines import REPORT_LINE
 
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")

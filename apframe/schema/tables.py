@@ -194,10 +194,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
             standard=False,
         ),
         Column(
-            "ate",
-            pl.Float64,
-            "mean distance of the centres of true positives, metres, where errors are averaged",
-            standard=False,
+            "ate", pl.Float64, "mean distance of true positives' centres, metres, where errors are averaged", standard=False
         ),
         Column("ase", pl.Float64, "their mean scale error, 0 to 1", standard=False),
         Column("aoe", pl.Float64, "their mean orientation error, radians", standard=False),

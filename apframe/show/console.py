@@ -23,6 +23,7 @@ _KINDS = {
     "AAE": " Avg. Attribute    (AAE)",
     "CDS": " Composite Score   (CDS)",
     "NDS": " nuScenes Score    (NDS)",
+    "LAMR": " Avg. Miss Rate   (LAMR)",
 }
 
 
@@ -64,4 +65,4 @@ def shorter_lines(lines: Sequence[str]) -> list[str]:
     >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
-    return [re.sub(r"^ [A-Zn][^(]*\(([A-Z]{2,3})\)", r" \1", line) for line in lines]
+    return [re.sub(r"^ [A-Zn][^(]*\(([A-Z]{2,4})\)", r" \1", line) for line in lines]

@@ -128,6 +128,9 @@ def without_ids(rows: list[Json]) -> list[Json]:
     return [{name: value for name, value in row.items() if name not in ("id", "n_points")} | {"score": 0.5} for row in rows]
 
 
+WALKER, BESIDE = [0, 0, 41, 100], [50, 0, 41, 100]
+WALKERS = truth_of([at(k, 1, bbox=WALKER, vis_ratio=0.9, occlusion=0.0, truncation=0.0) for k in (1, 2)],
+                   categories=[{"id": 1, "name": "pedestrian"}])  # fmt: skip
 SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
 
 # name -> protocol, options, ground truth, results, some of the numbers by hand
@@ -201,6 +204,20 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "argoverse2", {}, SWEEP, without_ids(SWEEP["annotations"][:25]),
         {"AP": 25 / 26, "ATE": 2 / 26, "ASE": 1 / 26, "AOE": math.pi / 26, "CDS": 25 / 26},
     ),
+    # one of two people is found, and nothing is wrong up to .5 false positives per image
+    "citypersons": (
+        "citypersons", {}, WALKERS, [found(1, 1, 0.9, bbox=WALKER), found(2, 1, 0.8, bbox=BESIDE)],
+        {"LAMR_reasonable": 0.5, "LAMR_small": None, "LAMR_heavy": None, "LAMR_all": 0.5},
+    ),
+    "caltech": (
+        "caltech", {}, WALKERS | {"categories": [{"id": 1, "name": "person"}]}, [found(2, 1, 0.8, bbox=WALKER)],
+        {"LAMR_reasonable": 0.5, "LAMR_small": None, "LAMR_heavy": None, "LAMR_all": 0.5},
+    ),
+    # the first one is a false positive, above all points up to .3162
+    "eurocity": (
+        "eurocity", {}, WALKERS, [found(1, 1, 0.8, bbox=WALKER), found(2, 1, 0.9, bbox=BESIDE)],
+        {"LAMR_reasonable": 0.5 ** (2 / 9), "LAMR_small": None, "LAMR_occluded": None, "LAMR_all": 0.5 ** (2 / 9)},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -219,6 +236,7 @@ def test_the_published_ones() -> None:
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
         "BDD100K": ("bbox", "segm"),
         "KITTI": ("bbox", "bev", "3d"), "WAYMO": ("3d", "bev", "bbox"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
+        "CITYPERSONS": ("bbox",), "CALTECH": ("bbox",), "EUROCITY": ("bbox",),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -251,7 +269,7 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     assert (name, citation) == (protocol.name, protocol.citation)
     said = {line[:12].strip(): line[12:] for line in rules}
     assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "ties", "categories"} <= set(said)
-    assert ("precision" in said) == (protocol.name != "PROPOSALS")  # which has recall only
+    assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
     assert said["ties"] == TIES[protocol.ties]
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
@@ -393,6 +411,9 @@ HEADLINES = {
     ("BDD100K", "segm"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
     ("NUSCENES", "distance"): "AP ATE ASE AOE AVE AAE NDS",
     ("ARGOVERSE2", "distance"): "AP ATE ASE AOE CDS",
+    ("CITYPERSONS", "bbox"): "LAMR_reasonable LAMR_small LAMR_heavy LAMR_all",
+    ("CALTECH", "bbox"): "LAMR_reasonable LAMR_small LAMR_heavy LAMR_all",
+    ("EUROCITY", "bbox"): "LAMR_reasonable LAMR_small LAMR_occluded LAMR_all",
     ("KITTI", "bbox"): (
         "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
         "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
@@ -450,7 +471,9 @@ def test_a_perfect_list_has_1(name: str) -> None:
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
         truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
     values = dict(apf.evaluate(truth, results, protocol).summary.drop_nulls().rows())
-    assert values == pytest.approx({metric: float(not less_is_better(metric)) for metric in values}, abs=1e-12) and values
+    least = 0.0 if protocol.miss_rates is None else protocol.miss_rates.least
+    best = {metric: least if less_is_better(metric) else 1.0 for metric in values}
+    assert values == pytest.approx(best, abs=1e-12) and values
 
 
 @pytest.mark.parametrize("kind", ["memory", "file", "frame"])
@@ -462,7 +485,9 @@ def test_without_detections_all_is_0(name: str, kind: str, tmp_path: Path) -> No
     evaluation = apf.evaluate(truth, nothing[kind], protocol, **options)
     some = dict(tiny(name).summary.rows())
     is_zero = "zero_without_detections" in apf.PUBLISHED[protocol.upper()].further_rules
-    expected = {metric: None if value is None and not is_zero else 0.0 for metric, value in some.items()}
+    expected = {
+        metric: None if value is None and not is_zero else float(metric.startswith("LAMR")) for metric, value in some.items()
+    }
     assert dict(evaluation.summary.rows()) == pytest.approx(expected | worst(evaluation.protocol), abs=1e-12)
     assert set(evaluation.matches()["outcome"]) == {"fn"}
 
@@ -1050,5 +1075,5 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
     names = {"further_rules", "named_choices", "protocol", "published", "summary", "words", "classes", "given", "orientation"}
-    names |= {"__init__"}
+    names |= {"__init__", "report_lines"}
     assert bool(made) == (path.stem not in names)

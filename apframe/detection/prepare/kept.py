@@ -101,6 +101,38 @@ def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
     return replace(inputs, said=(*inputs.said, *notes))
 
 
+def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """The visible share of each annotation (`vis_ratio`), from its visible box where that is all there is: CITYPERSONS, CALTECH.
+
+    There is a note on annotations that have neither, and so are in every subset.
+    """
+    dataset, name = inputs.dataset, "vis_ratio"
+    annotations = dataset.annotations
+    if not any(column == name for each in protocol.difficulties for column, *_ in each.annotations):
+        return inputs
+    known = pl.col(name).cast(pl.Float64) if name in annotations.columns else pl.lit(None, pl.Float64)
+    if "vis_bbox" in annotations.columns:
+        box = pl.col("vis_bbox")
+        sides = (box if annotations.schema["vis_bbox"] != pl.String else box.str.json_decode(pl.List(pl.Float64))).list
+        known = pl.coalesce(known, sides.get(2, null_on_oob=True) * sides.get(3, null_on_oob=True) / _area(annotations))
+    elif name not in annotations.columns:
+        return inputs
+    annotations = annotations.with_columns(known.alias(name))
+    counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
+    n = int((annotations[name].is_null() & counts).sum())
+    note = (
+        [f"{counted(n, 'annotation')} without vis_ratio or vis_bbox: counted in every subset of {protocol.name}"] if n else []
+    )
+    part = dataset.part(dataset.images, annotations)
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if n else [])))
+
+
+def _area(annotations: pl.DataFrame) -> pl.Series:
+    """The areas of the boxes, null where there is none."""
+    area = annotations["width"] * annotations["height"]
+    return area.set(area <= 0, None)
+
+
 def keep_objects(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Only objects that the protocol keeps; a rule whose column is missing is not applied, and noted: NUSCENES, ARGOVERSE2."""
     if not protocol.keeps:

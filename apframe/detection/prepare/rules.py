@@ -18,6 +18,7 @@ from apframe.detection.prepare.kept import (
     refuse_negative_scores,
     refuse_too_many,
     refuse_wrong_types,
+    tell_visible_shares,
     warn_of_scores_beyond_cut_offs,
 )
 from apframe.exceptions import (
@@ -183,6 +184,7 @@ RULES: tuple[Rule, ...] = (
     leave_out_annotations_without_area,
     expand_hierarchy,
     tell_levels,
+    tell_visible_shares,
     keep_own_classes,
     keep_objects,
     keep_chosen_categories,
