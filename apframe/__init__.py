@@ -122,6 +122,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.rule_sets.waymo import WAYMO as WAYMO
+    from apframe.rule_sets.wider_face import WIDER_FACE as WIDER_FACE
     from apframe.runs.run_sets import RunSets as RunSets
     from apframe.runs.run_sets import scan_runs as scan_runs
     from apframe.scale.evaluate_shards import evaluate_shards as evaluate_shards
@@ -210,6 +211,7 @@ _HOMES = {
     "apframe.rule_sets.published": "PUBLISHED protocols",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.rule_sets.waymo": "WAYMO",
+    "apframe.rule_sets.wider_face": "WIDER_FACE",
     "apframe.pycocotools": "patch_pycocotools",
     "apframe.ranking.definition": "Definition",
     "apframe.ranking.definitions": "as_definition definitions",

@@ -35,6 +35,7 @@ from apframe.ranking.definition import (
     envelope,
     recall_of,
 )
+from apframe.ranking.of_rows import CrowdHuman, WiderFace
 from apframe.ranking.sampled import Argoverse2, NuScenes
 
 
@@ -302,7 +303,7 @@ _KINDS: dict[str, type[Definition]] = {
     kind.name: kind
     for kind in (
         Step, Interpolated, Voc2007, ElevenPoint, Trec9ElevenPoint, Trec10ElevenPoint, Coco101, Trapezoid, DavisGoadrich, Waymo,
-        NuScenes, Argoverse2, Normalized, SetAP, R11, R40,
+        NuScenes, Argoverse2, Normalized, SetAP, R11, R40, WiderFace, CrowdHuman,
     )
 }  # fmt: skip
 

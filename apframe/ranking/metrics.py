@@ -12,6 +12,7 @@ from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR
 from apframe.ranking.ranking import Ranking
+from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import AnyRanking
 from apframe.ranking.sampled_ranking import SampledRanking
 from apframe.threads import map_parts
@@ -42,7 +43,7 @@ def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[i
         cells = compute_cells(ranking.base, ranges, limits, ap_at)
         return {m: replace(each, further={**each.further, LAMR: ranking.compute(ranges, m)}) for m, each in cells.items()}
     last = len(ranking.limits) - 1
-    if isinstance(ranking, SampledRanking):
+    if isinstance(ranking, SampledRanking | RowRanking):
         return {m: _cells(ranking, ranking.compute(ranges, m)) for m in {*limits, last}}
     whole = _compute(ranking, ranges, last, None, with_ap=True)
     cells = {last: whole}

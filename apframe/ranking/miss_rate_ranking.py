@@ -10,6 +10,7 @@ from apframe.matching.verdicts import Verdicts
 from apframe.ranking.counted import Counted, count_positives, count_rows
 from apframe.ranking.miss_rates import LAMR, MissRates
 from apframe.ranking.ranking import Ranking
+from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.sampled_ranking import SampledRanking
 from apframe.ranking.weighted_curves import ROUNDING
 
@@ -35,7 +36,7 @@ class MissRateRanking:
 
     rest = None
 
-    def __init__(self, base: Ranking | SampledRanking, verdicts: Verdicts, miss_rates: MissRates) -> None:
+    def __init__(self, base: Ranking | SampledRanking | RowRanking, verdicts: Verdicts, miss_rates: MissRates) -> None:
         self.base, self._verdicts, self._miss_rates = base, verdicts, miss_rates
         self.shape, self.limits, self.positives = base.shape, base.limits, base.positives
         self.counts_absent, self.further = base.counts_absent, (*base.further, LAMR)

@@ -11,11 +11,13 @@ from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.definition import Definition, WeightedSum
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import MissRates
+from apframe.ranking.of_rows import OfRows
 from apframe.ranking.ranking import Ranking, Rest, rank
+from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.sampled import Sampled
 from apframe.ranking.sampled_ranking import SampledRanking
 
-AnyRanking = Ranking | CutOffRanking | SampledRanking | MissRateRanking
+AnyRanking = Ranking | CutOffRanking | SampledRanking | RowRanking | MissRateRanking
 
 
 @dataclass(frozen=True)
@@ -56,6 +58,8 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     definition = rules.definition
     if isinstance(definition, AtCutOffs):
         return CutOffRanking(verdicts, definition, counts_absent=rules.counts_absent)
+    if isinstance(definition, OfRows):
+        return RowRanking(verdicts, definition, counts_absent=rules.counts_absent)
     if isinstance(definition, Sampled):
         return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
     assert isinstance(definition, WeightedSum)  # as protocols refuse others

@@ -18,6 +18,7 @@ from apframe.ranking.definition import WeightedSum
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR
 from apframe.ranking.ranking import Ranking, rank
+from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import RankingRules, rank_by
 from apframe.ranking.sampled_ranking import SampledRanking
 from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
@@ -117,9 +118,9 @@ class WeightedCutOffs:
 
 
 class WeightedSamples:
-    """As `WeightedRanking`, of definitions that read the curve at fixed recalls; see `SampledRanking`."""
+    """As `WeightedRanking`, of definitions that are no weighted sum; see `SampledRanking` and `RowRanking`."""
 
-    def __init__(self, ranking: SampledRanking, cells: Sequence[Cell]) -> None:
+    def __init__(self, ranking: SampledRanking | RowRanking, cells: Sequence[Cell]) -> None:
         self._ranking, self.cells = ranking, tuple(cells)
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -162,7 +163,7 @@ def weighted_ranking(verdicts: Verdicts, rules: RankingRules, cells: Sequence[Ce
     if isinstance(rules.definition, WeightedSum):
         return WeightedRanking(verdicts, rules.definition, rules.addend, cells)
     ranking = rank_by(verdicts, rules)
-    if isinstance(ranking, SampledRanking):
+    if isinstance(ranking, SampledRanking | RowRanking):
         return WeightedSamples(ranking, cells)
     assert isinstance(ranking, CutOffRanking)
     return WeightedCutOffs(ranking, cells)

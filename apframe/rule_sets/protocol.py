@@ -14,6 +14,7 @@ from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.definitions import COCO_101, Levels, as_definition
 from apframe.ranking.miss_rates import LAMR, MissRates
+from apframe.ranking.of_rows import OfRows
 from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
@@ -132,7 +133,7 @@ class Protocol:
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: WeightedSum | AtCutOffs | Sampled = COCO_101
+    definition: WeightedSum | AtCutOffs | Sampled | OfRows = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
     per_image: bool = False
@@ -197,7 +198,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled):
+        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
         self._check_cut_offs()
         low, high = self.similarity.bounds

@@ -21,13 +21,14 @@ from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.rule_sets.waymo import WAYMO
+from apframe.rule_sets.wider_face import WIDER_FACE
 from apframe.similarity.named import as_iou_type
 
 PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
-        KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY,
+        KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE,
     )
 }  # fmt: skip
 
@@ -50,6 +51,7 @@ _PURPOSES = {
     "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",
     "CITYPERSONS": "pedestrians by height and visible share: log-average miss rate",
     "CALTECH": "as CITYPERSONS, for Caltech's data",
+    "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }
 

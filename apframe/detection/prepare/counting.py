@@ -46,7 +46,7 @@ def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Serie
         ignored = ignored | detections["expanded_from"].is_not_null()
     if "no_label_zones" in protocol.further_rules and "no_label_zone" in detections.columns:
         ignored = ignored | detections["no_label_zone"].cast(pl.Boolean).fill_null(False)
-    honoured = protocol.judged_only or "ignore" in protocol.ignores
+    honoured = protocol.judged_only or "ignore" in protocol.ignores or "annotated_images_only" in protocol.further_rules
     return ignored | detections["ignore"] if honoured and "ignore" in detections.columns else ignored
 
 

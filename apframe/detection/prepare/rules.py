@@ -128,6 +128,18 @@ def keep_judged_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
     return replace(inputs, detections=flag_not_exhaustive(found, images))
 
 
+def ignore_without_annotations(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Detections on images without annotations are ignored, with a note: WIDER_FACE."""
+    if "annotated_images_only" not in protocol.further_rules:
+        return inputs
+    found = inputs.detections
+    without = ~is_known(found["image_id"], inputs.annotations["image_id"].unique())
+    found = found.with_columns(ignore=without | found["ignore"] if "ignore" in found.columns else without)
+    of = counted(found["image_id"].filter(without).n_unique(), "image")
+    note = [f"{counted(int(without.sum()), 'detection')} on {of} without annotations: ignored"] if without.any() else []
+    return replace(inputs, detections=found, said=(*inputs.said, *note))
+
+
 def box_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Boxes and areas of detections that have another shape alone: all protocols."""
     found, images = inputs.detections, inputs.dataset.images
@@ -193,6 +205,7 @@ RULES: tuple[Rule, ...] = (
     note_missing_errors,
     order_by_category,
     keep_judged_detections,
+    ignore_without_annotations,
     box_detections,
     leave_out_detections_without_area,
     leave_out_overlapping,
