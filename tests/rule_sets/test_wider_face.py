@@ -78,6 +78,13 @@ THREE = [face(G), face(G2), face(G3, inside=False)]
             0,
             id="9",
         ),
+        pytest.param(
+            [face((50 * k, 0, 20, 20)) for k in range(3)],
+            [found((50 * k, 0, 20, 20), 0.9 - k / 5) for k in range(3)]
+            + [found((50 * k, 900, 20, 20), 0.8 - k / 5) for k in (0, 1)],
+            0.755555556,
+            id="list A",
+        ),
     ],
 )
 def test_cases_of_the_kit(truth: list[Row], detections: list[Row], value: float) -> None:
@@ -230,6 +237,5 @@ def test_what_comes_after_the_matches() -> None:
     with pytest.raises(ParameterError, match=r"^arrays: wider_face has no recall levels"):
         evaluation.arrays()
     with pytest.raises(ParameterError, match=r"^definition: wider_face needs all rows of a list with their scores"):
-        pl.DataFrame({"score": [0.5], "hit": [True]}).select(
-            pl.col("hit").ap.average_precision("score", definition="wider_face")
-        )
+        hits = pl.col("hit").ap.average_precision("score", definition="wider_face", n_positives=1)
+        pl.DataFrame({"score": [0.5], "hit": [True]}).select(hits)

@@ -120,9 +120,7 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     annotations = annotations.with_columns(known.alias(name))
     counts = ~annotations["ignore"] if "ignore" in annotations.columns else pl.repeat(True, annotations.height, eager=True)
     n = int((annotations[name].is_null() & counts).sum())
-    note = (
-        [f"{counted(n, 'annotation')} without vis_ratio or vis_bbox: counted in every subset of {protocol.name}"] if n else []
-    )
+    unknown = f"{counted(n, 'annotation')} without vis_ratio or vis_bbox: counted in every subset of {protocol.name}"
     part = dataset.part(dataset.images, annotations)
     return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if n else [])))
 
