@@ -258,6 +258,10 @@ class MissingResultsWarning(ApframeWarning):
     """Some images have no result file, or no entry in the results; they count as images without detections."""
 
 
+class UnsortedScoresWarning(ApframeWarning):
+    """Results are not in descending order of their scores, where a benchmark's own program takes them in their order."""
+
+
 class ShardsLeftOutWarning(ApframeWarning):
     """Shards that are damaged were left out."""
 

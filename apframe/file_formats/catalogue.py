@@ -37,6 +37,7 @@ from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.voc import Voc
+from apframe.file_formats.wider_face import WiderFace
 from apframe.file_formats.yolo import Yolo
 from apframe.listing import Listing
 from apframe.paths import files_in, folders_in, kind_at, reading_once
@@ -44,7 +45,7 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
-    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(),
+    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS, _MOST = (

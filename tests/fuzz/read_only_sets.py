@@ -9,6 +9,8 @@ from typing import Any
 from tests.file_formats.folders import written
 from tests.file_formats.scenes import Objects, box, tables, write_results, write_tables
 from tests.file_formats.sweeps import sweep, write_feather, write_log
+from tests.file_formats.wider import write_results as write_faces
+from tests.file_formats.wider import write_text
 
 _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 
@@ -16,7 +18,14 @@ _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
-    return (made | {"argoverse2": _argoverse2, "scalabel": _scalabel})[name](folder)
+    made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face}
+    return made[name](folder)
+
+
+def _wider_face(folder: Path) -> tuple[Path, Path]:
+    faces = {"event/one": [((4, 4, 20, 16), ())], "event/two": [((3, 3, 9, 9), ())]}
+    truth = write_text(folder / "truth.txt", faces)
+    return truth, write_faces(folder / "found", {"event/one": [(4, 4, 20, 16, 0.9), (10, 2, 20, 20, 0.75)], "event/two": []})
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:

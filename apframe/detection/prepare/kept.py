@@ -102,7 +102,7 @@ def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """The visible share of each annotation (`vis_ratio`), from its visible box where that is all there is: CITYPERSONS, CALTECH.
+    """The visible share of each annotation (`vis_ratio`), from its visible box if that is all there is: CITYPERSONS, CALTECH.
 
     There is a note on annotations that have neither, and so are in every subset.
     """
