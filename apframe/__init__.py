@@ -108,6 +108,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.citypersons import EUROCITY as EUROCITY
     from apframe.rule_sets.classes import Part as Part
     from apframe.rule_sets.coco import COCO as COCO
+    from apframe.rule_sets.crowdhuman import CROWDHUMAN as CROWDHUMAN
     from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
     from apframe.rule_sets.dota import DOTA as DOTA
     from apframe.rule_sets.kitti import KITTI as KITTI
@@ -200,6 +201,7 @@ _HOMES = {
     "apframe.rule_sets.classes": "Part",
     "apframe.rule_sets.argoverse2": "ARGOVERSE2",
     "apframe.rule_sets.coco": "COCO",
+    "apframe.rule_sets.crowdhuman": "CROWDHUMAN",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA",
     "apframe.rule_sets.kitti": "KITTI",

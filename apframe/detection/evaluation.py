@@ -12,7 +12,7 @@ from apframe.detection import numbers, stored, tables
 from apframe.detection.comparison import changes as comparison
 from apframe.detection.comparison import draws as drawn
 from apframe.detection.comparison import intervals as resamples
-from apframe.detection.diagnose import at_thresholds, error_rates, errors, label_errors, operating_points
+from apframe.detection.diagnose import at_thresholds, error_rates, errors, jaccard, label_errors, operating_points
 from apframe.detection.diagnose import calibration as calibrated
 from apframe.detection.diagnose import confusion as confused
 from apframe.detection.diagnose.implausible import warn_of_metrics
@@ -64,6 +64,7 @@ class Evaluation(WritableResult):
 
     matches, curves, per_image, thresholds = tables.matches, tables.curves, tables.per_image, tables.thresholds
     lrp, miss_rates, froc = error_rates.lrp, error_rates.miss_rates, error_rates.froc
+    jaccard_index = jaccard.jaccard_index
     operating_points, at = operating_points.operating_points, at_thresholds.at
     by, where, waymo_breakdowns = slices.by, slices.where, broken_down.waymo_breakdowns
     changes = comparison.changes

@@ -11,6 +11,8 @@ from apframe.rule_sets.protocol import Protocol
 from apframe.similarity.box_iou import BoxIoU
 
 _BEYOND = 1.25  # detections may be smaller or larger than what counts by this factor
+ROUNDED_POINTS = (0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0)
+"""False positives per image, as the scripts of CityPersons and CrowdHuman have them."""
 _BELOW_40, _BELOW_80 = nextafter(0.4, 0), nextafter(0.8, 0)
 
 
@@ -67,7 +69,7 @@ CITYPERSONS = Protocol(
     errors=None,
     miss_rates=MissRates(
         row="last_or_final",
-        points=(0.01, 0.0178, 0.0316, 0.0562, 0.1, 0.1778, 0.3162, 0.5623, 1.0),
+        points=ROUNDED_POINTS,
         least=0.0,
         ties_together=False,
     ),

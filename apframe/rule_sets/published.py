@@ -11,6 +11,7 @@ from apframe.rule_sets.argoverse2 import ARGOVERSE2
 from apframe.rule_sets.bdd100k import BDD100K
 from apframe.rule_sets.citypersons import CALTECH, CITYPERSONS, EUROCITY
 from apframe.rule_sets.coco import COCO
+from apframe.rule_sets.crowdhuman import CROWDHUMAN
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA
 from apframe.rule_sets.kitti import KITTI
@@ -28,7 +29,7 @@ PUBLISHED = {
     protocol.name: protocol
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
-        KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE,
+        KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
     )
 }  # fmt: skip
 
@@ -51,6 +52,7 @@ _PURPOSES = {
     "ARGOVERSE2": "cuboids by distance: AP, three errors, CDS",
     "CITYPERSONS": "pedestrians by height and visible share: log-average miss rate",
     "CALTECH": "as CITYPERSONS, for Caltech's data",
+    "CROWDHUMAN": "people in crowds: AP, log-average miss rate, Jaccard index",
     "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }

@@ -14,6 +14,8 @@ calibration       calibration, reliability: whether scores are honest
 
 thresholds        the table of counts and rates at every score
 error_rates       lrp, miss_rates, froc: one number for all scores
+jaccard           jaccard_index: how much of what is there or detected is matched, image by image
+  jaccard_counts
 operating_points  operating_points: which score meets a criterion
 at_thresholds     at: another evaluation at these scores
   cuts, chosen_scores, cut_counts, cut_intervals

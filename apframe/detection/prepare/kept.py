@@ -12,10 +12,14 @@ from apframe.exceptions import RowError, UnitWarning, counted, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
+from apframe.schema import SIZE, is_known
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
     from apframe.rule_sets.classes import Keep
+
+
+_SIDES = ("width of the image", "height of the image")
 
 
 def refuse_wrong_types(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -123,6 +127,49 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     unknown = f"{counted(n, 'annotation')} without vis_ratio or vis_bbox: counted in every subset of {protocol.name}"
     part = dataset.part(dataset.images, annotations)
     return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if n else [])))
+
+
+def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Boxes cut off at the edges of their image, in which they keep a pixel: CROWDHUMAN.
+
+    Sizes of images may come with the detections. There is a note on images of unknown size, whose boxes stay as they are.
+
+    Source: `clip_all_boader` of CrowdDet.
+    """
+    if "clipped_boxes" not in protocol.further_rules:
+        return inputs
+    dataset, found = inputs.dataset, inputs.detections
+    images = dataset.images
+    if set(SIZE) <= set(found.columns):
+        said = found.group_by("image_id").agg(pl.col(SIZE).max().name.suffix("_found"))
+        images = images.join(said, on="image_id", how="left", maintain_order="left")
+        sizes = [pl.coalesce(name, f"{name}_found").alias(name) for name in SIZE]
+        images = images.with_columns(sizes).drop(f"{name}_found" for name in SIZE)
+        found = found.drop(SIZE)
+    sized = images.select("image_id", *SIZE)
+    unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
+    annotations, found = (_clipped(frame, sized) for frame in (dataset.annotations, found))
+    n = int(is_known(unknown, pl.concat([annotations["image_id"], found["image_id"]]).unique()).sum())
+    note = [f"{counted(n, 'image')} of unknown size: boxes are not cut off at the edges there"] if n else []
+    part = dataset.part(images, annotations)
+    return replace(inputs, dataset=part, annotations=part.core("annotations"), detections=found, said=(*inputs.said, *note))
+
+
+def _clipped(frame: pl.DataFrame, sizes: pl.DataFrame) -> pl.DataFrame:
+    """The rows with their boxes inside of their image, and the area of these."""
+    sided = frame.join(sizes.rename(dict(zip(SIZE, _SIDES, strict=True))), on="image_id", how="left", maintain_order="left")
+    wide, high = (pl.col(name).cast(pl.Float64) for name in _SIDES)
+    sides = []
+    for start, extent, most in (("x", "width", wide), ("y", "height", high)):
+        low = pl.when(most.is_null()).then(start).otherwise(pl.min_horizontal(pl.max_horizontal(start, 0.0), most - 1))
+        end = pl.col(start) + pl.col(extent)
+        top = pl.when(most.is_null()).then(end).otherwise(pl.min_horizontal(pl.max_horizontal(end, 0.0), most))
+        # what does not move stays as it is, to the last bit
+        moved = (low != pl.col(start)) | (top != end)
+        sides += [low.alias(start), pl.when(moved).then(top - low).otherwise(extent).alias(extent)]
+    clipped = sided.with_columns(sides).drop(_SIDES)
+    changed = pl.any_horizontal(clipped[name] != frame[name] for name in ("width", "height"))
+    return clipped.with_columns(area=pl.when(changed).then(pl.col("width") * pl.col("height")).otherwise("area"))
 
 
 def _area(annotations: pl.DataFrame) -> pl.Series:

@@ -13,6 +13,7 @@ from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.detection.prepare.kept import (
+    clip_boxes,
     keep_objects,
     note_missing_errors,
     refuse_negative_scores,
@@ -207,6 +208,7 @@ RULES: tuple[Rule, ...] = (
     keep_judged_detections,
     ignore_without_annotations,
     box_detections,
+    clip_boxes,
     leave_out_detections_without_area,
     leave_out_overlapping,
     keep_detected_images,
