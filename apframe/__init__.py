@@ -120,6 +120,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.protocol import Protocol as Protocol
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
     from apframe.rule_sets.published import protocols as protocols
+    from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.rule_sets.waymo import WAYMO as WAYMO
@@ -211,6 +212,7 @@ _HOMES = {
     "apframe.rule_sets.proposals": "PROPOSALS",
     "apframe.rule_sets.protocol": "Protocol",
     "apframe.rule_sets.published": "PUBLISHED protocols",
+    "apframe.rule_sets.tinyperson": "TINYPERSON",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.rule_sets.waymo": "WAYMO",
     "apframe.rule_sets.wider_face": "WIDER_FACE",

@@ -46,7 +46,8 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
-    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(), CrowdHuman(),
+    ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
+    CrowdHuman(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS, _MOST = (

@@ -233,7 +233,8 @@ def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:
     if len(images):
         warn(
             f"{folder}: the scores of {counted(len(images), 'image')} ({listed(images.to_list())}) are not in descending "
-            "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order and gives other numbers",
+            "order; they are sorted, as by the MATLAB kit. Its Python port takes the lines in their order, and gives other "
+            "numbers",
             UnsortedScoresWarning,
         )
 

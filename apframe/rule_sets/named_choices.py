@@ -11,4 +11,4 @@ TIES = {
     "input": "equal scores stay in the order of the input",
     "later": "of equal scores, the last in the input comes first",
 }
-IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints"}
+IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints", "uncertain": "flagged uncertain"}

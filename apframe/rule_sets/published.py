@@ -20,6 +20,7 @@ from apframe.rule_sets.nuscenes import NUSCENES
 from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
 from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.tinyperson import TINYPERSON
 from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.rule_sets.waymo import WAYMO
 from apframe.rule_sets.wider_face import WIDER_FACE
@@ -30,6 +31,7 @@ PUBLISHED = {
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
         KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
+        TINYPERSON,
     )
 }  # fmt: skip
 
@@ -53,6 +55,7 @@ _PURPOSES = {
     "CITYPERSONS": "pedestrians by height and visible share: log-average miss rate",
     "CALTECH": "as CITYPERSONS, for Caltech's data",
     "CROWDHUMAN": "people in crowds: AP, log-average miss rate, Jaccard index",
+    "TINYPERSON": "people of a few pixels: AP at IoU .25, .5, .75 by size",
     "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
 }

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 from tests.file_formats.folders import written
+from tests.file_formats.odgt import write_lines
 from tests.file_formats.scenes import Objects, box, tables, write_results, write_tables
 from tests.file_formats.sweeps import sweep, write_feather, write_log
 from tests.file_formats.wider import write_results as write_faces
@@ -18,7 +19,7 @@ _CORNERS, _TRIANGLE = [[4.0, 4.0], [24.0, 20.0]], [[10, 2], [30, 2], [10, 22]]
 def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
-    made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face}
+    made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
     return made[name](folder)
 
 
@@ -26,6 +27,14 @@ def _wider_face(folder: Path) -> tuple[Path, Path]:
     faces = {"event/one": [((4, 4, 20, 16), ())], "event/two": [((3, 3, 9, 9), ())]}
     truth = write_text(folder / "truth.txt", faces)
     return truth, write_faces(folder / "found", {"event/one": [(4, 4, 20, 16, 0.9), (10, 2, 20, 20, 0.75)], "event/two": []})
+
+
+def _crowdhuman(folder: Path) -> tuple[Path, Path]:
+    person = {"tag": "person", "fbox": [4, 4, 20, 16], "vbox": [4, 4, 20, 8], "extra": {"ignore": 0}}
+    truth = [{"ID": "one", "gtboxes": [person, person | {"tag": "mask"}]}, {"ID": "two", "gtboxes": []}]
+    boxes = [{"box": [4, 4, 20, 16], "score": 0.9, "tag": 1}]
+    found = [{"ID": name, "width": 64, "height": 48, "dtboxes": boxes} for name in ("one", "two")]
+    return write_lines(folder / "truth.odgt", truth), write_lines(folder / "found.odgt", found)
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:

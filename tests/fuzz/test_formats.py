@@ -21,7 +21,7 @@ _PROTOCOLS = {
     "coco": ("coco",), "lvis": ("lvis",), "voc": ("voc2007", "voc2012"),
     "open_images": ("open_images", "open_images_challenge"), "dota": ("dota",), "activitynet": ("activitynet",),
     "yolo": ("coco", "proposals"), "scalabel": ("coco", "bdd100k"), "kitti": ("coco", "kitti"),
-    "nuscenes": ("nuscenes",), "argoverse2": ("argoverse2",),
+    "crowdhuman": ("coco", "crowdhuman"), "nuscenes": ("nuscenes",), "argoverse2": ("argoverse2",),
 }  # fmt: skip
 
 

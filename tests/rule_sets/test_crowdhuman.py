@@ -231,7 +231,7 @@ def test_jaccard_index_by_image_and_what_it_refuses() -> None:
     for options, message in (
         ({"min_scores": []}, r"^min_scores must be one number or more, not \[\]$"),
         ({"min_scores": ["a"]}, r"^min_scores must be one number or more, not \['a'\]$"),
-        ({"level": "point"}, r"^no level 'point'"),
+        ({"level": "point"}, r"^level is \"category\" or \"image\", not 'point'$"),
     ):
         with pytest.raises(ParameterError, match=message):
             evaluation.jaccard_index(**options)  # type: ignore[arg-type]

@@ -131,6 +131,11 @@ def without_ids(rows: list[Json]) -> list[Json]:
 WALKER, BESIDE = [0, 0, 41, 100], [50, 0, 41, 100]
 WALKERS = truth_of([at(k, 1, bbox=WALKER, vis_ratio=0.9, occlusion=0.0, truncation=0.0) for k in (1, 2)],
                    categories=[{"id": 1, "name": "pedestrian"}])  # fmt: skip
+FACES = truth_of([at(k, 1, bbox=SQUARE, easy=k == 1, medium=True, hard=True) for k in (1, 2)],
+                 categories=[{"id": 1, "name": "face"}])  # fmt: skip
+CROWD = truth_of([at(k, 1, bbox=SQUARE) for k in (1, 2)], categories=[{"id": 1, "name": "person"}])
+SPECKS = truth_of([at(1, 1, bbox=[0, 0, 10, 10], area=100), at(2, 1, bbox=[0, 0, 10, 10], area=100),
+                   at(2, 1, bbox=ELSEWHERE, area=100, uncertain=True)], categories=CATEGORIES[:1])  # fmt: skip
 SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
 
 # name -> protocol, options, ground truth, results, some of the numbers by hand
@@ -218,6 +223,21 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "eurocity", {}, WALKERS, [found(1, 1, 0.8, bbox=WALKER), found(2, 1, 0.9, bbox=BESIDE)],
         {"LAMR_reasonable": 0.5 ** (2 / 9), "LAMR_small": None, "LAMR_occluded": None, "LAMR_all": 0.5 ** (2 / 9)},
     ),
+    # one of two faces of the larger sets is found, and the false positive comes later
+    "wider_face": (
+        "wider_face", {}, FACES, [found(1, 1, 0.9, bbox=SQUARE), found(2, 1, 0.8, bbox=ELSEWHERE)],
+        {"AP_easy": 1.0, "AP_medium": 0.5, "AP_hard": 0.5},
+    ),
+    # the hit of the first row adds nothing, that of the third (2/3 + 1/2) / 2 of one half
+    "crowdhuman": (
+        "crowdhuman", {}, CROWD, [found(1, 1, 0.9, bbox=SQUARE), found(2, 1, 0.8, bbox=ELSEWHERE),
+                                  found(2, 1, 0.7, bbox=SQUARE)], {"AP": 7 / 24, "LAMR": 0.0},
+    ),
+    # the person in the box of an uncertain one is ignored
+    "tinyperson": (
+        "tinyperson", {}, SPECKS, [found(1, 1, 0.9, bbox=[0, 0, 10, 5]), found(2, 1, 0.95, bbox=[55, 55, 4, 4])],
+        {"AP50_tiny": 51 / 101, "AP25_tiny2": 51 / 101, "AP75_tiny": 0.0, "AP50s": None, "AP50": 51 / 101},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -237,6 +257,7 @@ def test_the_published_ones() -> None:
         "BDD100K": ("bbox", "segm"),
         "KITTI": ("bbox", "bev", "3d"), "WAYMO": ("3d", "bev", "bbox"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
         "CITYPERSONS": ("bbox",), "CALTECH": ("bbox",), "EUROCITY": ("bbox",),
+        "WIDER_FACE": ("bbox",), "CROWDHUMAN": ("bbox",), "TINYPERSON": ("bbox",),
     }  # fmt: skip
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
 
@@ -414,6 +435,13 @@ HEADLINES = {
     ("CITYPERSONS", "bbox"): "LAMR_reasonable LAMR_small LAMR_heavy LAMR_all",
     ("CALTECH", "bbox"): "LAMR_reasonable LAMR_small LAMR_heavy LAMR_all",
     ("EUROCITY", "bbox"): "LAMR_reasonable LAMR_small LAMR_occluded LAMR_all",
+    ("WIDER_FACE", "bbox"): "AP_easy AP_medium AP_hard",
+    ("CROWDHUMAN", "bbox"): "AP LAMR",
+    ("TINYPERSON", "bbox"): (
+        "AP50_tiny AP50_tiny1 AP50_tiny2 AP50_tiny3 AP50s AP50_reasonable "
+        "AP25_tiny AP25_tiny1 AP25_tiny2 AP25_tiny3 AP25s AP25_reasonable "
+        "AP75_tiny AP75_tiny1 AP75_tiny2 AP75_tiny3 AP75s AP75_reasonable AP50 AP25 AP75"
+    ),
     ("KITTI", "bbox"): (
         "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
         "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "

@@ -67,7 +67,10 @@ class JaccardCounts:
         return people.gather(pairs.filter(self._reached(pairs))["detection"].unique())
 
     def at(self, score: float) -> pl.DataFrame:
-        """category, image, image_id, score_threshold, n_annotations, n_detections, n_matched, jaccard_index: images with any."""
+        """The images with any, at a score.
+
+        Columns: category, image, image_id, score_threshold, n_annotations, n_detections, n_matched, jaccard_index.
+        """
         is_above = (self._score > score).fill_null(False)
         pairs = self._pairs.filter(is_above.gather(self._pairs["detection"]))
         n = self._truth.height
