@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Sequence
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
-import numpy as np
 import polars as pl
 
 from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScoresWarning, counted, import_optional, listed, warn
@@ -17,6 +16,9 @@ from apframe.file_formats.lines import is_number, read_lines, refuse_lines, take
 from apframe.paths import files_in, is_file
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
+
+if TYPE_CHECKING:
+    import numpy as np
 
 _FACE = "face"
 _FLAGS = ("blur", "expression", "illumination", "invalid", "occlusion", "pose")
@@ -148,6 +150,8 @@ def _whole_files(folder: Path) -> list[tuple[Path, str]]:
 
 def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
     """The images and the faces of the MATLAB files of a folder."""
+    import numpy as np  # only MATLAB's files need it
+
     found = _whole_files(folder)
     if len(found) != 1:
         names = listed([path.name for path, _ in found]) or "none"
@@ -177,6 +181,8 @@ def _of_matlab(folder: Path) -> tuple[pl.DataFrame, pl.DataFrame]:
 
 def _inside(path: Path, n_faces: np.ndarray) -> pl.Series:
     """Flags of the faces that are in the set of a MATLAB file: numbers from 1 for each image."""
+    import numpy as np  # only MATLAB's files need it
+
     if not is_file(path):
         raise FormatError(
             f"there is no {path.name}, which says which faces are in this set", "put it beside the others", path=path.parent
@@ -220,11 +226,13 @@ def _loaded(path: Path, names: Sequence[str]) -> dict[str, Any]:
 
 def _flat(cells: np.ndarray) -> list[Any]:
     """The cells within cells, one after the other."""
+    import numpy as np  # only MATLAB's files need it
+
     return list(np.concatenate([np.zeros(0, dtype=object), *map(np.ravel, cells)])) if len(cells) else []
 
 
 def _text(cell: Any) -> str:
-    return str(np.ravel(cell)[0])
+    return str(cell.ravel()[0])
 
 
 def _warn_of_unsorted(folder: Path, found: pl.DataFrame) -> None:

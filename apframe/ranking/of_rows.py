@@ -114,7 +114,7 @@ class WiderFace(OfRows):
         at = ((rows.list[:, None].astype(np.int64) * (n + 1) + step) * n_weightings + np.arange(n_weightings)).ravel()
         shape = (n_lists, n + 1, n_weightings)
         ranked, found = (
-            np.bincount(at, own.ravel(), minlength=n_lists * (n + 1) * n_weightings).reshape(shape)[:, :n].cumsum(axis=1)
+            np.bincount(at, own.ravel(), n_lists * (n + 1) * n_weightings).astype(float).reshape(shape)[:, :n].cumsum(axis=1)
             for own in (rows.own, rows.own * rows.is_true[:, None])
         )
         precision = np.divide(found, ranked, out=np.zeros_like(found), where=ranked > 0)

@@ -67,7 +67,7 @@ def jaccard_index(
         raise ParameterError(f"must be one number or more, not {list(min_scores)}", option="min_scores")
     from apframe.detection.diagnose.jaccard_counts import JaccardCounts  # brings in NumPy
 
-    images = JaccardCounts(self, threshold)
+    images = JaccardCounts(self._pipeline.inputs, self.protocol, threshold)
     table = pl.concat([images.at(score) for score in sorted(scores)])
     ids = self._pipeline.verdicts.lists["category_id"]
     table = table.with_columns(ids.gather(table["category"]).alias("category_id"), iou_threshold=pl.lit(threshold).round(10))

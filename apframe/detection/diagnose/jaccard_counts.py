@@ -14,7 +14,8 @@ from apframe.matching.policies import POLICIES
 from apframe.matching.reached import count_reached
 
 if TYPE_CHECKING:
-    from apframe.detection.evaluation import Evaluation
+    from apframe.detection.prepare.inputs import Inputs
+    from apframe.rule_sets.protocol import Protocol
 
 _SMALL = 1e-6  # added to the divisor, as in the reference
 
@@ -24,14 +25,13 @@ class JaccardCounts:
 
     Parameters
     ----------
-    evaluation
-        what is evaluated
+    inputs, protocol
+        what is evaluated, and by which rules
     threshold
         the similarity that a pair has to reach, or be above
     """
 
-    def __init__(self, evaluation: Evaluation, threshold: float) -> None:
-        inputs, protocol = evaluation._pipeline.inputs, evaluation.protocol
+    def __init__(self, inputs: Inputs, protocol: Protocol, threshold: float) -> None:
         self._strict, self._threshold = protocol.strict, threshold
         self._ids = inputs.image_ids
         expected = inputs.annotations
@@ -46,15 +46,14 @@ class JaccardCounts:
         of_region = of_region.filter(reach)
         self._pairs = pairs.filter(~of_region)
         self._found_inside = pairs.filter(of_region)["detection"].unique()
-        self._truth_inside = self._people_inside(evaluation)
+        self._truth_inside = self._people_inside(inputs, protocol)
 
     def _reached(self, pairs: pl.DataFrame) -> pl.Series:
         similarity = pairs["similarity"].to_numpy()
         return pl.Series(count_reached(similarity, np.array([self._threshold]), strict=self._strict) > 0)
 
-    def _people_inside(self, evaluation: Evaluation) -> pl.Series:
+    def _people_inside(self, inputs: Inputs, protocol: Protocol) -> pl.Series:
         """The annotations that lie inside an ignored one."""
-        inputs, protocol = evaluation._pipeline.inputs, evaluation.protocol
         ignored = self._truth["ignored"]
         rows = pl.int_range(len(ignored), eager=True)
         people, regions = rows.filter(~ignored), rows.filter(ignored)
