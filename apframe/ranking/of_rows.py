@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError
-from apframe.ranking.definition import Definition
+from apframe.ranking.definition import GAIN, NEW_N, NEW_TP, PRECISION, RANK, TP, Definition
 
 if TYPE_CHECKING:
     import numpy as np
@@ -70,7 +70,7 @@ class OfRows(Definition):
         """Average precision of each list, of shape (lists, weightings); anything where there are no positives."""
 
     def of_points(self) -> pl.Expr:
-        """Not there: true positives alone do not say what the other rows are.
+        """Not there, unless true positives and their ranks are enough.
 
         Raises
         ------
@@ -138,6 +138,11 @@ class CrowdHuman(OfRows):
     formula = "sum over true positives below the first row of (p_k + p_(k-1)) / 2 / R"
     used_by = "CrowdHuman"
     source = "Shao et al. 2018; CrowdDet, lib/evaluate/APMRToolkits/database.py"
+
+    def of_points(self) -> pl.Expr:
+        """The sum of the trapezoids that have a row above; a block of equal scores is one row."""
+        n_above = RANK - NEW_N
+        return pl.when(n_above > 0).then(((TP - NEW_TP) / n_above + PRECISION) / 2 * GAIN).otherwise(0.0).sum()
 
     def area(self, rows: ListedRows) -> np.ndarray:
         """The sum over the true positives; a detection of weight 2 is two rows."""

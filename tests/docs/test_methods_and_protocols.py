@@ -24,6 +24,9 @@ pytestmark = [
 N_IMAGES = 24
 NAMES = {
     "street": ("Car", "Pedestrian", "Cyclist", "Truck"),
+    "walkers": ("pedestrian", "rider", "group", "region"),
+    "faces": ("face", "mask", "drawing", "statue"),
+    "people in crowds": ("person", "mask", "statue", "group"),
     "roads": ("TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_CYCLIST", "TYPE_SIGN"),
 }
 _GIVEN = ("iou_threshold", "min_score")
@@ -51,6 +54,12 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "WAYMO": ("roads", "waymo", {"iou_type": "bbox"}),
     "NUSCENES": ("scenes", "nuscenes", {}),
     "ARGOVERSE2": ("sweeps", "argoverse2", {}),
+    "CITYPERSONS": ("walkers", "citypersons", {}),
+    "CALTECH": ("walkers", "caltech", {}),
+    "EUROCITY": ("walkers", "eurocity", {}),
+    "WIDER_FACE": ("faces", "wider_face", {}),
+    "CROWDHUMAN": ("people in crowds", "crowdhuman", {}),
+    "TINYPERSON": ("boxes", "tinyperson", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }
@@ -81,7 +90,7 @@ def first(ev: apf.Evaluation) -> str:
 
 def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
-    kind = {"crowds": "people"} | dict.fromkeys(("street", "roads", "scenes", "sweeps"), "boxes")
+    kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps"), "boxes")
     kind = kind.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
     found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
@@ -105,6 +114,7 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]
         for row in (*truth["annotations"], *results):  # boxes are so low otherwise that none counts
             row |= {"bbox": [5 * side for side in row["bbox"]], "occluded": 0, "truncated": 0.0, "alpha": 0.0, "level": 1}
+            row |= {"vis_ratio": 0.9, "occlusion": 0.0, "truncation": 0.0, "easy": True, "medium": True, "hard": True}
     if family in ("scenes", "sweeps"):
         names = {"scenes": apf.NUSCENES, "sweeps": apf.ARGOVERSE2}[family].classes.names
         truth["categories"] = [{"id": number, "name": name} for number, name in enumerate(names, 1)]

@@ -148,7 +148,8 @@ def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
         found = found.drop(SIZE)
     sized = images.select("image_id", *SIZE)
     unknown = sized.filter(pl.any_horizontal(pl.col(SIZE).is_null()))["image_id"]
-    annotations, found = (_clipped(frame, sized) for frame in (dataset.annotations, found))
+    boxed = {"x", "width"} <= set(found.columns)  # otherwise their boxes are made of another shape, later
+    annotations, found = _clipped(dataset.annotations, sized), _clipped(found, sized) if boxed else found
     n = int(is_known(unknown, pl.concat([annotations["image_id"], found["image_id"]]).unique()).sum())
     note = [f"{counted(n, 'image')} of unknown size: boxes are not cut off at the edges there"] if n else []
     part = dataset.part(images, annotations)
