@@ -36,7 +36,7 @@ def score(rng: np.random.Generator, mean: float) -> float:
 
 def citypersons(folder: Path, rng: np.random.Generator) -> None:
     images, people = [], []
-    found: dict[str, list[Row]] = {"model_a": [], "model_b": []}
+    found: dict[str, list[Row]] = {"a": [], "b": []}
     for image in range(1, 61):
         city = CITIES[image % 3]
         images.append({"id": image, "im_name": f"{city}_{image:06}.png", "city": city, "width": 2048, "height": 1024})
@@ -48,7 +48,7 @@ def citypersons(folder: Path, rng: np.random.Generator) -> None:
             people.append({"id": len(people) + 1, "image_id": image, "category_id": 1, "iscrowd": 0,
                            "ignore": int(rng.random() < 0.12), "bbox": box, "vis_bbox": visible, "height": box[3],
                            "vis_ratio": share})  # fmt: skip
-            for name, hidden in (("model_a", 1.0), ("model_b", 0.5)):
+            for name, hidden in (("a", 1.0), ("b", 0.5)):
                 seen = 0.97 - hidden * 0.7 * (1 - share) - 20 / height
                 if rng.random() < seen:
                     row = {"image_id": image, "category_id": 1, "bbox": shifted(rng, box, 0.05), "score": score(rng, seen)}
@@ -58,10 +58,9 @@ def citypersons(folder: Path, rng: np.random.Generator) -> None:
                 height = float(rng.uniform(30, 200))
                 box = rounded([rng.uniform(0, 1900), rng.uniform(200, 500), 0.41 * height, height])
                 rows.append({"image_id": image, "category_id": 1, "bbox": box, "score": score(rng, mean)})
-    folder.mkdir(parents=True)
     truth = {"images": images, "categories": [{"id": 1, "name": "pedestrian"}], "annotations": people}
-    for name, rows in {"val_gt": truth, **found}.items():
-        (folder / f"{name}.json").write_text(json.dumps(rows) + "\n")
+    for name, rows in {"val": truth, **found}.items():
+        (folder / f"citypersons_{name}.json").write_text(json.dumps(rows) + "\n")
 
 
 def cells(values: list[Any]) -> np.ndarray:
@@ -72,7 +71,8 @@ def cells(values: list[Any]) -> np.ndarray:
     return made
 
 
-def wider_face(folder: Path, rng: np.random.Generator) -> None:
+def faces(folder: Path, rng: np.random.Generator) -> None:
+    folder = folder / "faces"
     files, boxes, inside = [], [], {name: [] for name in SETS}
     for number, event in enumerate(EVENTS):
         names = [f"{number}_{event.split('--')[1]}_{k}" for k in range(1, 11)]
@@ -80,14 +80,13 @@ def wider_face(folder: Path, rng: np.random.Generator) -> None:
         (folder / "results" / event).mkdir(parents=True)
         for name in names:
             sides = np.clip(rng.lognormal(3.0, 0.8, rng.integers(1, 9)), 5, 200).round()
-            faces = np.stack(
-                [rng.uniform(0, 900, len(sides)).round(), rng.uniform(0, 600, len(sides)).round(), sides, sides], 1
-            )
-            of_event.append(faces)
+            lefts, tops = rng.uniform(0, 900, len(sides)).round(), rng.uniform(0, 600, len(sides)).round()
+            squares = np.stack([lefts, tops, sides, sides], 1)
+            of_event.append(squares)
             for set_name, least in zip(SETS, (40, 18, 9), strict=True):
                 sets[set_name].append(np.flatnonzero(sides >= least)[:, None] + 1)
             rows = [[*shifted(rng, face.tolist(), 0.06), score(rng, 0.95 - 6 / face[2])]
-                    for face in faces if rng.random() < 1.02 - 5 / face[2]]  # fmt: skip
+                    for face in squares if rng.random() < 1.02 - 5 / face[2]]  # fmt: skip
             rows += [[*rounded([*rng.uniform(0, 600, 2), 25, 25]), score(rng, 0.3)] for _ in range(rng.poisson(1))]
             rows.sort(key=lambda row: -row[-1])
             lines = [name, str(len(rows)), *(" ".join(f"{value:g}" for value in row) for row in rows)]
@@ -123,17 +122,17 @@ def crowdhuman(folder: Path, rng: np.random.Generator) -> None:
         name = f"{image:06},made"
         truth.append({"ID": name, "gtboxes": people})
         results.append({"ID": name, "width": 1280, "height": 720, "dtboxes": found, "gtboxes": people})
-    folder.mkdir(parents=True)
-    for name, records in (("annotation_val", truth), ("results", results)):
-        (folder / f"{name}.odgt").write_text("".join(json.dumps(record) + "\n" for record in records))
+    for name, records in (("val", truth), ("results", results)):
+        (folder / f"crowd_{name}.odgt").write_text("".join(json.dumps(record) + "\n" for record in records))
 
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--out", type=Path, default=Path(__file__).parent / "people")
     folder = parser.parse_args().out
-    for number, make in enumerate((citypersons, wider_face, crowdhuman)):
-        make(folder / make.__name__, np.random.default_rng(number))
+    folder.mkdir(parents=True)
+    for number, make in enumerate((citypersons, faces, crowdhuman)):
+        make(folder, np.random.default_rng(number))
 
 
 if __name__ == "__main__":

@@ -15,9 +15,9 @@ LAMR_POINTS = tuple(10 ** (-2 + j / 4) for j in range(9))
 """False positives per image, from .01 to 1, evenly spaced by their logarithm."""
 _LEAST = 1e-10  # whose logarithm is taken where nothing is missed
 ROWS = {
-    "last": "of the last row with at most so many false positives per image; 1 if there is none",
-    "last_or_final": "of the last row with at most so many false positives per image; of the whole list if there is none",
-    "first": "of the first row with at least so many false positives per image; of the whole list if there is none",
+    "last": "of the last row that is not above the number; 1 if there is none",
+    "last_or_final": "of the last row that is not above the number; of the whole list if there is none",
+    "first": "of the first row that is not below the number; of the whole list if there is none",
 }
 """Which row of a list the miss rate at a number of false positives per image is that of."""
 

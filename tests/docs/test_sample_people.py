@@ -22,20 +22,17 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
     for name, path in made.items():
         if name.suffix != ".mat":  # which say when they were written
             assert path.read_bytes() == (PEOPLE / name).read_bytes(), name
-    again, sample = (apf.read_dataset(folder / "wider_face" / "ground_truth") for folder in (tmp_path / "made", PEOPLE))
+    again, sample = (apf.read_dataset(folder / "faces" / "ground_truth") for folder in (tmp_path / "made", PEOPLE))
     assert_frame_equal(again.annotations, sample.annotations)
 
 
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in PEOPLE.rglob("*.*")) < 150_000
-    a, b = (
-        apf.evaluate(PEOPLE / "citypersons" / "val_gt.json", PEOPLE / "citypersons" / f"model_{name}.json", "citypersons")
-        for name in "ab"
-    )
+    a, b = (apf.evaluate(PEOPLE / "citypersons_val.json", PEOPLE / f"citypersons_{name}.json", "citypersons") for name in "ab")
     assert a["LAMR_heavy"] > b["LAMR_heavy"] + 0.1
     assert a["LAMR_heavy"] > a["LAMR_reasonable"] + 0.1
-    faces = apf.evaluate(PEOPLE / "wider_face" / "ground_truth", PEOPLE / "wider_face" / "results", "wider_face")
+    faces = apf.evaluate(PEOPLE / "faces" / "ground_truth", PEOPLE / "faces" / "results", "wider_face")
     assert faces["AP_easy"] > faces["AP_medium"] > faces["AP_hard"] > 0.3
-    crowd = apf.evaluate(PEOPLE / "crowdhuman" / "annotation_val.odgt", PEOPLE / "crowdhuman" / "results.odgt", "crowdhuman")
+    crowd = apf.evaluate(PEOPLE / "crowd_val.odgt", PEOPLE / "crowd_results.odgt", "crowdhuman")
     assert 0.3 < crowd["AP"] < 1 and 0 < crowd["LAMR"] < 1
     assert 0.3 < crowd.jaccard_index()["jaccard_index"].item() < 1
