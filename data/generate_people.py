@@ -60,7 +60,7 @@ def citypersons(folder: Path, rng: np.random.Generator) -> None:
                 rows.append({"image_id": image, "category_id": 1, "bbox": box, "score": score(rng, mean)})
     truth = {"images": images, "categories": [{"id": 1, "name": "pedestrian"}], "annotations": people}
     for name, rows in {"val": truth, **found}.items():
-        (folder / f"citypersons_{name}.json").write_text(json.dumps(rows) + "\n")
+        (folder / f"walkers_{name}.json").write_text(json.dumps(rows) + "\n")
 
 
 def cells(values: list[Any]) -> np.ndarray:

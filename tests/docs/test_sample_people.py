@@ -28,7 +28,7 @@ def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
 
 def test_sample_is_as_described() -> None:
     assert sum(path.stat().st_size for path in PEOPLE.rglob("*.*")) < 150_000
-    a, b = (apf.evaluate(PEOPLE / "citypersons_val.json", PEOPLE / f"citypersons_{name}.json", "citypersons") for name in "ab")
+    a, b = (apf.evaluate(PEOPLE / "walkers_val.json", PEOPLE / f"walkers_{name}.json", "citypersons") for name in "ab")
     assert a["LAMR_heavy"] > b["LAMR_heavy"] + 0.1
     assert a["LAMR_heavy"] > a["LAMR_reasonable"] + 0.1
     faces = apf.evaluate(PEOPLE / "faces" / "ground_truth", PEOPLE / "faces" / "results", "wider_face")
