@@ -13,7 +13,7 @@ from apframe.exceptions import FormatError, MissingResultsWarning, UnsortedScore
 from apframe.file_formats.files import read_head
 from apframe.file_formats.format import OPEN, ReadOnly
 from apframe.file_formats.lines import is_number, read_lines, refuse_lines, take_fields
-from apframe.paths import files_in, is_file
+from apframe.paths import files_in, is_file, is_folder
 from apframe.schema import Dataset
 from apframe.shapes.boxes import BOX
 
@@ -58,7 +58,7 @@ class WiderFace(ReadOnly):
 
     def is_dataset(self, path: Path) -> bool:
         """A folder with one of the MATLAB files, or text that begins with a picture's name and a number."""
-        if not is_file(path):
+        if is_folder(path):
             return bool(_whole_files(path))
         return path.suffix.lower() == ".txt" and _begins_with_picture(path)
 
@@ -68,7 +68,7 @@ class WiderFace(ReadOnly):
 
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
-        images, annotations = _of_text(path) if is_file(path) else _of_matlab(path)
+        images, annotations = _of_matlab(path) if is_folder(path) else _of_text(path)
         categories = pl.DataFrame({"category_id": [_FACE], "name": [_FACE]})
         return {"images": images, "categories": categories, "annotations": annotations}
 

@@ -34,8 +34,6 @@ def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Ser
         ignored = ignored | annotations["is_crowd"]
     if "ignore" in protocol.ignores and "ignore" in annotations.columns:
         ignored = ignored | annotations["ignore"]
-    if "uncertain" in protocol.ignores and "uncertain" in annotations.columns:
-        ignored = ignored | annotations["uncertain"].cast(pl.Boolean).fill_null(False)
     if "no_keypoints" in protocol.ignores and "keypoints" in annotations.columns:
         ignored = ignored | (_count_labelled(annotations) == 0)
     return ignored

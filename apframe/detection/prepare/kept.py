@@ -129,6 +129,17 @@ def tell_visible_shares(inputs: Inputs, protocol: Protocol) -> Inputs:
     return replace(inputs, dataset=part, annotations=part.core("annotations"), said=(*inputs.said, *([unknown] if n else [])))
 
 
+def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """Annotations that are flagged `uncertain` become ignored ones: TINYPERSON."""
+    if "uncertain" not in protocol.ignores or "uncertain" not in inputs.dataset.annotations.columns:
+        return inputs
+    annotations = inputs.dataset.annotations
+    uncertain = annotations["uncertain"].cast(pl.Boolean).fill_null(False)
+    ignore = uncertain | annotations["ignore"] if "ignore" in annotations.columns else uncertain
+    part = inputs.dataset.part(inputs.dataset.images, annotations.with_columns(ignore=ignore))
+    return replace(inputs, dataset=part, annotations=part.core("annotations"))
+
+
 def clip_boxes(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Boxes cut off at the edges of their image, in which they keep a pixel: CROWDHUMAN.
 

@@ -14,6 +14,7 @@ from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
 from apframe.detection.prepare.kept import (
     clip_boxes,
+    ignore_uncertain,
     keep_objects,
     note_missing_errors,
     refuse_negative_scores,
@@ -197,6 +198,7 @@ RULES: tuple[Rule, ...] = (
     leave_out_annotations_without_area,
     expand_hierarchy,
     clip_boxes,
+    ignore_uncertain,
     tell_levels,
     tell_visible_shares,
     keep_own_classes,
