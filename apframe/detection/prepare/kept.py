@@ -12,7 +12,7 @@ from apframe.exceptions import RowError, UnitWarning, counted, warn
 from apframe.ranking.at_cut_offs import AtCutOffs
 from apframe.rows import refuse_rows, refuse_texts
 from apframe.rule_sets.protocol import Protocol
-from apframe.schema import SIZE, is_known
+from apframe.schema import SIZE, TABLES, is_known
 
 if TYPE_CHECKING:
     from apframe.detection.prepare.inputs import Inputs
@@ -136,7 +136,9 @@ def ignore_uncertain(inputs: Inputs, protocol: Protocol) -> Inputs:
     annotations = inputs.dataset.annotations
     uncertain = annotations["uncertain"].cast(pl.Boolean).fill_null(False)
     ignore = uncertain | annotations["ignore"] if "ignore" in annotations.columns else uncertain
-    part = inputs.dataset.part(inputs.dataset.images, annotations.with_columns(ignore=ignore))
+    annotations = annotations.with_columns(ignore=ignore)
+    known = [column.name for column in TABLES["annotations"] if column.name in annotations.columns]
+    part = inputs.dataset.part(inputs.dataset.images, annotations.select(*known, pl.exclude(known)))
     return replace(inputs, dataset=part, annotations=part.core("annotations"))
 
 
