@@ -167,10 +167,12 @@ def _level(level: Difficulty) -> str:
 def _bounds(bounds: Bounds, closed: Closed) -> str:
     """A column between two bounds in words.
 
-    >>> _bounds(("height", 50, inf), "left"), _bounds(("height", 25, 40), "right")
-    ('height from 50', 'height above 25 up to 40')
+    >>> _bounds(("height", 50, inf), "left"), _bounds(("height", 25, 40), "right"), _bounds(("easy", 1, 1), "both")
+    ('height from 50', 'height above 25 up to 40', 'easy 1')
     """
     column, low, high = bounds
+    if low == high:
+        return f"{column} {low:g}"
     least = f"from {low:g}" if closed in ("left", "both") else f"above {low:g}"
     most = f"up to {high:g}" if closed in ("right", "both") else f"below {high:g}"
     return " ".join([column, *([least] if low > -inf else []), *([most] if high < inf else [])])

@@ -21,7 +21,7 @@ from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR_POINTS, MissRates
 from apframe.ranking.rules import rank_by
 from apframe.rule_sets.summary import headlines
-from tests.rule_sets.miss_rates_reference import BOUNDS, POINTS, miss_rates
+from tests.rule_sets.miss_rates_reference import BOUNDS, POINTS, eurocity, miss_rates
 
 Row = dict[str, Any]
 NAMES = ("LAMR_reasonable", "LAMR_small", "LAMR_heavy", "LAMR_all")
@@ -329,6 +329,18 @@ def test_eurocity_leaves_out_detections_at_the_bound(height: float, n_wrong: int
     counted = evaluation.metrics.filter(area_range="reasonable")["n_detections"].item()
     assert counted == n_wrong
     assert evaluation["LAMR_reasonable"] == 1
+
+
+@given(st.integers(0, 2**32 - 1))
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_eurocity_as_a_plain_loop_does(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    truth, detections = generated(rng)
+    for row in truth:
+        row |= {"occlusion": float(rng.choice([0, 0.1, 0.4, 0.8])), "truncation": float(rng.choice([0, 0.1, 0.4]))}
+        row["is_crowd"] = bool(rng.random() < 0.15)
+    values = evaluate(truth, detections, apf.EUROCITY, images=4).summary["value"].to_list()
+    assert values == exactly(eurocity(truth, detections, 4))
 
 
 def test_eurocity_reads_miss_rates_as_published() -> None:
