@@ -7,6 +7,7 @@ Choose a threshold     Evaluation: thresholds, operating_points, at, lrp, miss_r
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Compare cuboids        BevIoU, CuboidIoU, CentreDistance
+Compare pixels         PanopticIoU, PanopticBoundaryIoU, LabelIoU
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
 Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
 Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
@@ -116,10 +117,13 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.nuscenes import NUSCENES as NUSCENES
     from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
     from apframe.rule_sets.open_images import OPEN_IMAGES_CHALLENGE as OPEN_IMAGES_CHALLENGE
+    from apframe.rule_sets.panoptic import CITYSCAPES_PANOPTIC as CITYSCAPES_PANOPTIC
+    from apframe.rule_sets.panoptic import COCO_PANOPTIC as COCO_PANOPTIC
     from apframe.rule_sets.proposals import PROPOSALS as PROPOSALS
     from apframe.rule_sets.protocol import Protocol as Protocol
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
     from apframe.rule_sets.published import protocols as protocols
+    from apframe.rule_sets.semantic import SEMANTIC as SEMANTIC
     from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
@@ -159,8 +163,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.intersection_over_detection import IntersectionOverDetection as IntersectionOverDetection
     from apframe.similarity.interval_iou import IntervalIoU as IntervalIoU
     from apframe.similarity.keypoints import OKS as OKS
+    from apframe.similarity.label_iou import LabelIoU as LabelIoU
     from apframe.similarity.mask_iou import MaskIoU as MaskIoU
     from apframe.similarity.pairs import Similarity as Similarity
+    from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
+    from apframe.similarity.panoptic_iou import PanopticIoU as PanopticIoU
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
@@ -209,9 +216,11 @@ _HOMES = {
     "apframe.rule_sets.lvis": "LVIS",
     "apframe.rule_sets.nuscenes": "NUSCENES",
     "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
+    "apframe.rule_sets.panoptic": "CITYSCAPES_PANOPTIC COCO_PANOPTIC",
     "apframe.rule_sets.proposals": "PROPOSALS",
     "apframe.rule_sets.protocol": "Protocol",
     "apframe.rule_sets.published": "PUBLISHED protocols",
+    "apframe.rule_sets.semantic": "SEMANTIC",
     "apframe.rule_sets.tinyperson": "TINYPERSON",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.rule_sets.waymo": "WAYMO",
@@ -249,8 +258,11 @@ _HOMES = {
     "apframe.similarity.intersection_over_detection": "IntersectionOverDetection",
     "apframe.similarity.interval_iou": "IntervalIoU",
     "apframe.similarity.keypoints": "OKS",
+    "apframe.similarity.label_iou": "LabelIoU",
     "apframe.similarity.mask_iou": "MaskIoU",
     "apframe.similarity.pairs": "Similarity",
+    "apframe.similarity.panoptic_boundary_iou": "PanopticBoundaryIoU",
+    "apframe.similarity.panoptic_iou": "PanopticIoU",
     "apframe.similarity.rotated_iou": "RotatedIoU",
     "apframe.similarity.user": "UserSimilarity",
     "apframe.store.parquet": "upgrade_evaluation",

@@ -251,7 +251,7 @@ class RunsDifferWarning(ApframeWarning):
 
 
 class ImagesLeftOutWarning(ApframeWarning):
-    """Evaluations were compared on the images that all of them have; the other images were left out."""
+    """Images were left out: those that not all compared evaluations have, or that panoptic ground truth has no entry of."""
 
 
 class MissingResultsWarning(ApframeWarning):

@@ -23,7 +23,7 @@ TESTED_IN = {
     "detection/diagnose/test_label_errors.py": "detection/diagnose/suspects",
     "detection/test_evaluation.py": "detection/diagnose/per_image detection/evaluate detection/tables",
     "detection/test_pipeline.py": "detection/pairing matching/outcomes",
-    "docs/test_dictionary.py": "schema/tables",
+    "docs/test_dictionary.py": "schema/metric_columns schema/tables",
     "detection/diagnose/test_calibration.py": "detection/diagnose/calibration_intervals detection/diagnose/score_bins",
     "detection/diagnose/test_at_thresholds.py": "detection/diagnose/chosen_scores detection/diagnose/cut_counts",
     "detection/diagnose/test_confusion.py": "detection/diagnose/cuts detection/diagnose/mistaken",
@@ -62,6 +62,10 @@ TESTED_IN = {
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
     "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
     "ranking/rules ranking/sampled_ranking",
+    "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
+    "similarity/panoptic_iou",
+    "rule_sets/test_semantic.py": "similarity/label_iou",
+    "shapes/test_label_maps.py": "shapes/segments similarity/overlaps",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "
     "rule_sets/named_choices "
     "rule_sets/protocol rule_sets/published rule_sets/summary rule_sets/words show/console show/html",

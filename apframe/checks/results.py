@@ -25,6 +25,8 @@ def check_scores(detections: pl.DataFrame) -> Iterable[Finding]:
         problem = "there are no detections, so everything is missed"
         yield of_table("warning", "no_detections", "detections", 0, problem, "Check that this is the right file.")
         return
+    if not scores.count():  # of segments, which have none
+        return
     low, high = (float(edge) for edge in (scores.min(), scores.max()))  # type: ignore[arg-type]
     outside = (scores < 0) | (scores > 1)
     problem = f"score is not between 0 and 1 (all scores are from {low:g} to {high:g})"

@@ -63,8 +63,8 @@ def evaluate(
         a `Dataset`, a path of any format, see `formats`, or a dict as `json.load` returns it for COCO.
     detections
         a frame with `image_id, category_id, score, x, y, width, height` (anything that holds columns), a path of any format, or
-        a list of dicts as COCO's results. Other shapes than boxes are possible: `mask`, `keypoints`, `corners`, or
-        `start_time` and `end_time`. Two paths are read side by side.
+        a list of dicts as COCO's results. Other shapes than boxes are possible: `mask`, `keypoints`, `corners`,
+        `segment_id`, or `start_time` and `end_time`. Two paths are read side by side.
     protocol
         the rules, `apframe.COCO` by default; a published one by its name, as in "voc2007".
     iou_type

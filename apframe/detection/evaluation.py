@@ -164,7 +164,7 @@ class Evaluation(WritableResult):
     def _summarize(self) -> pl.DataFrame:
         complete = self.__dict__.get("metrics")
         metrics = self._measure(headlines_only=True) if complete is None else complete
-        summary = summarize(metrics, headlines(self.protocol))
+        summary = summarize(metrics, headlines(self.protocol), self.protocol)
         is_zero = "zero_without_detections" in self.protocol.further_rules and not self._inputs.n_detections
         if is_zero and self._inputs.annotations.height:
             summary = summary.with_columns(pl.col("value").fill_null(0.0))

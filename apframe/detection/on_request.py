@@ -36,6 +36,10 @@ ON_REQUEST: dict[str, Callable[[Evaluation], pl.DataFrame]] = {
 To add a table, add a line here and one to `RESULTS`. It must not fail for an evaluation that it says nothing about, such as one
 with pooled categories: it is empty then.
 """
+OF_SCORES = (
+    "curves", "thresholds", "lrp", "miss_rates", "froc", "calibration", "reliability", "errors", "error_impact", "label_errors",
+)  # fmt: skip
+"""The tables that are empty where a protocol does not rank detections by a score, with those of every threshold."""
 
 
 def chosen_tables(tables: Any) -> list[str]:

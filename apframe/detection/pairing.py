@@ -19,6 +19,7 @@ from apframe.matching.reached import NEARLY_ONE, reaches
 from apframe.matching.regroup import Rows
 from apframe.matching.verdicts import as_bits
 from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.ranking.summed import Summed
 from apframe.rule_sets.orientation import agreement
 from apframe.similarity.pairs import require
 from apframe.threads import pool
@@ -119,6 +120,14 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     if protocol.errors is not None and protocol.errors.threshold_number(protocol.iou_thresholds) is not None:
         pairs = with_errors(pairs, inputs.detections, inputs.annotations, _half_turns(inputs, protocol), protocol.errors)
     detections = detections.select("list", "image", "row", "place", "score", "inside")
+    if not protocol.has_scores:
+        detections = detections.with_columns(pl.col("score").fill_nan(None))
+    if isinstance(protocol.definition, Summed) and protocol.definition.by_pixels:
+        pixels = (inputs.detections["area"] - inputs.detections["void_area"], inputs.annotations["area"])
+        detections, annotations = (
+            table.with_columns(weight=own.gather(table["row"]))
+            for table, own in zip((detections, annotations), pixels, strict=True)
+        )
     places = []
     for rows in (detections["row"].to_numpy(), by_list):
         place = np.empty(len(rows), dtype=np.uint32)

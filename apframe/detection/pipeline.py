@@ -22,6 +22,7 @@ from apframe.ranking.definitions import Levels
 from apframe.ranking.metrics import compute_metrics
 from apframe.ranking.ranking import Ranking
 from apframe.ranking.rules import AnyRanking, rank_by
+from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
     from collections.abc import Callable, Sequence
@@ -154,6 +155,7 @@ class Pipeline:
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""
+        refuse_scores(self.protocol, "arrays of precision")
         return arrays_of(self.verdicts, self.ranking, self.protocol, headlines_only=headlines_only)
 
     def _ids(self, of: Rows | Verdicts, links: pl.DataFrame) -> list[pl.Series]:
@@ -194,6 +196,7 @@ class Pipeline:
         """The curves table as a plan, of thresholds and area ranges as in `matches`; pooled categories have one curve."""
         from apframe.ranking.curves import compute_curves, curves_of_thresholds
 
+        refuse_scores(self.protocol, "curves")
         if POLICIES[self.protocol.matching].at_cut_offs:
             return curves_of_thresholds(self.thresholds(threshold, area), self.inputs.detections.schema["detection_id"])
         return compute_curves(self._pooled(self.matches(threshold, area)), self.protocol.addend)
@@ -206,6 +209,7 @@ class Pipeline:
         Columns: category_id (null where it is of all), area_range, iou_threshold, and those of `sweep_thresholds`. `pooled`:
         the counts of all categories together.
         """
+        refuse_scores(self.protocol, "score thresholds")
         compute = partial(self._thresholds_at, beta=beta, pooled=pooled)
         if threshold is not None and area is not None:
             return compute([(threshold, area)])[0].lazy()
@@ -283,6 +287,7 @@ class Pipeline:
 
     def at_score(self, min_score: float | pl.Series) -> Verdicts:
         """The verdicts of the detections of at least that score, or of one score for each list, at the largest limit."""
+        refuse_scores(self.protocol, "score thresholds")
         rules, detections = matching_rules(self.protocol), self.verdicts.detections
         cut = min_score.gather(detections["list"]) if isinstance(min_score, pl.Series) else min_score
         low = (detections["score"] < cut).fill_null(False)

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Any
 
 import polars as pl
 
-from apframe.detection.on_request import ON_REQUEST, chosen_tables
+from apframe.detection.on_request import OF_SCORES, ON_REQUEST, chosen_tables
 from apframe.detection.prepare.inputs import stored_inputs
 from apframe.detection.tables import threshold_at
 from apframe.exceptions import FormatError, ParameterError, as_keyword, spelling
@@ -156,7 +156,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         plan = sql.deferred(make, result_schema(name, ids, areas))
         return LazyTable(lambda: plan, parts=lambda: (make(*at) for at in with_bar(grid, f"writing {name}")))
 
-    return inputs | {
+    tables = inputs | {
         "pairs": result("pairs", lambda: self.pairs),
         "assignments": result("assignments", lambda: self.assignments),
         "matches": in_parts("matches", lambda *at: self._pipeline.matches(*at)),
@@ -167,6 +167,10 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
         **{name: result(name, partial(_on_request, self, name)) for name in ON_REQUEST},
     }
+    if not self.protocol.has_scores:  # tables that say nothing about this evaluation are empty
+        empty = {name: pl.LazyFrame(schema=result_schema(name, ids, areas)) for name in OF_SCORES}
+        tables |= {name: LazyTable(partial(empty.__getitem__, name)) for name in OF_SCORES}
+    return tables
 
 
 def _on_request(self: Evaluation, name: str) -> pl.DataFrame:

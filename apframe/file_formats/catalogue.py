@@ -15,6 +15,7 @@ from apframe.file_formats.argoverse2 import Argoverse2
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
+from apframe.file_formats.coco_panoptic import CocoPanoptic
 from apframe.file_formats.crowdhuman import CrowdHuman
 from apframe.file_formats.csv_table import Csv
 from apframe.file_formats.cvat import Cvat
@@ -24,6 +25,7 @@ from apframe.file_formats.format import FIXED, OPEN, USUAL, Format, taken_boxes
 from apframe.file_formats.hugging_face import HuggingFace
 from apframe.file_formats.ids import with_ids_by_name
 from apframe.file_formats.kitti import Kitti
+from apframe.file_formats.label_maps import LabelMaps
 from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
@@ -47,7 +49,7 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
     ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
-    CrowdHuman(),
+    CrowdHuman(), CocoPanoptic(), LabelMaps(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS, _MOST = (

@@ -75,6 +75,17 @@ def read_head(path: Path, size: int = 1 << 16) -> bytes:
         return b""
 
 
+def read_tail(path: Path, size: int) -> bytes:
+    """The last bytes of a file as it is; none where it cannot be read from its end, as a pipe."""
+    try:
+        with opened(path) as file:
+            file.seek(0, os.SEEK_END)
+            file.seek(max(0, file.tell() - size))
+            return file.read(size)
+    except (OSError, ValueError):
+        return b""
+
+
 def read_text(path: Path) -> str:
     """A text file, unpacked when it is gzip, without a byte order mark; an error names the line that is no UTF-8."""
     return decoded(path, read_unpacked(path))

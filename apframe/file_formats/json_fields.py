@@ -58,6 +58,12 @@ class Fields:
             self._refuse_others(name, values, _is_number, "a number", optional=optional)
         return pl.Series(name, values, dtype=pl.Float64)
 
+    def whole(self, name: str) -> pl.Series:
+        """A column of whole numbers of at least 0."""
+        values = self._values(name)
+        self._refuse_others(name, values, _is_whole, "a whole number", optional=False)
+        return pl.Series(name, values, dtype=pl.Int64)
+
     def numbers(self, name: str, n: int, *, optional: bool = False) -> list[pl.Series]:
         """The n columns of lists of n numbers; null where the list is missing, if that is allowed."""
         values = self._values(name)
@@ -86,6 +92,10 @@ class Fields:
 
 def _is_number(value: Any) -> bool:
     return type(value) is float or (type(value) is int and abs(value) < _LARGEST)
+
+
+def _is_whole(value: Any) -> bool:
+    return type(value) is int and 0 <= value < _LARGEST
 
 
 def _are_numbers(value: Any, n: int) -> bool:

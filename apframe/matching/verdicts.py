@@ -42,7 +42,8 @@ class Verdicts:
         list, image, row (number among the evaluated detections), place (from 1, the position that `limits` cut: among the
         detections of the list and image), score, inside (in which ranges it counts while it is not matched). By list, then rank
     annotations
-        list, image, row (number among the evaluated annotations), counts (in which ranges it is a positive). By list, then row
+        list, image, row (number among the evaluated annotations), counts (in which ranges it is a positive). By list, then row.
+        Where pixels are counted, these and the detections have `weight`, how many they have
     hits
         detection, annotation (row numbers of the two tables above), similarity, first, last (it holds at the thresholds number
         first .. last - 1), ranges (where it holds), true (in which of these it is a true positive; in the others the detection

@@ -37,6 +37,7 @@ from apframe.ranking.definition import (
 )
 from apframe.ranking.of_rows import CrowdHuman, WiderFace
 from apframe.ranking.sampled import Argoverse2, NuScenes
+from apframe.ranking.summed import PanopticQuality, PixelIoU
 
 
 class Step(WeightedSum):
@@ -306,6 +307,7 @@ _KINDS: dict[str, type[Definition]] = {
         NuScenes, Argoverse2, Normalized, SetAP, R11, R40, WiderFace, CrowdHuman,
     )
 }  # fmt: skip
+_SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU)}  # which are no AP
 
 
 def definitions(name: str | None = None) -> Listing:
@@ -339,7 +341,7 @@ def as_definition(definition: str | Definition) -> Definition:
         raise ParameterError(f"a definition must be a name or one of apframe's values, not {definition!r}")
     parts = re.fullmatch(r"\s*(\w+)\s*(?:\((.*)\))?\s*", definition)
     name, number = parts.groups() if parts else (definition, None)
-    kind: Any = by_name("definition", name, _KINDS)
+    kind: Any = _SUMMED.get(name) or by_name("definition", name, _KINDS)
     if number and kind not in (Waymo, Normalized):
         raise ParameterError(f"no definition {definition!r}", did_you_mean(definition, [*_KINDS]))
     if kind is Normalized and not number:

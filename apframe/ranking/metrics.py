@@ -15,6 +15,7 @@ from apframe.ranking.ranking import Ranking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import AnyRanking
 from apframe.ranking.sampled_ranking import SampledRanking
+from apframe.ranking.summed_ranking import SummedRanking
 from apframe.threads import map_parts
 
 
@@ -22,8 +23,8 @@ from apframe.threads import map_parts
 class Cells:
     """The lists of some area ranges at one of `max_detections`, in arrays of shape (thresholds, ranges, lists).
 
-    `ap` is 0 where a list has no positives, and None where it was not asked for; `hits` are the true positives.
-    `further` are numbers that only some rankings have, by name: NaN where there is none.
+    `ap` is 0 where a list has no positives, and None where it was not asked for or does not exist; `hits` are the
+    true positives. `further` are numbers that only some rankings have, by name: NaN where there is none.
     """
 
     ap: np.ndarray | None
@@ -43,7 +44,7 @@ def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[i
         cells = compute_cells(ranking.base, ranges, limits, ap_at)
         return {m: replace(each, further={**each.further, LAMR: ranking.compute(ranges, m)}) for m, each in cells.items()}
     last = len(ranking.limits) - 1
-    if isinstance(ranking, SampledRanking | RowRanking):
+    if isinstance(ranking, SampledRanking | RowRanking | SummedRanking):
         return {m: _cells(ranking, ranking.compute(ranges, m)) for m in {*limits, last}}
     whole = _compute(ranking, ranges, last, None, with_ap=True)
     cells = {last: whole}
@@ -60,7 +61,8 @@ def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[i
 def _cells(ranking: AnyRanking, found: Mapping[str, np.ndarray]) -> Cells:
     """The cells from numbers by their names."""
     further = {name: found[name] for name in ranking.further}
-    return Cells(np.nan_to_num(found["ap"]), found["hits"], found["n_detections"].astype(np.int64), further)
+    ap = np.nan_to_num(found["ap"]) if "ap" in found else None
+    return Cells(ap, found["hits"], found["n_detections"].astype(np.int64), further)
 
 
 def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray | None, *, with_ap: bool) -> Cells:

@@ -16,8 +16,10 @@ from apframe.ranking.ranking import Ranking, Rest, rank
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.sampled import Sampled
 from apframe.ranking.sampled_ranking import SampledRanking
+from apframe.ranking.summed import Summed
+from apframe.ranking.summed_ranking import SummedRanking
 
-AnyRanking = Ranking | CutOffRanking | SampledRanking | RowRanking | MissRateRanking
+AnyRanking = Ranking | CutOffRanking | SampledRanking | RowRanking | MissRateRanking | SummedRanking
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,7 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     """
     if rules.miss_rates is not None:
         ranking = rank_by(verdicts, replace(rules, miss_rates=None))
-        assert not isinstance(ranking, MissRateRanking | CutOffRanking)  # as protocols refuse the latter
+        assert not isinstance(ranking, MissRateRanking | CutOffRanking | SummedRanking)  # as protocols refuse the last two
         return MissRateRanking(ranking, verdicts, rules.miss_rates)
     definition = rules.definition
     if isinstance(definition, AtCutOffs):
@@ -62,5 +64,7 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
         return RowRanking(verdicts, definition, counts_absent=rules.counts_absent)
     if isinstance(definition, Sampled):
         return SampledRanking(verdicts, definition, rules.addend, rules.errors, counts_absent=rules.counts_absent)
+    if isinstance(definition, Summed):
+        return SummedRanking(verdicts, definition)
     assert isinstance(definition, WeightedSum)  # as protocols refuse others
     return rank(verdicts, definition, rules.addend, rest)

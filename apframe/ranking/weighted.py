@@ -21,6 +21,7 @@ from apframe.ranking.ranking import Ranking, rank
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import RankingRules, rank_by
 from apframe.ranking.sampled_ranking import SampledRanking
+from apframe.ranking.summed_ranking import SummedRanking
 from apframe.ranking.weighted_curves import ROUNDING, Curves, cut_into_runs
 
 BLOCK = 64  # weightings that are computed together
@@ -118,9 +119,9 @@ class WeightedCutOffs:
 
 
 class WeightedSamples:
-    """As `WeightedRanking`, of definitions that are no weighted sum; see `SampledRanking` and `RowRanking`."""
+    """As `WeightedRanking`, of definitions that are no weighted sum; see `SampledRanking`, `RowRanking` and `SummedRanking`."""
 
-    def __init__(self, ranking: SampledRanking | RowRanking, cells: Sequence[Cell]) -> None:
+    def __init__(self, ranking: SampledRanking | RowRanking | SummedRanking, cells: Sequence[Cell]) -> None:
         self._ranking, self.cells = ranking, tuple(cells)
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
@@ -163,7 +164,7 @@ def weighted_ranking(verdicts: Verdicts, rules: RankingRules, cells: Sequence[Ce
     if isinstance(rules.definition, WeightedSum):
         return WeightedRanking(verdicts, rules.definition, rules.addend, cells)
     ranking = rank_by(verdicts, rules)
-    if isinstance(ranking, SampledRanking | RowRanking):
+    if isinstance(ranking, SampledRanking | RowRanking | SummedRanking):
         return WeightedSamples(ranking, cells)
     assert isinstance(ranking, CutOffRanking)
     return WeightedCutOffs(ranking, cells)

@@ -7,6 +7,7 @@ FURTHER_RULES = {
     "levels_of_points": "an unknown level (null or 0) is 2 for up to 5 points or an unknown number (n_points), otherwise 1",
     "limits_of_sides": "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing",
     "no_label_zones": "a detection in a no-label zone (no_label_zone) that matches nothing is ignored",
+    "mostly_void": "a detection of which more than half is void (void_area) is ignored if it matches nothing",
     "known_images_only": "detections on images that the ground truth lacks are left out",
     "zero_without_detections": "without any detection all headline numbers are 0",
 }

@@ -17,6 +17,7 @@ from apframe.ranking.miss_rates import LAMR, MissRates
 from apframe.ranking.of_rows import OfRows
 from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
+from apframe.ranking.summed import Summed
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
@@ -46,9 +47,9 @@ class Protocol:
     citation
         where the rules are published
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance (in any case;
-        "mask" is segm, "box" bbox). A label: it must be that of the similarity, and any name does where that is a function of
-        your own
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, panoptic,
+        panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be that of the similarity, and
+        any name does where that is a function of your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
@@ -133,7 +134,7 @@ class Protocol:
     ignores: tuple[str, ...] = ()
     iou_thresholds: tuple[float, ...] = linspace(0.5, 0.95, 10)
     category_thresholds: tuple[tuple[str, float], ...] = ()
-    definition: WeightedSum | AtCutOffs | Sampled | OfRows = COCO_101
+    definition: WeightedSum | AtCutOffs | Sampled | OfRows | Summed = COCO_101
     area_ranges: tuple[tuple[str, float, float], ...] = (ALL_AREAS,)
     max_detections: tuple[int | None, ...] = (100,)
     per_image: bool = False
@@ -198,7 +199,7 @@ class Protocol:
             if unknown := [name for name in getattr(self, option) if name not in known]:
                 raise ParameterError(f"no {listed(unknown)}", f"there are {', '.join(known)}", option=option)
         refuse_other_similarity(self.iou_type, self.similarity)
-        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows):
+        if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows | Summed):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
         self._check_cut_offs()
         low, high = self.similarity.bounds
@@ -249,10 +250,9 @@ class Protocol:
             raise ParameterError(problem, "choose another policy", option="matching")
         if self.errors is not None and not isinstance(self.definition, Sampled):
             raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
-        if self.miss_rates is not None and policy.at_cut_offs:
-            raise ParameterError(
-                "LAMR is read from one list, and this protocol matches anew at each score cut-off", option="miss_rates"
-            )
+        if self.miss_rates is not None and (policy.at_cut_offs or not self.has_scores):
+            how = "has no scores" if not self.has_scores else "matches anew at each score cut-off"
+            raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -297,21 +297,9 @@ class Protocol:
         return RankingRules(self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent)
 
     @property
-    def rules_of_edits(self) -> RankingRules:
-        """The rules by which verdicts that have been edited are ranked: their average precision alone.
-
-        Raises
-        ------
-        ParameterError
-            the protocol ranks by score cut-offs, and verdicts at each of these are matches of their own
-        """
-        if isinstance(self.definition, AtCutOffs):
-            raise ParameterError(
-                f"{self.name} matches again at every score cut-off, so an error has no single cost in AP",
-                "evaluate with another protocol, such as COCO, to see what errors cost",
-                option="protocol",
-            )
-        return replace(self.ranking_rules, errors=None, miss_rates=None, counts_absent=False)
+    def has_scores(self) -> bool:
+        """Whether detections are ranked by scores; otherwise numbers are made of sums over matches."""
+        return not isinstance(self.definition, Summed)
 
     @property
     def addend(self) -> float:
@@ -333,8 +321,10 @@ class Protocol:
     @property
     def further_columns(self) -> tuple[str, ...]:
         """The columns of the metrics that other protocols do not have."""
+        errors = self.errors.columns if self.errors else ()
+        of_sums = self.definition.columns if isinstance(self.definition, Summed) else ()
         lamr = () if self.miss_rates is None else (LAMR,)
-        return (*(("oriented_ap",) if self.orientation else ()), *(self.errors.columns if self.errors else ()), *lamr)
+        return (*(("oriented_ap",) if self.orientation else ()), *errors, *lamr, *of_sums)
 
     @property
     def usual_threshold(self) -> float:

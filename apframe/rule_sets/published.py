@@ -18,8 +18,10 @@ from apframe.rule_sets.kitti import KITTI
 from apframe.rule_sets.lvis import LVIS
 from apframe.rule_sets.nuscenes import NUSCENES
 from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
+from apframe.rule_sets.panoptic import CITYSCAPES_PANOPTIC, COCO_PANOPTIC
 from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
+from apframe.rule_sets.semantic import SEMANTIC
 from apframe.rule_sets.tinyperson import TINYPERSON
 from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.rule_sets.waymo import WAYMO
@@ -31,7 +33,7 @@ PUBLISHED = {
     for protocol in (
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
         KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
-        TINYPERSON,
+        TINYPERSON, COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC,
     )
 }  # fmt: skip
 
@@ -58,6 +60,9 @@ _PURPOSES = {
     "TINYPERSON": "people of a few pixels: AP at IoU .25, .5, .75 by size",
     "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
+    "COCO_PANOPTIC": "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
+    "CITYSCAPES_PANOPTIC": "the same for Cityscapes",
+    "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
 }
 
 

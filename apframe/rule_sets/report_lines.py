@@ -10,7 +10,9 @@ from apframe.exceptions import ParameterError
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
 
-REPORT_LINE = re.compile(r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR)(\d\d)?(_[^{]+)?(\{\w+\})?")
+REPORT_LINE = re.compile(
+    r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR|PQ|SQ|RQ|mIoU|fwIoU|mACC|pACC)(\d\d)?(_[^{]+)?(\{\w+\})?"
+)
 _NDS_NEEDS = {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"}
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Any
 
 import polars as pl
@@ -14,7 +14,9 @@ from apframe.rule_sets.report_lines import REPORT_LINE
 _SHORT = {"small": "s", "medium": "m", "large": "l"}
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 _COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds", "LAMR": "lamr"}
-_COLUMNS |= {name: name.lower() for name in ERRORS}
+_COLUMNS |= {name: name.lower() for name in (*ERRORS, "PQ", "SQ", "RQ")}
+_COLUMNS |= {"mIoU": "iou", "mACC": "accuracy", "fwIoU": "fwiou", "pACC": "pacc"}
+_RATIOS = {"fwiou": ("weighted_iou", "pixels"), "pacc": ("correct_pixels", "pixels")}  # of two means
 
 
 @dataclass(frozen=True)
@@ -33,13 +35,13 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS or LAMR."""
+        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS, LAMR, PQ, SQ, RQ, mIoU, fwIoU, mACC or pACC."""
         return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
 
     @property
     def is_of_others(self) -> bool:
-        """Whether it is made of other numbers of the summary, see `nds`; otherwise it is a mean over the metrics."""
-        return self.column == "nds"
+        """Whether it is made of other means, see `terms_of`; otherwise it is a mean over the metrics."""
+        return self.column == "nds" or self.column in _RATIOS
 
     @property
     def of_whole(self) -> str:
@@ -144,7 +146,7 @@ def nds(means: Mapping[str, Any]) -> Any:
 
 
 def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
-    """The numbers of the summary that another one is made of; none for one that is a mean over the metrics.
+    """The means over the metrics that a number is made of: five errors and AP, or two sums; none for one that is such a mean.
 
     >>> from apframe.rule_sets.coco import COCO
     >>> terms_of(headlines(COCO)[0], COCO)
@@ -152,10 +154,32 @@ def terms_of(line: Headline, protocol: Protocol) -> list[Headline]:
     """
     if not line.is_of_others:
         return []
-    return [each for each in headlines(protocol) if each.metric in ("AP", *ERRORS)]
+    if line.column == "nds":
+        return [each for each in headlines(protocol) if each.metric in ("AP", *ERRORS)]
+    return [replace(line, metric=f"{column} of {line.metric}", column=column) for column in _RATIOS[line.column]]
 
 
-def summarize(metrics: pl.DataFrame, lines: Sequence[Headline]) -> pl.DataFrame:
+def with_terms(lines: Sequence[Headline], protocol: Protocol) -> list[Headline]:
+    """The lines, and after them those that some are made of, each once.
+
+    >>> from apframe.rule_sets.coco import COCO
+    >>> with_terms(headlines(COCO), COCO) == headlines(COCO)
+    True
+    """
+    return list(dict.fromkeys([*lines, *(term for line in lines for term in terms_of(line, protocol))]))
+
+
+def composed(line: Headline, means: Mapping[str, Any], protocol: Protocol) -> Any:
+    """A number that is made of others, which are arrays or expressions by the names of `terms_of`; or its own mean."""
+    if line.column == "nds":
+        return nds(means)
+    if line.column in _RATIOS:
+        above, below = (means[term.metric] for term in terms_of(line, protocol))
+        return above / below
+    return means[line.metric]
+
+
+def summarize(metrics: pl.DataFrame, lines: Sequence[Headline], protocol: Protocol) -> pl.DataFrame:
     """`metric` and `value`, one row for each headline; null where nothing was evaluated.
 
     `metrics` has a row per category, area range, threshold and max_detections, with null `ap` and `recall` where a
@@ -169,12 +193,10 @@ def summarize(metrics: pl.DataFrame, lines: Sequence[Headline]) -> pl.DataFrame:
             pl.lit(True) if line.iou_threshold is None else (pl.col("iou_threshold") - line.iou_threshold).abs() < 1e-9,
         )
         .mean()
-        for line in lines
+        for line in with_terms(lines, protocol)
         if not line.is_of_others
     }
-    values = metrics.select(
-        nds(means).alias(line.metric) if line.is_of_others else means[line.metric].alias(line.metric) for line in lines
-    )
+    values = metrics.select(composed(line, means, protocol).alias(line.metric) for line in lines)
     return pl.DataFrame(
         {"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64}
     )

@@ -15,6 +15,8 @@ from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.published import departures
 from apframe.rule_sets.summary import Headline, headlines
 
+_WITHOUT_SCORES = "a detection and an annotation that reach the threshold; segments do not overlap, so there is at most one"
+
 
 def describe(protocol: Protocol) -> str:
     """The rules of a protocol, a line for each, with the citation.
@@ -36,12 +38,13 @@ def describe(protocol: Protocol) -> str:
     lines = [
         ("compares", f"{protocol.iou_type}: {protocol.similarity.words}{others}"),
         ("needs", _needs(protocol)),
-        ("matching", policy.description),
+        ("matching", policy.description if protocol.has_scores else _WITHOUT_SCORES),
         ("thresholds", _thresholds(protocol)),
         ("precision", precision if has_precision else ""),
         ("detections", _limits(protocol)),
         ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
-        ("ties", TIES[protocol.ties]),
+        ("numbers", "" if protocol.has_scores else protocol.definition.formula),
+        ("ties", TIES[protocol.ties] if protocol.has_scores else ""),
         ("kept", "; ".join(rule.words for rule in protocol.keeps)),
         ("ignored", _ignored(protocol)),
         ("categories", _categories(protocol)),
@@ -139,6 +142,7 @@ def _ignored(protocol: Protocol) -> str:
 
 def _categories(protocol: Protocol) -> str:
     averaged = "averaged over all of them" if protocol.classes.counts_absent else "averaged over those with annotations"
+    averaged += "" if protocol.has_scores else " or false positives"
     words = ["pooled" if protocol.agnostic else f"evaluated separately, then {averaged}"]
     if protocol.classes.names:
         words.insert(0, f"{', '.join(protocol.classes.names)}, in any case")

@@ -20,7 +20,7 @@ _ENDS = ("detection", "annotation")  # what a hit connects
 _WIDE = dict.fromkeys(("list", "image", "place", "detection", "annotation"), np.uint32) | dict.fromkeys(
     ("first", "last"), np.uint16
 )
-_ORDER = ("list", "image", "row", "place", "score", "inside", "counts")
+_ORDER = ("list", "image", "row", "place", "score", "inside", "counts", "weight")
 
 
 def to_arrow(verdicts: Verdicts, said: Mapping[str, Any]) -> pa.Table:

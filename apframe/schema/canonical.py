@@ -57,7 +57,7 @@ def canonical(table: str, source: Any, *, keeps_negative: bool = False) -> pl.Da
             frame = shape.accept(table, frame)
     if frame.is_empty() and not frame.columns:
         frame = pl.DataFrame(schema={c.name: c.dtype for c in columns if c.required})
-    has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.unless)
+    has_box = not frame.columns or any(c.name in frame.columns for c in columns if c.name in BOX)
     missing = [c.name for c in columns if _is_needed(c, frame, has_box) and c.name not in frame.columns]
     if "x" in missing and "segmentation" in frame.columns:
         hint = f"rename COCO's segmentation to mask, or use {_READERS[table]}"
@@ -155,7 +155,7 @@ def _defaults(table: str, frame: pl.DataFrame) -> list[pl.Expr]:
 
 
 def _check_values(table: str, frame: pl.DataFrame, given: list[str], not_negative: Collection[str]) -> None:
-    has_box = any(frame[c.name].count() for c in TABLES[table] if c.unless)
+    has_box = any(frame[c.name].count() for c in TABLES[table] if c.name in BOX)
     for column in (c for c in TABLES[table] if _is_needed(c, frame, has_box) or (c.is_id and c.standard)):
         if not frame[column.name].null_count():
             continue

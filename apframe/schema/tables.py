@@ -9,8 +9,10 @@ from typing import Any
 import polars as pl
 
 from apframe.columns import Column
+from apframe.schema.metric_columns import METRICS_OF_SOME
 from apframe.shapes.boxes import BOXES
 from apframe.shapes.catalogue import OTHERS
+from apframe.shapes.segments import COUNTED, LABEL_MAP, SEGMENTS
 
 ID = pl.Int64  # or String; see `as_id`
 OUTSIDE = "outside_subset"
@@ -45,6 +47,7 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _ids("pos_category_ids", "categories verified to be present"),
         _ids("neg_category_ids", "categories verified to be absent"),
         _ids("not_exhaustive_category_ids", "categories whose objects are not all annotated"),
+        LABEL_MAP,
     ),
     "categories": (
         _id("category_id", "key"),
@@ -80,11 +83,18 @@ TABLES: dict[str, tuple[Column, ...]] = {
         _id("detection_id", "key; numbered from 1 when not given", required=False),
         _id("image_id", "the image it is on"),
         _id("category_id", "the predicted category"),
-        Column("score", pl.Float64, "confidence; only its order matters", required=True),
+        Column(
+            "score",
+            pl.Float64,
+            "confidence; only its order matters; null where segments have none",
+            required=True,
+            unless=(SEGMENTS.column,),
+        ),
         *_BOX,
         Column("area", pl.Float64, "square pixels: of the box, or of the shape if the box was made from it"),
         Column("ignore", pl.Boolean, "ignored if unmatched", standard=False),
         *_SHAPE,
+        *COUNTED,
         _OUTSIDE,
     ),
     "queries": (_id("query_id", "key", aliases=_QUERY_IDS),),
@@ -187,21 +197,7 @@ RESULTS: dict[str, tuple[Column, ...]] = {
         Column("recall", pl.Float64, "recall at the end of the list; null without positives"),
         Column("n_positives", pl.Int64, "annotations that count"),
         Column("n_detections", pl.Int64, "detections that count: true and false positives"),
-        Column(
-            "oriented_ap",
-            pl.Float64,
-            "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
-            standard=False,
-        ),
-        Column(
-            "ate", pl.Float64, "mean distance of true positives' centres, metres, where errors are averaged", standard=False
-        ),
-        Column("ase", pl.Float64, "their mean scale error, 0 to 1", standard=False),
-        Column("aoe", pl.Float64, "their mean orientation error, radians", standard=False),
-        Column("ave", pl.Float64, "their mean velocity error, m/s", standard=False),
-        Column("aae", pl.Float64, "their mean attribute error, 0 to 1", standard=False),
-        Column("cds", pl.Float64, "AP times the mean of 1 - error, of Argoverse 2", standard=False),
-        Column("lamr", pl.Float64, "log-average miss rate, where the protocol has it; null without positives", standard=False),
+        *METRICS_OF_SOME,
     ),
     "summary": (
         Column("metric", pl.String, "name of the headline number"),

@@ -10,9 +10,10 @@ from apframe.shapes.cuboids import CUBOIDS
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
+from apframe.shapes.segments import SEGMENTS
 from apframe.shapes.shape import Shape
 
-OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS)
+OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SEGMENTS)
 """Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 

@@ -24,6 +24,13 @@ _KINDS = {
     "CDS": " Composite Score   (CDS)",
     "NDS": " nuScenes Score    (NDS)",
     "LAMR": " Avg. Miss Rate   (LAMR)",
+    "PQ": " Panoptic Quality   (PQ)",
+    "SQ": " Segmentation Qual. (SQ)",
+    "RQ": " Recognition Qual.  (RQ)",
+    "mIoU": " Mean IoU         (mIoU)",
+    "fwIoU": " Weighted IoU    (fwIoU)",
+    "mACC": " Mean Accuracy    (mACC)",
+    "pACC": " Pixel Accuracy   (pACC)",
 }
 
 
@@ -48,10 +55,12 @@ def summary_lines(summary: pl.DataFrame, protocol: Protocol, notes: Sequence[str
         value = values[line.metric]
         part = "" if line.part is None else f" | {line.part_of(protocol)}"
         at = f"{protocol.similarity.measure}={line.thresholds_of(protocol):<9}"
-        lines.append(
-            f"{kind} @[ {at} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part} ] = "
-            f"{-1 if value is None else value:0.3f}"
-        )
+        where = f"{at} | area={line.area_range:>{wide}} | maxDets={limit:>{deep}}{part}"
+        if not protocol.has_scores:  # so that nothing limits detections
+            where = " | ".join(
+                filter(None, [at.strip() if protocol.iou_thresholds[0] > 0 else "pixels of all images", part[3:]])
+            )
+        lines.append(f"{kind} @[ {where} ] = {-1 if value is None else value:0.3f}")
     missing = [line.metric for line in headings if not line.is_evaluated(protocol)]
     changed = departures(protocol)
     departs = [f"not {protocol.name} as published: other {', '.join(changed)}"] if changed else []
@@ -65,4 +74,4 @@ def shorter_lines(lines: Sequence[str]) -> list[str]:
     >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
-    return [re.sub(r"^ [A-Zn][^(]*\(([A-Z]{2,4})\)", r" \1", line) for line in lines]
+    return [re.sub(r"^ [A-Zn][^(]*\(([A-Za-z]{2,5})\)", r" \1", line) for line in lines]

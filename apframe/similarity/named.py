@@ -23,6 +23,9 @@ _HOMES = {
     "bev_iou": ("bev_iou", "BevIoU", "bev"),
     "cuboid_iou": ("cuboid_iou", "CuboidIoU", "3d"),
     "centre_distance": ("centre_distance", "CentreDistance", "distance"),
+    "panoptic_iou": ("panoptic_iou", "PanopticIoU", "panoptic"),
+    "panoptic_boundary_iou": ("panoptic_boundary_iou", "PanopticBoundaryIoU", "panoptic_boundary"),
+    "label_iou": ("label_iou", "LabelIoU", "semantic"),
     "user": ("user", "UserSimilarity", None),
 }
 _TO_NAME = {iou_type: kind for _, kind, iou_type in reversed(_HOMES.values()) if iou_type is not None}

@@ -44,6 +44,11 @@ class Similarity(ABC):
     measure: ClassVar[str] = "IoU"
 
     @property
+    def void_categories(self) -> tuple[int, ...]:
+        """Ids of categories that are none: what is of these is not evaluated."""
+        return ()
+
+    @property
     @abstractmethod
     def words(self) -> str:
         """The rule in plain words, as protocols print it."""
@@ -67,6 +72,17 @@ class Similarity(ABC):
             a canonical table, with `image_width` and `image_height` if `shape.uses_images`
         """
         del table, objects
+
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """The detections with columns that are made of files of both sides, where it compares such; as they are here.
+
+        Parameters
+        ----------
+        detections, images
+            canonical tables; the images name the files of the ground truth
+        """
+        del images
+        return detections
 
     @abstractmethod
     def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:

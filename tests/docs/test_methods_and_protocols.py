@@ -29,7 +29,7 @@ NAMES = {
     "people in crowds": ("person", "mask", "statue", "group"),
     "roads": ("TYPE_VEHICLE", "TYPE_PEDESTRIAN", "TYPE_CYCLIST", "TYPE_SIGN"),
 }
-_GIVEN = ("iou_threshold", "min_score")
+_GIVEN = ("iou_threshold", "min_score", "score", "score_a", "score_b")
 
 # family, whose scenes are evaluated, and options
 PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
@@ -60,9 +60,13 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "WIDER_FACE": ("faces", "wider_face", {}),
     "CROWDHUMAN": ("people in crowds", "crowdhuman", {}),
     "TINYPERSON": ("boxes", "tinyperson", {}),
+    "COCO_PANOPTIC": ("segments", "coco_panoptic", {}),
+    "CITYSCAPES_PANOPTIC": ("segments", "cityscapes_panoptic", {}),
+    "SEMANTIC": ("segments", "semantic", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }
+MODELS = ("model_a", "model_b")
 METHODS: dict[str, Method] = {
     "errors": lambda ev, _, t: ev.errors(t),
     "error_impact": lambda ev, _, t: ev.error_impact(t),
@@ -127,6 +131,11 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
 
 def pair_of(family: str, protocol: str, options: dict[str, Any]) -> tuple[apf.Evaluation, apf.Evaluation, float]:
     """Two models, and the lowest threshold."""
+    if family == "segments":
+        folder = PAGE.parents[2] / "data" / "segments" / ("semantic" if protocol == "semantic" else "panoptic")
+        ending = "" if protocol == "semantic" else ".json"
+        one, other = (apf.evaluate(*[folder / f"{name}{ending}" for name in ("truth", model)], protocol) for model in MODELS)
+        return one, other, one.protocol.iou_thresholds[0]
     truth, results = scene(family)
     one, other = (apf.evaluate(truth, rows, protocol, **options) for rows in (results, results[::2]))
     return one, other, one.protocol.iou_thresholds[0]

@@ -6,6 +6,9 @@ import json
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+from PIL import Image
+
 from tests.file_formats.folders import written
 from tests.file_formats.odgt import write_lines
 from tests.file_formats.scenes import Objects, box, tables, write_results, write_tables
@@ -20,6 +23,7 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     """A data set and its results in this format; their paths."""
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
     made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
+    made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
     return made[name](folder)
 
 
@@ -100,6 +104,39 @@ def _argoverse2(folder: Path) -> tuple[Path, Path]:
     rows = [sweep(10, "BUS", (3.0, 4.0, 0.0), num_interior_pts=7), sweep(20, "SIGN", (1.0, 2.0, 2.0), num_interior_pts=0)]
     found = [sweep(10, "BUS", (3.0, 4.0, 0.5), log_id="log", score=0.5)]
     return write_log(folder / "truth", "log", rows).parent, write_feather(folder / "found.feather", found)
+
+
+def _panoptic(folder: Path) -> tuple[Path, Path]:
+    """The label maps are the same for both sides."""
+    pixels = np.zeros((48, 64, 3), dtype=np.uint8)
+    pixels[4:20, 4:24, 0], pixels[22:40, 10:30, 1] = 7, 1
+    segments: list[dict[str, Any]] = [{"id": 7, "category_id": 1}, {"id": 256, "category_id": 2}]
+    truth = [each | {"area": area, "iscrowd": 0} for each, area in zip(segments, (320, 360), strict=True)]
+    written(folder, {})
+    for name in ("truth", "found"):
+        (folder / name).mkdir(parents=True)
+        for image in ("one", "two"):
+            Image.fromarray(pixels).save(folder / name / f"{image}.png")
+    files = {
+        name: [{"image_id": k, "file_name": f"{image}.png", "segments_info": listed} for k, image in ((1, "one"), (2, "two"))]
+        for name, listed in (("truth", truth), ("found", segments))
+    }
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": 64, "height": 48, "scene": "a"} for k in (1, 2)]
+    categories = [{"id": 1, "name": "cat", "isthing": 1}, {"id": 2, "name": "dog", "isthing": 0}]
+    whole = {"images": images, "categories": categories, "annotations": files["truth"]}
+    written(folder, {"truth.json": json.dumps(whole), "found.json": json.dumps({"annotations": files["found"]})})
+    return folder / "truth.json", folder / "found.json"
+
+
+def _label_maps(folder: Path) -> tuple[Path, Path]:
+    pixels = np.zeros((48, 64), dtype=np.uint8)
+    pixels[4:20, 4:24], pixels[40:] = 1, 255
+    for name in ("truth", "found"):
+        (folder / name).mkdir(parents=True)
+        for image in ("one", "two"):
+            Image.fromarray(pixels).save(folder / name / f"{image}.png")
+    written(folder, {"truth/classes.txt": "cat\ndog\n"})
+    return folder / "truth", folder / "found"
 
 
 def _scalabel(folder: Path) -> tuple[Path, Path]:

@@ -22,6 +22,7 @@ _PROTOCOLS = {
     "open_images": ("open_images", "open_images_challenge"), "dota": ("dota",), "activitynet": ("activitynet",),
     "yolo": ("coco", "proposals"), "scalabel": ("coco", "bdd100k"), "kitti": ("coco", "kitti"),
     "crowdhuman": ("coco", "crowdhuman"), "nuscenes": ("nuscenes",), "argoverse2": ("argoverse2",),
+    "coco_panoptic": ("coco_panoptic",), "label_maps": ("semantic",),
 }  # fmt: skip
 
 

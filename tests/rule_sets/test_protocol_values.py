@@ -258,8 +258,10 @@ def test_the_published_ones() -> None:
         "KITTI": ("bbox", "bev", "3d"), "WAYMO": ("3d", "bev", "bbox"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
         "CITYPERSONS": ("bbox",), "CALTECH": ("bbox",), "EUROCITY": ("bbox",),
         "WIDER_FACE": ("bbox",), "CROWDHUMAN": ("bbox",), "TINYPERSON": ("bbox",),
+        **dict.fromkeys(("COCO_PANOPTIC", "CITYSCAPES_PANOPTIC"), ("panoptic", "panoptic_boundary")), "SEMANTIC": ("semantic",),
     }  # fmt: skip
-    assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED}
+    of_pixels = {name.lower() for name, protocol in apf.PUBLISHED.items() if not protocol.has_scores}  # see test_panoptic.py
+    assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED} - of_pixels
 
 
 @each_value
@@ -289,12 +291,13 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     name, citation, *rules = str(protocol).splitlines()
     assert (name, citation) == (protocol.name, protocol.citation)
     said = {line[:12].strip(): line[12:] for line in rules}
-    assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "ties", "categories"} <= set(said)
+    assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(said)
     assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
+    assert ("numbers" in said) == (not protocol.has_scores)
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
-    assert said["ties"] == TIES[protocol.ties]
+    assert said.get("ties") == (TIES[protocol.ties] if protocol.has_scores else None)
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
-    assert said["matching"] == POLICIES[protocol.matching].description
+    assert not protocol.has_scores or said["matching"] == POLICIES[protocol.matching].description
     words = {(1.0, True): "above", (1.0, False): "at least", (0.0, True): "below", (0.0, False): "at most"}
     assert words[protocol.similarity.bounds[1], protocol.strict] in said["thresholds"]
     assert [rule.words for rule in protocol.keeps] == said.get("kept", "").split("; ") * bool(protocol.keeps)
@@ -442,6 +445,11 @@ HEADLINES = {
         "AP25_tiny AP25_tiny1 AP25_tiny2 AP25_tiny3 AP25s AP25_reasonable "
         "AP75_tiny AP75_tiny1 AP75_tiny2 AP75_tiny3 AP75s AP75_reasonable AP50 AP25 AP75"
     ),
+    **dict.fromkeys(
+        [(name, kind) for name in ("COCO_PANOPTIC", "CITYSCAPES_PANOPTIC") for kind in ("panoptic", "panoptic_boundary")],
+        "PQ SQ RQ PQ_things PQ_stuff SQ_things SQ_stuff RQ_things RQ_stuff",
+    ),
+    ("SEMANTIC", "semantic"): "mIoU fwIoU mACC pACC",
     ("KITTI", "bbox"): (
         "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
         "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
@@ -1106,5 +1114,5 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
     names = {"further_rules", "named_choices", "protocol", "published", "summary", "words", "classes", "given", "orientation"}
-    names |= {"__init__", "report_lines"}
+    names |= {"__init__", "refused", "report_lines"}
     assert bool(made) == (path.stem not in names)

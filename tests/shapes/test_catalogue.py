@@ -31,6 +31,7 @@ ROWS: dict[str, tuple[dict[str, list[Any]], tuple[float, ...]]] = {  # an object
         },
         (1.0, 0.0, 4.0, 2.0, 8.0),
     ),
+    "panoptic": ({"segment_id": [7], "area": [9.0]}, (None, None, None, None, 9.0)),
     "interval": ({"start_time": [2.0], "end_time": [6.0]}, (2.0, 0.0, 4.0, 1.0, 4.0)),
 }
 

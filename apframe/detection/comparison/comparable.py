@@ -16,6 +16,7 @@ if TYPE_CHECKING:
 
 _KEYS = {"images": ["image_id"], "categories": ["category_id"], "annotations": ["annotation_id", "category_id"]}
 _LABELS = (
+    "label_map",
     "file_name",
     "supercategory",
     "image_width",

@@ -18,7 +18,7 @@ from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
-from apframe.rule_sets.summary import Headline, nds, terms_of
+from apframe.rule_sets.summary import Headline, composed, terms_of, with_terms
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -75,8 +75,7 @@ def resample(
         the numbers take more than 1 GB
     """
     wanted = lines
-    lines = [*wanted, *(term for line in wanted for term in terms_of(line, evaluations[0].protocol) if term not in wanted)]
-    lines = list(dict.fromkeys(lines))
+    lines = with_terms(wanted, evaluations[0].protocol)
     once = weights.apply(np.ones((len(draws.unit), 1)))
     units = np.where(once[:, 0] > 0, draws.unit, -1)
     parts = [_Part(each, lines, some, units) for each, some in zip(evaluations, slices, strict=True)]
@@ -97,7 +96,9 @@ def resample(
     for values in (*estimates, *found):
         for at, line in enumerate(wanted):
             if line.is_of_others:
-                values[at] = nds({term.metric: values[lines.index(term)] for term in terms_of(line, evaluations[0].protocol)})
+                terms = {term.metric: values[lines.index(term)] for term in terms_of(line, evaluations[0].protocol)}
+                with np.errstate(invalid="ignore", divide="ignore"):
+                    values[at] = composed(line, terms, evaluations[0].protocol)
     for part in parts:
         part.n_with = part.n_with[: len(wanted)]
     estimates, found = ([values[: len(wanted)] for values in each] for each in (estimates, found))

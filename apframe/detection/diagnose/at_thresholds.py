@@ -11,6 +11,7 @@ from apframe.detection.comparison.intervals import draws_if_asked
 from apframe.detection.diagnose.chosen_scores import place_of, read_thresholds
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import one_of, proper_share
+from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -152,6 +153,7 @@ def at(self: Evaluation, thresholds: Any, iou_threshold: float | None = None, ar
     >>> cut.overall.select("tp", "fp", "fn", "recall").rows()
     [(1, 0, 0, 1.0)]
     """
+    refuse_scores(self.protocol, "score thresholds")
     chosen = read_thresholds(self, thresholds)
     threshold = threshold_at(self, place_of(thresholds, "iou_threshold") if iou_threshold is None else iou_threshold)
     area = area_at(self, place_of(thresholds, "area_range") if area_range is None else area_range)

@@ -13,6 +13,7 @@ from apframe.detection.diagnose.cuts import as_score
 from apframe.detection.tables import area_at, threshold_at, with_names
 from apframe.exceptions import ParameterError, one_of, proper_share
 from apframe.rows import refuse_rows
+from apframe.rule_sets.refused import refuse_scores
 
 if TYPE_CHECKING:
     from apframe.compare.resampling import Draws
@@ -174,6 +175,7 @@ def _choose(
     self: Evaluation, iou_threshold: float | None, area_range: str | None, n_bins: Any, bins: str, target: str, min_score: Any
 ) -> _Options:
     """The options as they were given, or an error that says which is wrong."""
+    refuse_scores(self.protocol, "scores to calibrate")
     if isinstance(n_bins, bool) or not isinstance(n_bins, Integral) or not 1 <= int(n_bins) <= _MOST_BINS:
         raise ParameterError(f"is a whole number from 1 to {_MOST_BINS}, not {n_bins!r}", option="n_bins")
     one_of("bins", bins, BINS)

@@ -13,6 +13,7 @@ from apframe.detection.slices.by import masks_of_slices
 from apframe.detection.slices.keys import Bins
 from apframe.detection.tables import threshold_at, with_labels
 from apframe.exceptions import ParameterError
+from apframe.rule_sets.refused import refuse_scores
 from apframe.schema import ERRORS, RESULTS
 
 if TYPE_CHECKING:
@@ -75,6 +76,7 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
     >>> evaluate(truth, found).errors().select("detection_id", "error", "annotation_id", "is_fixable").rows()
     [(2, 'loc', 5, False), (1, 'cls', 5, True)]
     """
+    refuse_scores(self.protocol, "kinds of errors")
     return with_labels(self, stored_or_computed(self, "errors", *checked_thresholds(self, iou_threshold, background)))
 
 
@@ -131,6 +133,7 @@ def error_impact(
     >>> evaluate(truth, found).error_impact().filter(pl.col("name").is_null(), error="cls").select("n", "ap", "delta_ap").rows()
     [(1, 0.0, 0.9999999999999998)]
     """
+    refuse_scores(self.protocol, "effects of errors on average precision")
     threshold, background = checked_thresholds(self, iou_threshold, background)
     draws = draws_if_asked(self, n_resamples, unit, within, seed)
     if keys := [by] if isinstance(by, (str, Bins, Mapping)) else list(by):

@@ -15,6 +15,7 @@ from apframe.detection.diagnose.outcomes import Outcomes
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.metrics import compute_cells
 from apframe.ranking.rules import rank_by
+from apframe.rule_sets.refused import rules_of_edits
 from apframe.schema import ERRORS
 from apframe.threads import pool
 
@@ -57,7 +58,7 @@ def average_precisions(verdicts: Verdicts, protocol: Protocol) -> np.ndarray:
     >>> average_precisions(example().without_annotations([0]), VOC2012).tolist()
     [0.0]
     """
-    ranking = rank_by(verdicts, protocol.rules_of_edits)
+    ranking = rank_by(verdicts, rules_of_edits(protocol))
     cells = compute_cells(ranking, [0], [0], [0])[0]
     assert cells.ap is not None
     return np.where(ranking.positives[:, 0] > 0, cells.ap[0, 0], cells.n_detections[0, 0] == 0)

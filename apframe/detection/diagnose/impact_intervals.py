@@ -14,6 +14,7 @@ from apframe.compare.resampling import Draws, fill_blocks
 from apframe.detection.diagnose.error_kinds import ERROR_KINDS
 from apframe.matching.verdicts import Verdicts, has_bit
 from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
+from apframe.rule_sets.refused import rules_of_edits
 
 if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
@@ -52,7 +53,7 @@ class Rises:
         fixing leaves a list no positives, its AP is 1 if no detection counts, otherwise 0.
         """
         edited = [verdicts, *(fixed[kind] for kind in ERROR_KINDS)]
-        ready = [weighted_ranking(each, protocol.rules_of_edits, _CELLS) for each in edited]
+        ready = [weighted_ranking(each, rules_of_edits(protocol), _CELLS) for each in edited]
         drawn = np.full((len(ERROR_KINDS), verdicts.lists.height, draws.n_resamples), np.nan)
 
         def fill(places: slice, counts: np.ndarray) -> None:

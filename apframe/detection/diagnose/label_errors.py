@@ -12,6 +12,7 @@ from apframe.detection.diagnose.errors import BACKGROUND, checked_thresholds, us
 from apframe.detection.prepare.counting import crowds
 from apframe.detection.tables import area_at, with_labels
 from apframe.exceptions import ParameterError
+from apframe.rule_sets.refused import refuse_scores
 from apframe.schema import LABEL_ERRORS, RESULTS
 
 if TYPE_CHECKING:
@@ -72,6 +73,7 @@ def label_errors(
     >>> table.select("kind", "annotation_id", "proposed_category_id", "suspicion").rows()
     [('missing', None, 1, 0.8), ('wrong_class', 5, 2, 0.9)]
     """
+    refuse_scores(self.protocol, "annotations that confident detections contradict")
     return with_labels(self, suspicious_labels(self, iou_threshold, min_score, background))
 
 

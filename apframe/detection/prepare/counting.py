@@ -46,6 +46,8 @@ def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Serie
         ignored = ignored | detections["expanded_from"].is_not_null()
     if "no_label_zones" in protocol.further_rules and "no_label_zone" in detections.columns:
         ignored = ignored | detections["no_label_zone"].cast(pl.Boolean).fill_null(False)
+    if "mostly_void" in protocol.further_rules and "void_area" in detections.columns:
+        ignored = ignored | (detections["void_area"] / detections["area"] > 0.5).fill_null(False)
     honoured = protocol.judged_only or "ignore" in protocol.ignores or "annotated_images_only" in protocol.further_rules
     return ignored | detections["ignore"] if honoured and "ignore" in detections.columns else ignored
 

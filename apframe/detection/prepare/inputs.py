@@ -39,6 +39,7 @@ from apframe.shapes.corners import CORNERS
 from apframe.shapes.cuboids import CUBOIDS, like_degrees
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
+from apframe.shapes.segments import SEGMENTS
 
 
 @dataclass(frozen=True)
@@ -156,7 +157,7 @@ def make_inputs(
     [1, 2]
     """
     found = detections if are_checked else check_detections(detections, dataset, category_ids, protocol)
-    _refuse_intervals("annotations", dataset.core("annotations"), protocol)
+    _refuse_others("annotations", dataset.core("annotations"), protocol)
     _warn_of_lists(dataset.core("images"), protocol)
     tables = {"annotations": dataset.core("annotations"), "detections": found}
     _warn_of_degrees(tables, protocol)
@@ -215,7 +216,7 @@ def check_detections(
     if protocol.agnostic and protocol.ties == "input":
         detections = _with_any_category(detections, dataset.core("categories")["category_id"], category_ids)
     found = canonical_detections(detections, dataset, keeps_negative=keeps_negative)
-    _refuse_intervals("detections", found, protocol)
+    _refuse_others("detections", found, protocol)
     return found
 
 
@@ -232,12 +233,13 @@ def _with_any_category(detections: Any, known: pl.Series, chosen: pl.Series | No
     return frame.with_columns(pl.when(is_known(ids, known)).then(ids).otherwise(first).alias("category_id"))
 
 
-def _refuse_intervals(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
-    """An error where boxes would be made of intervals, and compared as boxes."""
-    compares = protocol.similarity.shape in (None, INTERVALS)
-    if shape_of(frame) is INTERVALS and not compares and frame["x"].null_count():
-        there_are = ", ".join(name for name in INTERVALS.needs if name in frame.columns)
-        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol activitynet?", table=table)
+def _refuse_others(table: str, frame: pl.DataFrame, protocol: Protocol) -> None:
+    """An error where boxes would be made of intervals or segments, and compared as boxes."""
+    shape = shape_of(frame)
+    meant = {INTERVALS: "activitynet", SEGMENTS: "coco_panoptic or semantic"}
+    if shape in meant and protocol.similarity.shape not in (None, shape) and frame["x"].null_count():
+        there_are = ", ".join(name for name in shape.needs if name in frame.columns)
+        raise ColumnError("no boxes", f"there are {there_are}: did you mean protocol {meant[shape]}?", table=table)
 
 
 def _warn_of_lists(images: pl.DataFrame, protocol: Protocol) -> None:

@@ -43,6 +43,16 @@ if TYPE_CHECKING:
 FIND_OUT = "run `apframe check` on both to find out why"
 
 
+def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """The columns of detections that are made of the files of both sides: COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC."""
+    similarity = protocol.similarity
+    completed = similarity.complete(inputs.detections, inputs.dataset.images)
+    if similarity.void_categories and inputs.category_ids.dtype.is_integer():
+        classes = inputs.category_ids.filter(~inputs.category_ids.is_in(similarity.void_categories))
+        inputs = replace(inputs, category_ids=classes)
+    return inputs if completed is inputs.detections else replace(inputs, detections=completed)
+
+
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
     """Limit the detections of each image over all categories, before others are left out: LVIS."""
     if not protocol.per_image or protocol.max_detections[-1] is None:
@@ -191,6 +201,7 @@ def keep_detected_images(inputs: Inputs, protocol: Protocol) -> Inputs:
 Rule = Callable[["Inputs", Protocol], "Inputs"]
 RULES: tuple[Rule, ...] = (
     refuse_wrong_types,
+    count_pixels,
     refuse_too_many,
     limit_detections,
     read_masks,

@@ -21,7 +21,8 @@ from apframe.ranking.definition import WeightedSum
 from apframe.ranking.metrics import Cells, compute_cells
 from apframe.ranking.ranking import Ranking, Rest
 from apframe.ranking.rules import AnyRanking, rank_by
-from apframe.rule_sets.summary import Headline, headlines, nds
+from apframe.ranking.summed_ranking import SummedRanking
+from apframe.rule_sets.summary import Headline, composed, headlines, with_terms
 from apframe.schema import SUPPORT
 from apframe.threads import pool
 
@@ -86,8 +87,9 @@ def finish(sums: Mapping[str, np.ndarray], protocol: Protocol, slicing: Slicing)
         empty = {line.metric: np.zeros(shape) for line in lines}
         return empty | {name: np.zeros(shape, dtype=np.int64) for name in SUPPORT}
     with np.errstate(invalid="ignore", divide="ignore"):
-        means = {line.metric: sums[line.metric] / sums[f"n {line.metric}"] for line in lines if not line.is_of_others}
-    values = {line.metric: nds(means) if line.is_of_others else means[line.metric] for line in lines}
+        of = [line for line in with_terms(lines, protocol) if not line.is_of_others]
+        means = {line.metric: sums[line.metric] / sums[f"n {line.metric}"] for line in of}
+        values = {line.metric: composed(line, means, protocol) for line in lines}
     n_images = np.bincount(slicing.images.members["group"].to_numpy(), minlength=len(slicing.images))
     support = {name: sums[name].astype(np.int64) for name in ("n_annotations", "n_detections")}
     support["n_categories"] = sums["n_categories"].astype(np.int64)
@@ -216,7 +218,7 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
     """
     ranking = part.ranking
     names, last = [name for name, *_ in protocol.area_ranges], len(protocol.max_detections) - 1
-    lines = headlines(protocol)
+    lines = with_terms(headlines(protocol), protocol)
     sums = _summing(part.lists, part.n_objects, slicing)
 
     def of_range(k: int) -> dict[str, np.ndarray]:
@@ -225,7 +227,7 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
         positives = ranking.positives[:, k]
         with np.errstate(invalid="ignore", divide="ignore"):
             values = {line.metric: _values(line, cells, positives, protocol) for line in own}
-        counts = (positives > 0) | ranking.counts_absent
+        counts = _has_numbers(ranking, cells[last], k)
         n_categories = sums(counts)
         found: dict[str, np.ndarray] = {}
         for line in own:
@@ -248,6 +250,14 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
 
     with pool() as threads:
         return {name: value for each in threads.map(of_range, range(len(names))) for name, value in each.items()}
+
+
+def _has_numbers(ranking: AnyRanking, cells: Cells, k: int) -> np.ndarray:
+    """Flags of the lists that are averaged in range number k: those with positives, and by some rules others too."""
+    counts: np.ndarray = (ranking.positives[:, k] > 0) | ranking.counts_absent
+    if isinstance(ranking, SummedRanking):
+        counts = np.isfinite(cells.further[ranking.further[0]]).all(axis=(0, 1))
+    return counts
 
 
 def _summing(lists: pl.DataFrame, n_objects: int, slicing: Slicing) -> Callable[[np.ndarray], np.ndarray]:

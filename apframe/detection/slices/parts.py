@@ -29,37 +29,42 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
     missing = [part for part in parts if part.column not in tables[part.table].columns]
     for table, column in dict.fromkeys((part.table, part.column) for part in missing):
-        names = ", ".join(f"AP{part.name}" for part in missing if (part.table, part.column) == (table, column))
+        names = ", ".join(_metric(protocol, part) for part in missing if (part.table, part.column) == (table, column))
         message = f"{protocol.name}: the {table} have no column {column!r}, so that {names} are null"
         warn(message, MissingColumnWarning)
-    _warn_of_other_values(protocol.name, [part for part in parts if part not in missing], tables)
+    _warn_of_other_values(protocol, [part for part in parts if part not in missing], tables)
     return {
         part.name: _condition(part, pl.col(f"{part.table}.{part.column}"))
         for part in parts
-        if part not in missing and _holds_any(part, tables[part.table][part.column], protocol.name)
+        if part not in missing and _holds_any(part, tables[part.table][part.column], protocol)
     }
 
 
-def _warn_of_other_values(protocol: str, parts: list[Part], tables: Mapping[str, pl.DataFrame]) -> None:
+def _warn_of_other_values(protocol: Protocol, parts: list[Part], tables: Mapping[str, pl.DataFrame]) -> None:
     for table, column in dict.fromkeys((part.table, part.column) for part in parts if part.equals is not None):
         of_column = [part for part in parts if (part.table, part.column) == (table, column)]
-        empty = [f"AP{part.name}" for part in of_column if not _holds_any(part, tables[table][column], protocol)]
+        empty = [_metric(protocol, part) for part in of_column if not _holds_any(part, tables[table][column], protocol)]
         values = tables[table][column].drop_nulls().unique(maintain_order=True).cast(pl.String).to_list()
         known = list(dict.fromkeys(value for part in of_column for value in part.values))
         others = [value for value in values if value not in known]
         if empty and others:
-            message = f"{protocol}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
+            message = f"{protocol.name}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
             warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning)
 
 
-def _holds_any(part: Part, values: pl.Series, protocol: str) -> bool:
+def _holds_any(part: Part, values: pl.Series, protocol: Protocol) -> bool:
     fits = values.dtype in (pl.String, pl.Categorical, pl.Enum) if part.equals is not None else values.dtype.is_numeric()
     if not (fits or values.dtype == pl.Null):
         expected = "numbers" if part.equals is None else f"text such as {part.values[0]!r}"
-        raise ColumnError(
-            f"{protocol}: AP{part.name} expects {expected} in {part.table}.{part.column}, which has {values.dtype}"
-        )
+        where = f"{part.table}.{part.column}, which has {values.dtype}"
+        raise ColumnError(f"{protocol.name}: {_metric(protocol, part)} expects {expected} in {where}")
     return bool(values.to_frame("value").select(_condition(part, pl.col("value")).any()).item())
+
+
+def _metric(protocol: Protocol, part: Part) -> str:
+    """The first headline number of a part."""
+    kind = next((line.removesuffix("{part}") for line in protocol.report if line.endswith("{part}")), "AP")
+    return f"{kind}{part.name}"
 
 
 def _condition(part: Part, column: pl.Expr) -> pl.Expr:

@@ -25,6 +25,7 @@ from apframe.file_formats.documents import parse_json
 from apframe.file_formats.files import (
     BOM,
     read_head,
+    read_tail,
     read_unpacked,
     reading,
     reading_unpacked,
@@ -161,6 +162,8 @@ class Coco(Format):
     def is_dataset(self, path: Path) -> bool:
         """A JSON object with one of COCO's lists near its beginning, and no database."""
         head = read_head(path)
+        if lists_segments(path):
+            return False
         row = _first_row(head)
         is_there = any(section in row if row is not None else f'"{section}"'.encode() in head for section in GROUND_TRUTH)
         return head.lstrip()[:1] == b"{" and is_there and not (is_of_videos(head) or b'"data_row"' in head)
@@ -373,6 +376,12 @@ def are_lines(head: bytes) -> bool:
     """
     row = _first_row(head)
     return row is not None and "image_id" in row
+
+
+def lists_segments(path: Path) -> bool:
+    """Whether a file is a JSON object with lists of segments near its beginning or its end, as of panoptic segmentation."""
+    head = read_head(path)
+    return head.lstrip()[:1] == b"{" and any(b'"segments_info"' in part for part in (head, read_tail(path, len(head))))
 
 
 def _first_row(head: bytes) -> dict[str, Any] | None:

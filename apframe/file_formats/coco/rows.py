@@ -19,7 +19,9 @@ from apframe.shapes.catalogue import OTHERS
 
 # What the fields hold: an id, a number, a text, a box, several numbers or ids, or any JSON. Beside COCO's own there are LVIS's
 # lists of categories, and shapes that COCO does not have.
-_KINDS: dict[Any, str] = {None: "json", pl.Float64: "number", pl.List(pl.Float64): "numbers"}
+_KINDS: dict[Any, str] = {
+    None: "json", pl.Float64: "number", pl.Int64: "number", pl.String: "text", pl.List(pl.Float64): "numbers",
+}  # fmt: skip
 SHAPES = {
     name: _KINDS[column.dtype]
     for shape in OTHERS

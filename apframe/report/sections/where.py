@@ -79,7 +79,7 @@ def _worst(rows: pl.DataFrame, metric: str) -> list[str]:
 def hint(compared: Compared) -> str:
     """Return by which columns of the images slices could be requested."""
     known = compared.first.dataset.images.columns
-    attributes = [name for name in known if name not in ("image_id", "image_width", "image_height", "file_name")]
+    attributes = [name for name in known if name not in ("image_id", "image_width", "image_height", "file_name", "label_map")]
     if not attributes:
         return "No slices were requested."
     n = counted(len(attributes), "column")

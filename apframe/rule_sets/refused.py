@@ -1,0 +1,49 @@
+"""What some protocols cannot answer: those without ranks by score, and those that match anew at each score cut-off."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from typing import TYPE_CHECKING
+
+from apframe.exceptions import ParameterError
+from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.rule_sets.protocol import Protocol
+
+if TYPE_CHECKING:
+    from apframe.ranking.rules import RankingRules
+
+
+def refuse_scores(protocol: Protocol, what: str) -> None:
+    """An error where something is asked for that is made of scores, and the protocol does not rank by them.
+
+    >>> from apframe.rule_sets.panoptic import COCO_PANOPTIC
+    >>> refuse_scores(COCO_PANOPTIC, "curves")
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
+    """
+    if not protocol.has_scores:
+        problem = f"{protocol.name} does not rank detections by score, so it has no {what}"
+        raise ParameterError(problem, "use summary, metrics, by, intervals, compare, matches, per_image, changes or confusion")
+
+
+def rules_of_edits(protocol: Protocol) -> RankingRules:
+    """The rules by which verdicts that have been edited are ranked: their average precision alone.
+
+    Raises
+    ------
+    ParameterError
+        the protocol has no average precision; or it ranks by score cut-offs, and verdicts at each of these are matches of
+        their own
+
+    >>> from apframe.rule_sets.coco import COCO
+    >>> rules_of_edits(COCO).errors is None
+    True
+    """
+    refuse_scores(protocol, "average precision that errors cost")
+    if isinstance(protocol.definition, AtCutOffs):
+        raise ParameterError(
+            f"{protocol.name} matches again at every score cut-off, so an error has no single cost in AP",
+            "evaluate with another protocol, such as COCO, to see what errors cost",
+            option="protocol",
+        )
+    return replace(protocol.ranking_rules, errors=None, miss_rates=None, counts_absent=False)

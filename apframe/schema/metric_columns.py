@@ -1,0 +1,29 @@
+"""Columns of the metrics that only some protocols have."""
+
+from __future__ import annotations
+
+import polars as pl
+
+from apframe.columns import Column
+
+METRICS_OF_SOME = tuple(
+    Column(name, pl.Float64, meaning, standard=False)
+    for name, meaning in {
+        "oriented_ap": "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
+        "ate": "mean distance of true positives' centres, metres, where errors are averaged",
+        "ase": "their mean scale error, 0 to 1",
+        "aoe": "their mean orientation error, radians",
+        "ave": "their mean velocity error, m/s",
+        "aae": "their mean attribute error, 0 to 1",
+        "cds": "AP times the mean of 1 - error, of Argoverse 2",
+        "lamr": "log-average miss rate, where the protocol has it; null without positives",
+        "pq": "panoptic quality: sq times rq; null without annotations and false positives",
+        "sq": "mean IoU of the true positives, 0 without any; null where pq is",
+        "rq": "tp / (tp + fp / 2 + fn / 2); null where pq is",
+        "iou": "IoU of all pixels of the class; null without any on either side",
+        "accuracy": "share of its annotated pixels that were found; null without any",
+        "pixels": "annotated pixels of the class; null where iou is",
+        "correct_pixels": "those of them that were found",
+        "weighted_iou": "iou times pixels, of whose sum fwIoU is made",
+    }.items()
+)

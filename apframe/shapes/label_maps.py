@@ -1,0 +1,168 @@
+"""Label maps: image files with the number of a segment in each pixel, read and compared one image at a time."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+
+from apframe.exceptions import FormatError, import_optional, reason
+from apframe.shapes.boundaries import boundary_width
+from apframe.threads import map_parts
+
+_COLORS = ("RGB", "RGBA", "RGBX")
+INNER = 1 << 24
+"""Stands for the inner part of any segment, where boundaries are compared."""
+_STEP = 2 * INNER  # of the first of two numbers in one
+
+
+def read_label_map(path: str | Path) -> np.ndarray:
+    """The numbers of a label map, of shape (height, width), 32 bits each.
+
+    A color image has R + 256 G + 65536 B, whatever its fourth channel; one with a single channel has its values, and one with
+    a palette the places in that.
+
+    Raises
+    ------
+    ParameterError
+        Pillow is not installed
+    FormatError
+        the file cannot be read as an image, or has another kind of pixels
+
+    Source: `rgb2id` of panopticapi.
+    """
+    pillow = import_optional("PIL.Image", "Pillow is needed to read label maps", '"apframe[images]"')
+    try:
+        with pillow.open(path) as image:
+            return _numbers(image, path)
+    except FileNotFoundError:
+        raise FormatError("there is no such label map", path=path) from None
+    except (OSError, ValueError, SyntaxError, pillow.DecompressionBombError) as error:
+        if isinstance(error, FormatError):
+            raise
+        raise FormatError(f"cannot be read as an image ({reason(error)})", "replace the file", path=path) from error
+
+
+def _numbers(image: Any, path: str | Path) -> np.ndarray:
+    if image.mode in _COLORS:
+        four = np.frombuffer(image.tobytes("raw", "RGBX" if image.mode == "RGB" else image.mode), dtype="<u4")
+        colors: np.ndarray = four.reshape(image.size[::-1]) & np.uint32(INNER - 1)
+        return colors
+    values = np.asarray(image)
+    if image.mode == "1" or values.ndim != 2 or values.dtype.kind not in "ui" or (values.size and values.min() < 0):
+        raise FormatError(f"has pixels of the kind {image.mode}", "a label map has colors or whole numbers", path=path)
+    if values.size and values.max() >= INNER:
+        raise FormatError(f"has the number {values.max()}", "numbers of segments are below 2^24", path=path)
+    return values.astype(np.uint32)
+
+
+def count_labels(paths: Sequence[str]) -> pl.DataFrame:
+    """How many pixels each number has in each label map, and how large the map is.
+
+    Columns: image (its place among the paths), segment_id, pixels, image_height, image_width; by image and number. The label
+    maps are read side by side, and each is let go before the next one.
+
+    Raises
+    ------
+    FormatError
+        see `read_label_map`
+    """
+
+    def count(path: str) -> list[np.ndarray]:
+        values = read_label_map(path)
+        number, pixels = _count(np.zeros(0, dtype=np.uint32), values.ravel())
+        return [number, pixels, *(np.full(len(number), n) for n in values.shape)]
+
+    return _tabulate(["segment_id", "pixels", "image_height", "image_width"], map_parts(count, paths))
+
+
+def share_pixels(expected: Sequence[str], found: Sequence[str], dilation: float | None = None) -> pl.DataFrame:
+    """How many pixels the segments of two label maps of each image share.
+
+    Parameters
+    ----------
+    expected, found
+        the paths of the label maps with annotated and with detected segments, one of each for every image
+    dilation
+        compare inner boundaries: a pixel of a segment that lies further from other numbers and from the edge of the image than
+        this share of the diagonal, rounded and at least 1, has `INNER` in place of its number. Distances are those of squares
+
+    Returns
+    -------
+    image (its place among the paths), annotated and detected (numbers of the label maps), and pixels: a row for each two
+    numbers that share pixels; by image and numbers.
+
+    Raises
+    ------
+    FormatError
+        a label map that cannot be read, or two of different sizes
+    """
+
+    def count(pair: tuple[str, str]) -> list[np.ndarray]:
+        maps = [read_label_map(path) for path in pair]
+        if maps[0].shape != maps[1].shape:
+            sizes = [f"{width} x {height}" for height, width in (each.shape for each in maps)]
+            problem = f"is {sizes[1]} pixels, but the annotated one is {sizes[0]} ({pair[0]})"
+            raise FormatError(problem, "give label maps of the same size, without scaling", path=pair[1])
+        if dilation is not None:
+            maps = [outlined(each, dilation) for each in maps]
+        both, pixels = _count(maps[0].ravel(), maps[1].ravel())
+        return [both // _STEP, both % _STEP, pixels]
+
+    return _tabulate(["annotated", "detected", "pixels"], map_parts(count, list(zip(expected, found, strict=True))))
+
+
+def outlined(values: np.ndarray, dilation: float) -> np.ndarray:
+    """The numbers with `INNER` inside segments: see `share_pixels`.
+
+    Source: `mask_to_boundary` of boundary-iou-api, of one segment after the other.
+
+    >>> outlined(np.full((3, 4), 7, dtype=np.uint32), 0.02)[1].tolist()
+    [7, 16777216, 16777216, 7]
+    """
+    height, width = values.shape
+    distance = int(boundary_width(np.array(height), np.array(width), dilation))
+    along = np.where(_within_runs(values, distance), values, INNER)
+    within = _within_runs(np.ascontiguousarray(along.T), distance).T & (along != INNER)
+    return np.where(within & (values > 0), np.uint32(INNER), values)
+
+
+def _within_runs(values: np.ndarray, distance: int) -> np.ndarray:
+    """Flags: pixels with that many equal ones on either side in their row."""
+    begins = np.ones(values.shape, dtype=bool)
+    begins[:, 1:] = values[:, 1:] != values[:, :-1]
+    starts = np.flatnonzero(begins)
+    ends = np.append(starts[1:], values.size)
+    long = ends - starts > 2 * distance
+    steps = np.zeros(values.size, dtype=np.int8)
+    steps[starts[long] + distance] += 1
+    steps[ends[long] - distance] -= 1
+    flags: np.ndarray = np.cumsum(steps, dtype=np.int8).reshape(values.shape).astype(bool)
+    return flags
+
+
+def _count(first: np.ndarray, second: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The different pairs of numbers, as `first * _STEP + second`, ascending, and how often each is there.
+
+    Runs of equal pairs are counted, which are far fewer than pixels. Without any `first`, that is 0.
+    """
+    changes = second[1:] != second[:-1]
+    if len(first):
+        changes |= first[1:] != first[:-1]
+    starts = np.flatnonzero(np.append(len(second) > 0, changes))
+    pairs = second[starts].astype(np.int64)
+    if len(first):
+        pairs += first[starts].astype(np.int64) * _STEP
+    number, place = np.unique(pairs, return_inverse=True)
+    return number, np.bincount(place, np.diff(starts, append=len(second)), minlength=len(number)).astype(np.int64)
+
+
+def _tabulate(names: Sequence[str], counted: Sequence[Sequence[np.ndarray]]) -> pl.DataFrame:
+    """A frame with the rows of each image, which are given by column, and the image."""
+    columns = {name: [np.zeros(0, dtype=np.int64), *(of[k] for of in counted)] for k, name in enumerate(names)}
+    image = np.repeat(np.arange(len(counted)), [len(of[0]) for of in counted])
+    joined = {name: np.concatenate([each.astype(np.int64) for each in values]) for name, values in columns.items()}
+    return pl.DataFrame({"image": image.astype(np.uint32), **joined})

@@ -1,0 +1,72 @@
+"""IoU of the pixels of a class on an image (semantic segmentation)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.exceptions import ParameterError
+from apframe.shapes.segments import SEGMENTS
+from apframe.shapes.shape import Shape
+from apframe.similarity.pairs import Similarity, require
+from apframe.similarity.panoptic_iou import are_counted, shared_pixels
+
+
+@dataclass(frozen=True)
+class LabelIoU(Similarity):
+    """Intersection over union of the pixels of a class on an image, without those that the ground truth ignores.
+
+    The pairs have the pixels that they share as `weight`, of which sums over images are made. Any two that share a pixel are
+    a pair: the threshold is 0, and strict.
+
+    Attributes
+    ----------
+    ignored
+        labels of the ground truth that stand for no class: their pixels count for nothing
+
+    >>> LabelIoU(ignored=(0, 255)).words
+    'intersection over union of the pixels of a class, without those that are labelled 0, 255'
+    """
+
+    name: ClassVar[str] = "label_iou"
+    needs: ClassVar[tuple[str, ...]] = ("segment_id",)
+    shape: ClassVar[Shape | None] = SEGMENTS
+    bounds: ClassVar[tuple[float, float]] = (-1.0, 1.0)
+
+    ignored: tuple[int, ...] = (255,)
+
+    def __post_init__(self) -> None:
+        given = (self.ignored,) if isinstance(self.ignored, int) else tuple(self.ignored)
+        if not all(isinstance(label, int) and label >= 0 for label in given):
+            raise ParameterError(f"are labels, whole numbers from 0 on, not {self.ignored!r}", option="ignored")
+        object.__setattr__(self, "ignored", given)
+
+    @property
+    def void_categories(self) -> tuple[int, ...]:
+        """The labels that stand for no class."""
+        return self.ignored
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        without = f", without those that are labelled {', '.join(map(str, self.ignored))}" if self.ignored else ""
+        return f"intersection over union of the pixels of a class{without}"
+
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """The detections with `area`, `void_area` and `overlaps`, counted in the label maps if they are not there yet."""
+        if are_counted(detections):
+            return detections
+        from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+
+        return count_overlaps(detections, images, self.ignored, are_all_listed=False)
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """Return the pairs of a cell: see `Similarity.pair`; and `weight`, how many pixels they share."""
+        require(self, detections, annotations)
+        union = pl.col("found_area") + pl.col("area") - pl.col("pixels") - pl.col("void")
+        _, _, shared = shared_pixels(detections, annotations)
+        weight = pl.col("pixels").cast(pl.Float64)
+        pairs = shared.select("detection", "annotation", similarity=pl.col("pixels") / union, weight=weight)
+        return pairs.filter(pl.col("similarity") >= least).sort("detection", "annotation").collect()

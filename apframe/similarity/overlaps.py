@@ -1,0 +1,121 @@
+"""The pixels that detected segments share with annotated ones, counted in the label maps of both sides."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import polars as pl
+
+from apframe.exceptions import ColumnError, FormatError, counted, listed
+from apframe.rows import refuse_rows
+from apframe.shapes.label_maps import INNER, share_pixels
+
+_KEY = ["image", "segment_id"]
+
+
+def count_overlaps(
+    detections: pl.DataFrame,
+    images: pl.DataFrame,
+    void: Sequence[int] = (0,),
+    *,
+    dilation: float | None = None,
+    are_all_listed: bool = True,
+) -> pl.DataFrame:
+    """The detections with `area`, `void_area` and `overlaps` (see `apframe.shapes.segments`), counted in their label maps.
+
+    One image of each side is in memory at a time and thread.
+
+    Parameters
+    ----------
+    detections
+        image_id, segment_id, label_map; one label map for each image
+    images
+        image_id, label_map
+    void
+        numbers of annotated label maps that stand for no segment
+    dilation
+        overlaps have `boundary_iou` of boundaries so wide, see `share_pixels`; otherwise it is null
+    are_all_listed
+        whether a number other than 0 that is no row of the detections is an error; otherwise it is passed over
+
+    Raises
+    ------
+    ColumnError
+        a table has no label maps
+    RowError
+        a segment that its label map does not have, that is there twice, or without a label map; naming the ids
+    FormatError
+        a label map that has a number without a row, or that cannot be read or compared; naming the file
+
+    Source: `pq_compute_single_core` of panopticapi, whose checks these are.
+    """
+    for table, frame in (("images", images), ("detections", detections)):
+        if "label_map" not in frame.columns and not detections.is_empty():
+            remedy = "supply the paths of the label maps, or area, void_area and overlaps of the detections"
+            raise ColumnError("no column label_map, in which pixels are counted", remedy, table=table)
+    if detections.is_empty():
+        return detections.with_columns(void_area=pl.lit(0.0), overlaps=pl.lit([]))
+    rows = detections.select("image_id", "segment_id", "label_map")
+    lacks = rows.select(pl.any_horizontal(pl.col("segment_id", "label_map").is_null())).to_series()
+    refuse_rows("detections", detections, lacks, "segment_id or label_map is missing", "supply it or remove these rows")
+    twice = rows.select(pl.struct("image_id", "segment_id").is_duplicated()).to_series()
+    refuse_rows("detections", detections, twice, "segment_id is not unique in its image", "make the numbers unique")
+    maps = rows.group_by("image_id", maintain_order=True).agg(pl.col("label_map").unique(maintain_order=True))
+    several = rows["image_id"].is_in(maps.filter(pl.col("label_map").list.len() > 1)["image_id"].implode())
+    refuse_rows("detections", detections, several, "their image has several label maps", "give one for each image")
+    maps = maps.with_columns(pl.col("label_map").list.first()).with_row_index("image")
+    expected = maps.join(images.select("image_id", expected="label_map"), on="image_id", how="left", maintain_order="left")
+    if expected["expected"].null_count():
+        lacking = expected.filter(pl.col("expected").is_null())["image_id"].to_list()
+        raise ColumnError(f"no label_map for {counted(len(lacking), 'image')} ({listed(lacking)})", "supply it", table="images")
+    paths = expected["expected"].to_list(), expected["label_map"].to_list()
+    shared = share_pixels(*paths).rename({"detected": "segment_id"})
+    rows = rows.join(maps.select("image", "image_id"), on="image_id", how="left", maintain_order="left")
+    if are_all_listed:
+        _refuse_unlisted(shared, rows, maps)
+    is_void = pl.col("annotated").is_in([*void])
+    fields: dict[str, pl.Expr] = {
+        "segment_id": pl.col("annotated"),
+        "pixels": pl.col("pixels"),
+        "boundary_iou": pl.lit(None, pl.Float64),
+    }
+    if dilation is not None:
+        boundaries = _compare_boundaries(share_pixels(*paths, dilation).rename({"detected": "segment_id"}), void)
+        shared = shared.join(boundaries, on=[*_KEY, "annotated"], how="left", maintain_order="left")
+        fields["boundary_iou"] = pl.col("boundary_iou").fill_null(0.0)
+    sums = shared.group_by(_KEY).agg(
+        area=pl.col("pixels").sum().cast(pl.Float64),
+        void_area=pl.col("pixels").filter(is_void).sum().cast(pl.Float64),
+        overlaps=pl.struct(*(value.alias(name) for name, value in fields.items())).filter(~is_void),
+    )
+    found = rows.join(sums, on=_KEY, how="left", maintain_order="left")
+    remedy = "write the label map and the list of segments together, or remove these rows"
+    refuse_rows("detections", detections, found["area"].is_null(), "their label map has no pixel of the segment", remedy)
+    return detections.with_columns(found.select("area", "void_area", "overlaps"))
+
+
+def _refuse_unlisted(shared: pl.DataFrame, rows: pl.DataFrame, maps: pl.DataFrame) -> None:
+    """An error where a label map has a number that is not among the rows."""
+    unlisted = shared.filter(pl.col("segment_id") > 0).unique(_KEY).join(rows, on=_KEY, how="anti").sort(_KEY)
+    if unlisted.is_empty():
+        return
+    image = unlisted["image"][0]
+    numbers = unlisted.filter(pl.col("image") == image)["segment_id"].to_list()
+    others = unlisted["image"].n_unique() - 1
+    more = f", and so are some of {counted(others, 'other label map')}" if others else ""
+    raise FormatError(
+        f"segments {listed(numbers)} are not among those listed for image {maps['image_id'][image]}{more}",
+        "list them, or give their pixels the number 0",
+        path=maps["label_map"][image],
+    )
+
+
+def _compare_boundaries(shared: pl.DataFrame, void: Sequence[int]) -> pl.DataFrame:
+    """`boundary_iou` of two segments whose boundaries share pixels: image, segment_id, annotated, boundary_iou."""
+    of_found, of_annotated = pl.col("segment_id") != INNER, pl.col("annotated") != INNER
+    is_void = pl.col("annotated").is_in([*void])
+    found = shared.group_by(_KEY).agg(found=pl.col("pixels").sum(), void=pl.col("pixels").filter(is_void).sum())
+    expected = shared.group_by("image", "annotated").agg(expected=pl.col("pixels").sum())
+    both = shared.filter(of_found, of_annotated, ~is_void).join(found, on=_KEY).join(expected, on=["image", "annotated"])
+    union = pl.col("found") + pl.col("expected") - pl.col("pixels") - pl.col("void")
+    return both.select(*_KEY, "annotated", boundary_iou=pl.col("pixels") / union)

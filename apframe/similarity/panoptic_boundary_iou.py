@@ -1,0 +1,66 @@
+"""The smaller of two IoUs of segments: of all their pixels, and of their inner boundaries (boundary panoptic quality)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import ClassVar
+
+import polars as pl
+
+from apframe.exceptions import proper_share
+from apframe.rows import refuse_rows
+from apframe.similarity.panoptic_iou import PanopticIoU, are_counted
+
+
+@dataclass(frozen=True)
+class PanopticBoundaryIoU(PanopticIoU):
+    """The smaller of `PanopticIoU` and the same of the inner boundaries. Crowds and void pixels are those of whole segments.
+
+    Attributes
+    ----------
+    dilation
+        how wide boundaries are: this share of the image's diagonal, in whole pixels, at least 1
+
+    Source: Cheng et al. 2021, Boundary IoU; boundary-iou-api, coco_panoptic_api/evaluation.py.
+
+    >>> PanopticBoundaryIoU().dilation
+    0.02
+    """
+
+    name: ClassVar[str] = "panoptic_boundary_iou"
+
+    dilation: float = 0.02
+
+    def __post_init__(self) -> None:
+        proper_share("dilation", self.dilation, 0.02)
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return f"{super().words}; or of their inner boundaries, {self.dilation:g} of the diagonal wide, if that is smaller"
+
+    def complete(self, detections: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
+        """The detections with what `PanopticIoU.complete` counts, and the IoU of boundaries in `overlaps`."""
+        if are_counted(detections) and _have_boundaries(detections).all():
+            return detections
+        from apframe.similarity.overlaps import count_overlaps  # brings in NumPy
+
+        return count_overlaps(detections, images, dilation=self.dilation)
+
+    def pair(self, detections: pl.DataFrame, annotations: pl.DataFrame, least: float) -> pl.DataFrame:
+        """Return the pairs of a cell: see `Similarity.pair`."""
+        if "overlaps" in detections.columns:
+            remedy = "supply it in overlaps, or label_map of images and detections, in which boundaries are counted"
+            refuse_rows("detections", detections, ~_have_boundaries(detections), "boundary_iou is missing", remedy)
+        return super().pair(detections, annotations, least)
+
+    @property
+    def of_segments(self) -> pl.Expr:
+        """The smaller one of both."""
+        return pl.min_horizontal(super().of_segments, "boundary_iou")
+
+
+def _have_boundaries(detections: pl.DataFrame) -> pl.Series:
+    """Flags: detections whose overlaps all have the IoU of the boundaries."""
+    known = pl.element().struct.field("boundary_iou").is_not_null().all()
+    return detections["overlaps"].list.eval(known).list.first().fill_null(True)

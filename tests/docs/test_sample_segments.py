@@ -1,0 +1,38 @@
+"""The sample set of panoptic and semantic segmentation: what the generator makes, and what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import apframe as apf
+from apframe.shapes.label_maps import read_label_map
+
+DATA = Path(__file__).parents[2] / "data"
+SEGMENTS = DATA / "segments"
+
+
+def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
+    script = [sys.executable, str(DATA / "generate_segments.py"), "--out", str(tmp_path / "made")]
+    subprocess.run(script, check=True, capture_output=True)
+    made = {path.relative_to(tmp_path / "made"): path for path in (tmp_path / "made").rglob("*.*")}
+    assert made.keys() == {path.relative_to(SEGMENTS) for path in SEGMENTS.rglob("*.*")}
+    for name, path in made.items():
+        if name.suffix == ".png":  # which another version of Pillow may pack in another way
+            assert (read_label_map(path) == read_label_map(SEGMENTS / name)).all()
+        else:
+            assert path.read_bytes() == (SEGMENTS / name).read_bytes(), name
+
+
+def test_sample_is_as_described() -> None:
+    assert sum(path.stat().st_size for path in SEGMENTS.rglob("*.*")) < 300_000
+    truth = SEGMENTS / "panoptic" / "truth.json"
+    a, b = (apf.evaluate(truth, truth.with_name(f"{name}.json"), "coco_panoptic") for name in ("model_a", "model_b"))
+    assert (a.dataset.images.height, a.dataset.annotations["is_crowd"].sum() > 2) == (20, True)
+    best = [dict(each.by("isthing").select("isthing", "PQ").rows()) for each in (a, b)]
+    assert best[0][0] > best[1][0]  # B draws outlines badly
+    assert dict(a.summary.rows())["RQ_things"] < dict(b.summary.rows())["RQ_things"]  # A loses things
+    for each in (a, b):
+        day, night = each.by("time_of_day").sort("time_of_day")["PQ"]
+        assert night < day

@@ -1,0 +1,167 @@
+"""COCO's panoptic JSON with its label maps: what is read, and what is wrong with files."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+
+import apframe as apf
+from apframe.exceptions import ApframeError, FormatError, ImagesLeftOutWarning, MissingColumnWarning, ParameterError
+from tests.cli.test_command import command
+from tests.rule_sets.panoptic_maps import CATEGORIES, evaluate, generated, write_map
+
+Change = Callable[[dict[str, Any], dict[str, Any]], Any]
+
+
+def write(folder: Path, seed: int = 3, change: Change | None = None) -> tuple[Path, Path]:
+    """A data set and results of generated label maps as files of the field."""
+    sides: dict[str, dict[str, Any]] = {"truth": {"annotations": []}, "found": {"annotations": []}}
+    for k, pair in enumerate(generated(seed)):
+        for (name, document), side in zip(sides.items(), pair, strict=True):
+            (folder / name).mkdir(exist_ok=True, parents=True)
+            write_map(folder / name / f"{k}.png", side.pixels)
+            document["annotations"].append({"image_id": k, "file_name": f"{k}.png", "segments_info": side.segments})
+    height, width = side.pixels.shape
+    images = [{"id": k, "file_name": f"{k}.jpg", "width": width, "height": height, "weather": "dry"} for k in range(4)]
+    categories = [
+        {"id": number, "name": name, "isthing": thing} for number, name, thing in zip(*CATEGORIES.values(), strict=True)
+    ]
+    sides["truth"] = {"images": images, **sides["truth"], "categories": categories}
+    if change is not None:
+        change(sides["truth"], sides["found"])
+    for name, document in sides.items():
+        (folder / f"{name}.json").write_text(json.dumps(document))
+    return folder / "truth.json", folder / "found.json"
+
+
+def test_files_of_the_field(tmp_path: Path) -> None:
+    truth, found = write(tmp_path)
+    evaluation = apf.evaluate(truth, found, protocol=apf.COCO_PANOPTIC)
+    (tmp_path / "frames").mkdir()
+    assert evaluation.summary.equals(evaluate(tmp_path / "frames", generated(3)).summary)
+    assert evaluation.dataset.images["weather"].to_list() == ["dry"] * 4
+    assert evaluation.dataset.annotations["annotation_id"].to_list() == list(
+        range(1, evaluation.dataset.annotations.height + 1)
+    )
+    assert set(evaluation.by("isthing")["isthing"]) == {0, 1}
+    boundaries = apf.evaluate(truth, found, protocol="cityscapes_panoptic", iou_type="panoptic_boundary")
+    assert boundaries.summary["value"][0] < evaluation.summary["value"][0]
+
+
+def test_commands(tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    truth, found = map(str, write(tmp_path))
+    code, out, _ = command(capsys, monkeypatch, "eval", truth, found, "--protocol", "coco_panoptic", "--json")
+    assert code == 0 and json.loads(out)["PQ"] == apf.evaluate(truth, found, "coco_panoptic").summary["value"][0]
+    code, out, _ = command(capsys, monkeypatch, "check", truth, found)
+    assert code == 0, out
+    with pytest.raises(ParameterError, match="COCO panoptic JSON can be read, but not written"):
+        apf.write_dataset(apf.read_dataset(truth), tmp_path / "again.json", "coco_panoptic")
+
+
+def test_long_files_are_recognised(tmp_path: Path) -> None:
+    def lengthen(truth: dict[str, Any], found: dict[str, Any]) -> None:
+        truth["images"][0]["note"] = found["info"] = "x" * 200_000
+
+    truth, found = write(tmp_path, change=lengthen)
+    (tmp_path / "found.json").write_text(json.dumps(dict(reversed(json.loads(found.read_text()).items()))))
+    assert apf.evaluate(truth, found, "coco_panoptic").summary["value"].count() == 9
+
+
+def test_boxes_are_read_where_all_segments_have_one(tmp_path: Path) -> None:
+    def add(truth: dict[str, Any], _: dict[str, Any]) -> None:
+        for image in truth["annotations"]:
+            for segment in image["segments_info"]:
+                segment["bbox"] = [1, 2, 3, 4]
+
+    assert apf.read_dataset(write(tmp_path / "all", change=add)[0]).annotations["width"].to_list() == [3.0] * 12
+    assert apf.read_dataset(write(tmp_path / "none")[0]).annotations["width"].null_count() == 12
+
+
+def first_of_found(found: dict[str, Any]) -> dict[str, Any]:
+    segment: dict[str, Any] = found["annotations"][0]["segments_info"][0]
+    return segment
+
+
+def relist(_: dict[str, Any], found: dict[str, Any]) -> None:
+    found["annotations"][0]["segments_info"] = found["annotations"][0]["segments_info"][1:]
+
+
+def invent(_: dict[str, Any], found: dict[str, Any]) -> None:
+    found["annotations"][0]["segments_info"].append({"id": 12345, "category_id": 1})
+
+
+BROKEN: dict[str, tuple[Change, str]] = {
+    "a number that is not listed": (relist, r"0\.png: segments 70000 are not among those listed for image 0"),
+    "a segment without pixels": (invent, "their label map has no pixel of the segment where detection_id is"),
+    "an unknown category": (
+        lambda _, found: first_of_found(found).update(category_id=77), r"found\.json: unknown category_id 77 in image 0",
+    ),
+    "an image without results": (
+        lambda _, found: found["annotations"].pop(1), r"found\.json: 1 image of the ground truth without results \(1\)",
+    ),
+    "an image twice": (
+        lambda _, found: found["annotations"].append(found["annotations"][0]), "several annotations are of image '0'",
+    ),
+    "a segment twice": (
+        lambda _, found: found["annotations"][0]["segments_info"].append(first_of_found(found)),
+        "segment_id is not unique in its image where detection_id is",
+    ),
+    "no list": (lambda _, found: found["annotations"][0].pop("segments_info"), "segments_info is missing or not a list"),
+    "no id": (lambda _, found: first_of_found(found).pop("id"), "id is missing or not a whole number in segment 1"),
+    "a path elsewhere": (
+        lambda _, found: found["annotations"][0].update(file_name="../../0.png"), "file_name leads out of the folder",
+    ),
+    "no such file": (lambda _, found: found["annotations"][0].update(file_name="9.png"), r"9\.png: there is no such label map"),
+    "no area": (
+        lambda truth, _: truth["annotations"][0]["segments_info"][0].pop("area"),
+        "area is missing or not a number in segment 1",
+    ),
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", BROKEN)
+def test_what_is_wrong_is_named(name: str, tmp_path: Path) -> None:
+    change, message = BROKEN[name]
+    paths = write(tmp_path, change=change)
+    with pytest.raises(ApframeError, match=message):
+        apf.evaluate(*paths, protocol="coco_panoptic").summary  # noqa: B018
+
+
+def test_maps_of_other_sizes(tmp_path: Path) -> None:
+    paths = write(tmp_path)
+    write_map(tmp_path / "found" / "0.png", np.zeros((3, 5), dtype=int))
+    with pytest.raises(FormatError, match=r"0\.png: is 5 x 3 pixels, but the annotated one is 17 x 14"):
+        apf.evaluate(*paths, protocol="coco_panoptic")
+
+
+def test_images_without_annotations_are_left_out(tmp_path: Path) -> None:
+    paths = write(tmp_path, change=lambda truth, _: truth["images"].append({"id": 9, "file_name": "9.jpg"}))
+    with pytest.warns(ImagesLeftOutWarning, match=r"left out 1 image without an annotation \(9\)"):
+        evaluation = apf.evaluate(*paths, protocol="coco_panoptic")
+    assert evaluation.summary.equals(apf.evaluate(*write(tmp_path), protocol="coco_panoptic").summary)
+
+
+def test_categories_that_are_neither_things_nor_stuff(tmp_path: Path) -> None:
+    def forget(truth: dict[str, Any], _: dict[str, Any]) -> None:
+        truth["categories"] = [{"id": each["id"], "name": each["name"]} for each in truth["categories"]]
+
+    evaluation = apf.evaluate(*write(tmp_path, change=forget), protocol="coco_panoptic")
+    with pytest.warns(MissingColumnWarning, match="no column 'isthing', so that PQ_things, PQ_stuff are null"):
+        assert evaluation.summary["value"].null_count() == 6
+
+
+def test_results_of_other_images_are_left_out(tmp_path: Path) -> None:
+    paths = write(tmp_path)
+    whole = apf.evaluate(*paths, protocol="coco_panoptic")
+
+    def shorten(truth: dict[str, Any], _: dict[str, Any]) -> None:
+        truth["images"], truth["annotations"] = truth["images"][1:], truth["annotations"][1:]
+
+    part = apf.evaluate(*write(tmp_path, change=shorten), protocol="coco_panoptic")
+    assert part.summary.equals(whole.where(pl.col("image_id") > 0).summary)

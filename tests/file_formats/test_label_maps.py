@@ -1,0 +1,55 @@
+"""Folders of label maps: names of images and classes, and what is wrong with files."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+import pytest
+from PIL import Image
+
+import apframe as apf
+from apframe.exceptions import FormatError
+
+
+def write(folder: Path, *names: str, values: list[list[int]] | None = None) -> Path:
+    for name in names:
+        (folder / name).parent.mkdir(parents=True, exist_ok=True)
+        Image.fromarray(np.array(values or [[0, 1, 1], [2, 2, 255]], dtype=np.uint8)).save(folder / name)
+    return folder
+
+
+def test_classes_of_images(tmp_path: Path) -> None:
+    dataset = apf.read_dataset(write(tmp_path, "b.png", "town/a.png"))
+    assert dataset.images.select("image_id", "image_width", "image_height").rows() == [("b", 3, 2), ("town/a", 3, 2)]
+    assert dataset.annotations.select("image_id", "category_id", "segment_id", "area").rows()[:4] == [
+        ("b", 0, 0, 1.0), ("b", 1, 1, 2.0), ("b", 2, 2, 2.0), ("b", 255, 255, 1.0),
+    ]  # fmt: skip
+    assert dataset.categories["category_id"].to_list() == [0, 1, 2, 255]
+
+
+def test_names_of_cityscapes(tmp_path: Path) -> None:
+    truth = write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelTrainIds.png")
+    found = write(tmp_path / "found", "ulm/ulm_000000_000019_leftImg8bit.png")
+    assert apf.evaluate(truth, found, "semantic").summary["value"].to_list() == [1.0] * 4
+    write(tmp_path / "truth", "ulm/ulm_000000_000019_gtFine_labelIds.png")
+    with pytest.raises(FormatError, match="several files are of one image"):
+        apf.read_dataset(truth)
+
+
+def test_names_of_classes(tmp_path: Path) -> None:
+    (write(tmp_path, "a.png") / "classes.txt").write_text("road\nsky\ncar\nbus\n")
+    names = ["road", "sky", "car", "bus", None]
+    assert apf.read_dataset(tmp_path).categories["name"].to_list() == names
+
+
+def test_an_image_without_results(tmp_path: Path) -> None:
+    truth, found = write(tmp_path / "truth", "a.png", "b.png"), write(tmp_path / "found", "a.png")
+    with pytest.raises(FormatError, match=r"no label map for 1 image of the ground truth \('b'\)"):
+        apf.evaluate(truth, found, "semantic")
+
+
+def test_no_label_maps(tmp_path: Path) -> None:
+    (tmp_path / "a.txt").write_text("")
+    with pytest.raises(FormatError, match="no PNG in this folder"):
+        apf.read_dataset(tmp_path, "label_maps")
