@@ -52,10 +52,8 @@ _ALL: tuple[Format, ...] = (
     CrowdHuman(), CocoPanoptic(), LabelMaps(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
-_ENDINGS, _MOST = (
-    (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data"),
-    10,
-)  # of files in a folder that may be meant
+_ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
+_MOST = 10
 
 
 def formats(name: str | None = None) -> Listing:
