@@ -57,6 +57,7 @@ sample: .venv/installed
 	$(BIN)/python data/generate_retrieval.py
 	rm -r data/driving && $(BIN)/python data/generate_driving.py
 	rm -r data/segments && $(BIN)/python data/generate_segments.py
+	rm -r data/aerial && $(BIN)/python data/generate_aerial.py
 
 # execute the notebooks and store them with their outputs
 notebooks: .venv/installed-test

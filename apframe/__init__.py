@@ -112,6 +112,9 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.crowdhuman import CROWDHUMAN as CROWDHUMAN
     from apframe.rule_sets.crowdpose import CROWDPOSE as CROWDPOSE
     from apframe.rule_sets.dota import DOTA as DOTA
+    from apframe.rule_sets.dota import DOTA_V1 as DOTA_V1
+    from apframe.rule_sets.dota import DOTA_V15 as DOTA_V15
+    from apframe.rule_sets.dota import MMROTATE as MMROTATE
     from apframe.rule_sets.kitti import KITTI as KITTI
     from apframe.rule_sets.lvis import LVIS as LVIS
     from apframe.rule_sets.nuscenes import NUSCENES as NUSCENES
@@ -125,6 +128,11 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.published import protocols as protocols
     from apframe.rule_sets.semantic import SEMANTIC as SEMANTIC
     from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
+    from apframe.rule_sets.ultralytics import ULTRALYTICS as ULTRALYTICS
+    from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
+    from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
+    from apframe.rule_sets.visdrone import VISDRONE as VISDRONE
+    from apframe.rule_sets.visdrone import VISDRONE_MEAN as VISDRONE_MEAN
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.rule_sets.waymo import WAYMO as WAYMO
@@ -169,6 +177,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
     from apframe.similarity.panoptic_iou import PanopticIoU as PanopticIoU
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
+    from apframe.similarity.single_iou import SingleBoxIoU as SingleBoxIoU
+    from apframe.similarity.single_iou import SingleMaskIoU as SingleMaskIoU
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.threads import set_threads as set_threads
@@ -211,7 +221,7 @@ _HOMES = {
     "apframe.rule_sets.coco": "COCO",
     "apframe.rule_sets.crowdhuman": "CROWDHUMAN",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
-    "apframe.rule_sets.dota": "DOTA",
+    "apframe.rule_sets.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
     "apframe.rule_sets.kitti": "KITTI",
     "apframe.rule_sets.lvis": "LVIS",
     "apframe.rule_sets.nuscenes": "NUSCENES",
@@ -222,6 +232,8 @@ _HOMES = {
     "apframe.rule_sets.published": "PUBLISHED protocols",
     "apframe.rule_sets.semantic": "SEMANTIC",
     "apframe.rule_sets.tinyperson": "TINYPERSON",
+    "apframe.rule_sets.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
+    "apframe.rule_sets.visdrone": "VISDRONE VISDRONE_MEAN",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.rule_sets.waymo": "WAYMO",
     "apframe.rule_sets.wider_face": "WIDER_FACE",
@@ -264,6 +276,7 @@ _HOMES = {
     "apframe.similarity.panoptic_boundary_iou": "PanopticBoundaryIoU",
     "apframe.similarity.panoptic_iou": "PanopticIoU",
     "apframe.similarity.rotated_iou": "RotatedIoU",
+    "apframe.similarity.single_iou": "SingleBoxIoU SingleMaskIoU",
     "apframe.similarity.user": "UserSimilarity",
     "apframe.store.parquet": "upgrade_evaluation",
     "apframe.threads": "set_threads",

@@ -54,6 +54,8 @@ TESTED_IN = {
     "properties/test_operating_points.py": "matching/operating_points",
     "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
     "rule_sets/test_wider_face.py": "ranking/of_rows ranking/row_ranking",
+    "rule_sets/test_ultralytics.py": "ranking/between_rows similarity/single_iou",
+    "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
     "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
     "rule_sets/test_kitti.py": "detection/prepare/classes matching/by_annotation ranking/changes ranking/cut_offs "
     "rule_sets/classes rule_sets/orientation",

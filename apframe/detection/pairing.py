@@ -9,6 +9,7 @@ import polars as pl
 
 from apframe.detection.cuboid_errors import with_errors
 from apframe.detection.prepare.counting import can_match, crowds, ignored_annotations, ignored_detections
+from apframe.detection.prepare.excluded import PLACE
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
 from apframe.matching.by_best_overlap import find_best
@@ -97,6 +98,8 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, nowhere)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=protocol.ties)
+        if "limits_by_rows" in protocol.further_rules:
+            detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         annotations = expected.select(
             pl.col("category").alias("list"),
@@ -200,7 +203,10 @@ def matching_rules(protocol: Protocol) -> MatchingRules:
         ties=protocol.ties,
         strict=protocol.strict,
         count_groups=protocol.crowds == "counted",
+        misses_groups=protocol.crowds == "missed",
+        own_limits="limits_by_rows" in protocol.further_rules,
         all_reach=bool(protocol.category_thresholds),
+        in_single=protocol.similarity.in_single,
         cut_offs=protocol.definition.cut_offs if isinstance(protocol.definition, AtCutOffs) else (),
     )
 

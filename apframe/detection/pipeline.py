@@ -139,19 +139,23 @@ class Pipeline:
         axes, outline = (1, 2, 0, 3), self.outline  # list, area range, threshold, max_detections: outermost first
         shape = tuple(np.array(values["ap"].shape)[list(axes)])
         number, area, threshold, limit = (index.ravel() for index in np.indices(shape, dtype=np.int32))
-        return pl.DataFrame(
-            {
-                "category_id": outline.lists["category_id"].gather(number),
-                "area_range": range_names(outline.ranges).gather(area),
-                "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
-                "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
-                "ap": values["ap"].transpose(axes).ravel(),
-                "recall": values["recall"].transpose(axes).ravel(),
-                "n_positives": positives[number, area].astype(np.int64),
-                "n_detections": values["n_detections"].transpose(axes).ravel(),
-                **{name: values[name].transpose(axes).ravel() for name in self.protocol.further_columns},
-            }
-        ).with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
+        return (
+            pl.DataFrame(
+                {
+                    "category_id": outline.lists["category_id"].gather(number),
+                    "area_range": range_names(outline.ranges).gather(area),
+                    "iou_threshold": threshold_names(outline.thresholds).gather(threshold),
+                    "max_detections": pl.Series(self.protocol.max_detections, dtype=pl.Int64).gather(limit),
+                    "ap": values["ap"].transpose(axes).ravel(),
+                    "recall": values["recall"].transpose(axes).ravel(),
+                    "n_positives": positives[number, area].astype(np.int64),
+                    "n_detections": values["n_detections"].transpose(axes).ravel(),
+                    **{name: values[name].transpose(axes).ravel() for name in self.protocol.further_columns},
+                }
+            )
+            .with_columns(pl.col(pl.Float64).exclude("iou_threshold").fill_nan(None))
+            .with_columns(pl.col("^n_images$").cast(pl.Int64))
+        )
 
     def arrays(self, *, headlines_only: bool = False) -> dict[str, np.ndarray]:
         """See `Evaluation.arrays`; the headline numbers need no `precision` at smaller max_detections, and leave it -1."""

@@ -39,6 +39,7 @@ from apframe.file_formats.scalabel import Scalabel
 from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
 from apframe.file_formats.urls import read_url, url_of
+from apframe.file_formats.visdrone import VisDrone
 from apframe.file_formats.voc import Voc
 from apframe.file_formats.wider_face import WiderFace
 from apframe.file_formats.yolo import Yolo
@@ -49,7 +50,7 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
     ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
-    CrowdHuman(), CocoPanoptic(), LabelMaps(),
+    CrowdHuman(), VisDrone(), CocoPanoptic(), LabelMaps(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant

@@ -28,8 +28,14 @@ class MatchingRules:
         whether a similarity must be greater than the threshold; otherwise equal is enough
     count_groups
         see `match_by_best_overlap`
+    misses_groups
+        whether groups of objects are annotations that count, which nothing is a true positive of
+    own_limits
+        whether each limit takes detections of its own, so that leaving out those beyond it can change any match
     all_reach
         whether every pair there is reaches the one threshold, as categories have their own
+    in_single
+        whether thresholds are rounded to single precision, as similarities are
     cut_offs
         the score cut-offs that there are, where they are fixed; see `AtCutOffs`
     """
@@ -41,13 +47,17 @@ class MatchingRules:
     ties: str
     strict: bool = False
     count_groups: bool = False
+    misses_groups: bool = False
+    own_limits: bool = False
     all_reach: bool = False
+    in_single: bool = False
     cut_offs: tuple[float, ...] = ()
 
     @property
     def cuts(self) -> np.ndarray:
         """The thresholds that similarities are compared with."""
-        return np.array([-np.inf] if self.all_reach else self.thresholds)
+        cuts = np.array([-np.inf] if self.all_reach else self.thresholds)
+        return cuts.astype(np.float32).astype(np.float64) if self.in_single else cuts
 
 
 def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.DataFrame) -> Verdicts:
@@ -60,7 +70,7 @@ def judge(rows: Rows, rules: MatchingRules, images: pl.DataFrame, lists: pl.Data
 
         return _verdicts(rows, rules, images, lists, hits_at_cut_offs(rows, rules))
     place = rows.detections["place"]
-    own = not rules.policy.cutting_is_filtering and len(rules.limits) > 1
+    own = (rules.own_limits or not rules.policy.cutting_is_filtering) and len(rules.limits) > 1
     parts = []
     for number, limit in enumerate(rules.limits if own else rules.limits[-1:]):
         pairs = rows.links.filter((place <= limit).gather(rows.links["detection"]))
@@ -115,9 +125,12 @@ def find_hits(rows: Rows, pairs: pl.DataFrame, rules: MatchingRules) -> pl.DataF
     if "inside" in pairs.columns or "kept" in pairs.columns:
         return pl.concat([_find_in_range(rows, pairs, rules, k) for k in range(len(rules.ranges))]).sort("detection")
     counts, n_ranges = rows.annotations["counts"].to_numpy(), len(rules.ranges)
+    is_crowd = rows.annotations["is_crowd"].to_numpy()
+    if rules.misses_groups:
+        counts = np.where(is_crowd, counts.dtype.type(0), counts)
     assigned = rules.policy.assign(
         pairs,
-        rows.annotations["is_crowd"].to_numpy(),
+        is_crowd,
         ~np.array([has_bit(counts, k) for k in range(n_ranges)]),
         rules.cuts,
         strict=rules.strict,

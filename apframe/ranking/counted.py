@@ -75,3 +75,21 @@ def count_positives(verdicts: Verdicts, k: int, weights: np.ndarray) -> np.ndarr
     number, image = (verdicts.annotations[name].to_numpy()[counts] for name in ("list", "image"))
     np.add.at(positives, number, weights[image])
     return positives
+
+
+def count_images(verdicts: Verdicts, k: int, weights: np.ndarray) -> np.ndarray:
+    """How many images have annotations of a list that count in range k, under weights of shape (images, weightings).
+
+    Returns
+    -------
+    An array of shape (lists, weightings).
+
+    >>> from apframe.matching.verdicts import example
+    >>> count_images(example(), 0, np.array([[2.0], [1.0]])).tolist()
+    [[2.0]]
+    """
+    counts = has_bit(verdicts.annotations["counts"].to_numpy(), k)
+    pairs = verdicts.annotations.select("list", "image").filter(pl.Series(counts)).unique().sort("list", "image")
+    n = np.zeros((verdicts.lists.height, weights.shape[1]))
+    np.add.at(n, pairs["list"].to_numpy(), weights.take(pairs["image"].to_numpy(), axis=0))
+    return n

@@ -21,6 +21,7 @@ import polars as pl
 from apframe.exceptions import ParameterError, by_name, did_you_mean
 from apframe.listing import Listing
 from apframe.ranking.at_cut_offs import R11, R40, Waymo
+from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
 from apframe.ranking.definition import (
     GAIN,
     N_POSITIVES,
@@ -305,6 +306,7 @@ _KINDS: dict[str, type[Definition]] = {
     for kind in (
         Step, Interpolated, Voc2007, ElevenPoint, Trec9ElevenPoint, Trec10ElevenPoint, Coco101, Trapezoid, DavisGoadrich, Waymo,
         NuScenes, Argoverse2, Normalized, SetAP, R11, R40, WiderFace, CrowdHuman,
+        Ultralytics, UltralyticsBefore,
     )
 }  # fmt: skip
 _SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU)}  # which are no AP

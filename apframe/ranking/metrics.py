@@ -11,7 +11,7 @@ from apframe.ranking.counts import Counts, count_detections, count_down, count_h
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.miss_rate_ranking import MissRateRanking
 from apframe.ranking.miss_rates import LAMR
-from apframe.ranking.ranking import Ranking
+from apframe.ranking.ranking import N_IMAGES, Ranking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import AnyRanking
 from apframe.ranking.sampled_ranking import SampledRanking
@@ -54,7 +54,7 @@ def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[i
         own = _compute(ranking, ranges, m, limited, with_ap=m in ap_at)
         hits, n_detections = np.where(limited, own.hits, whole.hits), np.where(limited, own.n_detections, whole.n_detections)
         ap = None if own.ap is None or whole.ap is None else np.where(limited, own.ap, whole.ap)
-        cells[m] = Cells(ap, hits, n_detections)
+        cells[m] = Cells(ap, hits, n_detections, whole.further)
     return cells
 
 
@@ -71,8 +71,11 @@ def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray 
     shape = (n_thresholds, len(ranges), n_lists)
     rows = ranking.rows_of(ranges, m, lists=lists, for_curves=with_ap)
     n_detections = count_detections(rows, n_thresholds).reshape(shape)
+    further = {}
+    if ranking.n_images is not None:
+        further[N_IMAGES] = np.broadcast_to(ranking.n_images.T[list(ranges)], shape)
     if not with_ap:
-        return Cells(None, count_hits(rows, n_thresholds).reshape(shape), n_detections)
+        return Cells(None, count_hits(rows, n_thresholds).reshape(shape), n_detections, further)
     counts = count_down(rows, n_thresholds)
     ap, hits = np.zeros((n_thresholds, len(ranges) * n_lists)), np.zeros((n_thresholds, len(ranges) * n_lists), dtype=np.int64)
     if len(counts.starts):
@@ -83,7 +86,7 @@ def _compute(ranking: Ranking, ranges: Sequence[int], m: int, lists: np.ndarray 
         weighted = taken * ranking.weights[ranking.step(ranges, counts)]
         at = counts.threshold, counts.category
         ap[at], hits[at] = np.add.reduceat(weighted, counts.starts), np.diff(counts.starts, append=len(counts.row))
-    return Cells(ap.reshape(shape), hits.reshape(shape), n_detections)
+    return Cells(ap.reshape(shape), hits.reshape(shape), n_detections, further)
 
 
 def compute_metrics(ranking: AnyRanking, ap_at: Sequence[int]) -> dict[str, np.ndarray]:

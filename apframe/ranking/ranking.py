@@ -4,17 +4,19 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, replace
-from typing import ClassVar
 
 import numpy as np
 import polars as pl
 
 from apframe.lazily import cached_property
 from apframe.matching.verdicts import Verdicts, has_bit, list_bounds
+from apframe.ranking.counted import count_images
 from apframe.ranking.counts import Counts, SliceRows, Walk, count_at, count_detections, pack, select_rows
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.precision import precision
 from apframe.threads import part_bounds
+
+N_IMAGES = "n_images"
 
 
 @dataclass(frozen=True)
@@ -45,10 +47,11 @@ class Ranking:
         what the k-th of R true positives weighs, for each of the recalls; 0 for k = 0
     rest
         detections that are not among these, but count
+    counts_absent
+        whether a list without positives has an average precision, of 0
+    n_images
+        how many images have annotations that count, of shape (lists, ranges), where lists count in means as often; or None
     """
-
-    further: ClassVar[tuple[str, ...]] = ()  # names of numbers that other rankings have
-    counts_absent: ClassVar[bool] = False
 
     definition: WeightedSum
     addend: float
@@ -65,6 +68,13 @@ class Ranking:
     recall_starts: np.ndarray
     weights: np.ndarray
     rest: Rest | None = None
+    counts_absent: bool = False
+    n_images: np.ndarray | None = None
+
+    @property
+    def further(self) -> tuple[str, ...]:
+        """The names of further numbers."""
+        return () if self.n_images is None else (N_IMAGES,)
 
     @property
     def shape(self) -> tuple[int, int, int, int]:
@@ -100,6 +110,7 @@ class Ranking:
             deepest=self.deepest[lists],
             hits=hits,
             recall_starts=self.recall_starts[lists],
+            n_images=None if self.n_images is None else self.n_images[lists],
         )
 
     @cached_property
@@ -130,7 +141,15 @@ class Ranking:
         return counts.k + self.recall_starts.T[list(ranges)].ravel()[counts.category][counts.run]
 
 
-def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest: Rest | None = None) -> Ranking:
+def rank(
+    verdicts: Verdicts,
+    definition: WeightedSum,
+    addend: float = 0.0,
+    rest: Rest | None = None,
+    *,
+    counts_absent: bool = False,
+    means_by_images: bool = False,
+) -> Ranking:
     """Make verdicts ready to be ranked by a definition.
 
     >>> from apframe.matching.verdicts import example
@@ -151,6 +170,7 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
     if len(filled):
         deepest[filled] = np.maximum.reduceat(place, starts[filled])
     inside, hits = verdicts.detections["inside"].to_numpy(), []
+    once = np.ones((verdicts.images.height, 1))
     for m in range(len(verdicts.limits)):
         columns = {column.name: column.to_numpy() for column in verdicts.hits_at(m)}
         of = columns["detection"]
@@ -171,6 +191,8 @@ def rank(verdicts: Verdicts, definition: WeightedSum, addend: float = 0.0, rest:
         recall_starts=start[which].reshape(positives.shape).astype(np.int32),
         weights=recalls.select(pl.when(pl.col("k") > 0).then(added).otherwise(0.0)).to_series().to_numpy(),
         rest=rest,
+        counts_absent=counts_absent,
+        n_images=np.hstack([count_images(verdicts, k, once) for k in range(len(verdicts.ranges))]) if means_by_images else None,
     )
 
 

@@ -36,6 +36,8 @@ class RankingRules:
         how log-average miss rates are read; None: there are none
     counts_absent
         whether a list without positives has an average precision, of 0
+    means_by_images
+        whether a list counts in means once for each image with annotations of it
     """
 
     definition: Definition
@@ -43,6 +45,7 @@ class RankingRules:
     errors: BoxErrors | None = None
     miss_rates: MissRates | None = None
     counts_absent: bool = False
+    means_by_images: bool = False
 
 
 def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -> AnyRanking:
@@ -67,4 +70,11 @@ def rank_by(verdicts: Verdicts, rules: RankingRules, rest: Rest | None = None) -
     if isinstance(definition, Summed):
         return SummedRanking(verdicts, definition)
     assert isinstance(definition, WeightedSum)  # as protocols refuse others
-    return rank(verdicts, definition, rules.addend, rest)
+    return rank(
+        verdicts,
+        definition,
+        rules.addend,
+        rest,
+        counts_absent=rules.counts_absent,
+        means_by_images=rules.means_by_images,
+    )

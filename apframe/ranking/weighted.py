@@ -59,9 +59,20 @@ class WeightedRanking:
         of average precision, and what is added to the divisor of precision
     cells
         the numbers that are wanted
+    counts_absent
+        whether average precision is 0 without positives
     """
 
-    def __init__(self, verdicts: Verdicts, definition: WeightedSum, addend: float, cells: Sequence[Cell]) -> None:
+    def __init__(
+        self,
+        verdicts: Verdicts,
+        definition: WeightedSum,
+        addend: float,
+        cells: Sequence[Cell],
+        *,
+        counts_absent: bool = False,
+    ) -> None:
+        self._absent = 0.0 if counts_absent else np.nan
         ranking = rank(verdicts, definition, addend)
         image = verdicts.detections["image"].to_numpy()
         self.n_lists, self.cells = verdicts.lists.height, tuple(cells)
@@ -83,7 +94,7 @@ class WeightedRanking:
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The number of each cell, by the cell's place, and its values of shape (lists, weightings).
 
-        Average precision and recall are NaN without positives.
+        Average precision and recall are NaN without positives, but for an average precision that counts as 0 there.
 
         `weights` are at least 0, of shape (images, weightings). Cells come in any order.
         """
@@ -102,7 +113,7 @@ class WeightedRanking:
         for places, curves in self._curves:
             k = self.cells[places[0]].area_range
             means = curves.compute(weights, positives[k], 0.0 if is_whole else ROUNDING)
-            means[:, nothing[k]] = np.nan
+            means[:, nothing[k]] = self._absent
             yield from zip(places, means, strict=True)
 
 
@@ -162,7 +173,7 @@ def weighted_ranking(verdicts: Verdicts, rules: RankingRules, cells: Sequence[Ce
         assert isinstance(beside, MissRateRanking)
         return WeightedMissRates(beside, by_others, cells)
     if isinstance(rules.definition, WeightedSum):
-        return WeightedRanking(verdicts, rules.definition, rules.addend, cells)
+        return WeightedRanking(verdicts, rules.definition, rules.addend, cells, counts_absent=rules.counts_absent)
     ranking = rank_by(verdicts, rules)
     if isinstance(ranking, SampledRanking | RowRanking | SummedRanking):
         return WeightedSamples(ranking, cells)

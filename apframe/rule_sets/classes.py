@@ -44,6 +44,9 @@ class Classes:
         (a class, another category): annotations of the other one are ignored annotations of the class
     regions
         categories whose annotations are regions of every class: what is detected there and not matched is ignored
+    excluded
+        categories whose annotations are regions where nothing is evaluated: what has half of its box or more in the union of
+        those of its image is removed, see `apframe.detection.prepare.excluded`
     renamed
         (another category, a class): objects of the other one are of the class
     crowds
@@ -55,6 +58,7 @@ class Classes:
     names: tuple[str, ...] = ()
     neighbours: tuple[tuple[str, str], ...] = ()
     regions: tuple[str, ...] = ()
+    excluded: tuple[str, ...] = ()
     renamed: tuple[tuple[str, str], ...] = ()
     crowds: tuple[tuple[str, str], ...] = ()
     counts_absent: bool = False

@@ -8,6 +8,8 @@ FURTHER_RULES = {
     "limits_of_sides": "what has a compared side of .01 or less, or any of 1,000,000 or more, matches nothing",
     "no_label_zones": "a detection in a no-label zone (no_label_zone) that matches nothing is ignored",
     "mostly_void": "a detection of which more than half is void (void_area) is ignored if it matches nothing",
+    "limits_by_rows": "max_detections counts the first rows of an image, whatever their category and score",
+    "means_by_images": "a category counts in every mean once for each image with an annotation of it",
     "known_images_only": "detections on images that the ground truth lacks are left out",
     "zero_without_detections": "without any detection all headline numbers are 0",
 }

@@ -4,6 +4,7 @@ CROWDS = {
     "ignored": "any number of detections can match a group of objects; they are ignored",
     "all_ignored": "any number of detections can match a group of objects or another ignored annotation; they are ignored",
     "counted": "a group of objects counts once, for its best detection; the others are ignored",
+    "missed": "any number of detections can match a group of objects; they are ignored, and the group counts as missed",
     "ordinary": "crowds are annotations like any other",
 }
 TIES = {

@@ -19,6 +19,7 @@ from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
 from apframe.ranking.summed import Summed
 from apframe.rule_sets.classes import ALL_CLASSES, Classes, Difficulty, Keep, Part
+from apframe.rule_sets.combinations import refuse_combinations
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.given import ALL_AREAS, TAKES, UNLIMITED, frozen, increasing, linspace, numbers, short
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
@@ -60,8 +61,9 @@ class Protocol:
         in what order detections of equal scores are: "image" (ids, and pooled categories one after the other), "input" or
         "later" (the last in the input first)
     crowds
-        what an annotation with `is_crowd` is: "ignored", "counted" or "ordinary", see `CROWDS`. With "all_ignored", other
-        ignored annotations are crowds too, also those outside an area range or a slice: intersections are over the detection
+        what an annotation with `is_crowd` is: "ignored", "counted", "missed" or "ordinary", see `CROWDS`. With
+        "all_ignored", other ignored annotations are crowds too, also those outside an area range or a slice: intersections are
+        over the detection
     ignores
         which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
     iou_thresholds
@@ -201,7 +203,13 @@ class Protocol:
         refuse_other_similarity(self.iou_type, self.similarity)
         if not isinstance(self.definition, WeightedSum | AtCutOffs | Sampled | OfRows | Summed):
             raise ParameterError(f"{self.definition!r} is not a weighted sum, see apframe.definitions()", option="definition")
-        self._check_cut_offs()
+        of_levels = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
+        if self.difficulties and self.area_ranges not in ((ALL_AREAS,), of_levels):
+            raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
+        if self.difficulties:
+            object.__setattr__(self, "area_ranges", of_levels)
+        one_of("orientation", self.orientation, list(ORIENTATIONS))
+        refuse_combinations(self)
         low, high = self.similarity.bounds
         if not (thresholds and increasing(thresholds) and thresholds[0] > low and max(own or thresholds) <= high):
             problem = f"must lie in ({low:g}, {high:g}] and increase, got {own or thresholds}"
@@ -227,32 +235,6 @@ class Protocol:
         for name, low, high in self.area_ranges:
             if not 0 <= low <= high:
                 raise ParameterError(f"area range {name!r} must have 0 <= low <= high, got {low}, {high}")
-
-    def _check_cut_offs(self) -> None:
-        """An error where definition and matching do not agree on cut-offs, or what comes with difficulties is not theirs."""
-        policy = POLICIES[self.matching]
-        if policy.at_cut_offs != isinstance(self.definition, AtCutOffs):
-            fit = ", ".join(name for name, each in POLICIES.items() if each.at_cut_offs != policy.at_cut_offs)
-            problem = f"definition {self.definition} does not go with matching {self.matching!r}"
-            raise ParameterError(problem, f"use both of one protocol; {self.definition} goes with {fit}", option="matching")
-        if policy.at_cut_offs and len(self.max_detections) > 1:
-            raise ParameterError(
-                f"matching {self.matching!r} takes one number, not {self.max_detections}", option="max_detections"
-            )
-        names = tuple((each.name, *ALL_AREAS[1:]) for each in self.difficulties)
-        if self.difficulties and self.area_ranges not in ((ALL_AREAS,), names):
-            raise ParameterError(f"{self.name} has levels of difficulty in place of area ranges", option="area_ranges")
-        if self.difficulties:
-            object.__setattr__(self, "area_ranges", names)
-        one_of("orientation", self.orientation, list(ORIENTATIONS))
-        if policy.is_of_nearest and (self.category_thresholds or self.crowds == "all_ignored"):
-            problem = f"matching {self.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
-            raise ParameterError(problem, "choose another policy", option="matching")
-        if self.errors is not None and not isinstance(self.definition, Sampled):
-            raise ParameterError(f"errors are averaged with nuscenes or argoverse2, not {self.definition}", option="definition")
-        if self.miss_rates is not None and (policy.at_cut_offs or not self.has_scores):
-            how = "has no scores" if not self.has_scores else "matches anew at each score cut-off"
-            raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")
 
     @property
     def limits(self) -> tuple[int, ...]:
@@ -294,12 +276,35 @@ class Protocol:
         """The rules by which verdicts are ranked."""
         from apframe.ranking.rules import RankingRules  # brings in NumPy
 
-        return RankingRules(self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent)
+        return RankingRules(
+            self.definition, self.addend, self.errors, self.miss_rates, self.classes.counts_absent, self.means_by_images
+        )
 
     @property
     def has_scores(self) -> bool:
         """Whether detections are ranked by scores; otherwise numbers are made of sums over matches."""
         return not isinstance(self.definition, Summed)
+
+    def rules_of_edits(self) -> RankingRules:
+        """The rules by which verdicts that have been edited are ranked: their average precision alone.
+
+        Raises
+        ------
+        ParameterError
+            the protocol ranks by score cut-offs, and verdicts at each of these are matches of their own
+        """
+        if isinstance(self.definition, AtCutOffs):
+            raise ParameterError(
+                f"{self.name} matches again at every score cut-off, so an error has no single cost in AP",
+                "evaluate with another protocol, such as COCO, to see what errors cost",
+                option="protocol",
+            )
+        return replace(self.ranking_rules, errors=None, miss_rates=None, counts_absent=False, means_by_images=False)
+
+    @property
+    def means_by_images(self) -> bool:
+        """Whether a category counts in every mean once for each image with an annotation of it."""
+        return "means_by_images" in self.further_rules
 
     @property
     def addend(self) -> float:
@@ -324,7 +329,8 @@ class Protocol:
         errors = self.errors.columns if self.errors else ()
         of_sums = self.definition.columns if isinstance(self.definition, Summed) else ()
         lamr = () if self.miss_rates is None else (LAMR,)
-        return (*(("oriented_ap",) if self.orientation else ()), *errors, *lamr, *of_sums)
+        n_images = ("n_images",) if self.means_by_images else ()
+        return (*(("oriented_ap",) if self.orientation else ()), *errors, *lamr, *of_sums, *n_images)
 
     @property
     def usual_threshold(self) -> float:

@@ -13,7 +13,7 @@ from apframe.rule_sets.citypersons import CALTECH, CITYPERSONS, EUROCITY
 from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdhuman import CROWDHUMAN
 from apframe.rule_sets.crowdpose import CROWDPOSE
-from apframe.rule_sets.dota import DOTA
+from apframe.rule_sets.dota import DOTA, DOTA_V1, DOTA_V15, MMROTATE
 from apframe.rule_sets.kitti import KITTI
 from apframe.rule_sets.lvis import LVIS
 from apframe.rule_sets.nuscenes import NUSCENES
@@ -23,6 +23,8 @@ from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.semantic import SEMANTIC
 from apframe.rule_sets.tinyperson import TINYPERSON
+from apframe.rule_sets.ultralytics import ULTRALYTICS, ULTRALYTICS_8_4_35, ULTRALYTICS_8_4_175
+from apframe.rule_sets.visdrone import VISDRONE, VISDRONE_MEAN
 from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.rule_sets.waymo import WAYMO
 from apframe.rule_sets.wider_face import WIDER_FACE
@@ -34,6 +36,7 @@ PUBLISHED = {
         COCO, VOC2007, VOC2012, LVIS, OPEN_IMAGES, OPEN_IMAGES_CHALLENGE, PROPOSALS, DOTA, ACTIVITYNET, CROWDPOSE, BDD100K,
         KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
         TINYPERSON, COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC,
+        DOTA_V1, DOTA_V15, MMROTATE, VISDRONE, VISDRONE_MEAN, ULTRALYTICS, ULTRALYTICS_8_4_175, ULTRALYTICS_8_4_35,
     )
 }  # fmt: skip
 
@@ -47,6 +50,14 @@ _PURPOSES = {
     "OPEN_IMAGES_CHALLENGE": "Open Images challenges: verified labels, groups count once",
     "PROPOSALS": "recall of proposals without categories",
     "DOTA": "rotated boxes in aerial images",
+    "DOTA_V1": "what DOTA's devkit prints for v1.0: 15 classes",
+    "DOTA_V15": "what DOTA's devkit prints for v1.5: 16 classes",
+    "MMROTATE": "what mmrotate prints for DOTA",
+    "VISDRONE": "objects from drones, ten classes; as its toolkit prints them",
+    "VISDRONE_MEAN": "VisDrone with the plain mean over classes",
+    "ULTRALYTICS": "what Ultralytics prints from 8.4.180 on: mAP50-95, mAP50",
+    "ULTRALYTICS_8_4_175": "what Ultralytics prints from 8.4.50 up to 8.4.175",
+    "ULTRALYTICS_8_4_35": "what Ultralytics prints up to 8.4.35",
     "ACTIVITYNET": "actions as time intervals of videos",
     "CROWDPOSE": "keypoints of people in crowds",
     "BDD100K": "boxes and instance masks of driving scenes, ten classes",

@@ -183,20 +183,30 @@ def summarize(metrics: pl.DataFrame, lines: Sequence[Headline], protocol: Protoc
     """`metric` and `value`, one row for each headline; null where nothing was evaluated.
 
     `metrics` has a row per category, area range, threshold and max_detections, with null `ap` and `recall` where a
-    category has no annotation that counts; these are left out of every mean.
+    category has no annotation that counts; these are left out of every mean. With `means_by_images`, a category counts as often
+    as its `n_images` says.
+
+    >>> from apframe.rule_sets.visdrone import VISDRONE
+    >>> rows = {"area_range": "all", "iou_threshold": 0.5, "max_detections": 500, "ap": [1.0, 0.0], "n_images": [3, 1]}
+    >>> summarize(pl.DataFrame(rows), [line for line in headlines(VISDRONE) if line.metric == "AP50"], VISDRONE)["value"].item()
+    0.75
     """
-    means = {
-        line.metric: pl.col(line.column)
-        .filter(
+    means = {}
+    for line in with_terms(lines, protocol):
+        if line.is_of_others:
+            continue
+        value = pl.col(line.column)
+        own = (
             pl.col("area_range") == line.area_range,
             pl.col("max_detections").eq_missing(line.max_detections),
             pl.lit(True) if line.iou_threshold is None else (pl.col("iou_threshold") - line.iou_threshold).abs() < 1e-9,
         )
-        .mean()
-        for line in with_terms(lines, protocol)
-        if not line.is_of_others
-    }
+        if protocol.means_by_images:
+            times = pl.col("n_images").filter(*own, value.is_not_null())
+            means[line.metric] = (value.filter(*own, value.is_not_null()) * times).sum() / times.sum()
+        else:
+            means[line.metric] = value.filter(*own).mean()
     values = metrics.select(composed(line, means, protocol).alias(line.metric) for line in lines)
     return pl.DataFrame(
         {"metric": [line.metric for line in lines], "value": values.row(0)}, schema_overrides={"value": pl.Float64}
-    )
+    ).with_columns(pl.col("value").fill_nan(None))

@@ -120,6 +120,8 @@ def _limits(protocol: Protocol) -> str:
         left_out += f"; more than {protocol.most_per_image} in an image are an error"
     if limits == ["all"]:
         return f"all of them{left_out}"
+    if "limits_by_rows" in protocol.further_rules:
+        return f"at most {', '.join(limits)} per image, the first rows{left_out}"
     of = "image" if protocol.per_image or protocol.agnostic else "image and category"
     return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
 
@@ -152,6 +154,8 @@ def _categories(protocol: Protocol) -> str:
         words.append("; ".join(f"{other} is {name}, its annotations are crowds" for other, name in protocol.classes.crowds))
     if protocol.classes.regions:
         words.append(f"detections in {', '.join(protocol.classes.regions)} are ignored")
+    if protocol.classes.excluded:
+        words.append(f"what has half of its box in {', '.join(protocol.classes.excluded)} is removed")
     if protocol.expands_hierarchy:
         words.append("annotations also count for the parents of their category")
     if protocol.judged_only:

@@ -7,7 +7,7 @@ import polars as pl
 from apframe.columns import Column
 
 METRICS_OF_SOME = tuple(
-    Column(name, pl.Float64, meaning, standard=False)
+    Column(name, pl.Int64 if name == "n_images" else pl.Float64, meaning, standard=False)
     for name, meaning in {
         "oriented_ap": "AP of true positives weighted by how well orientations agree, where the protocol has it: AOS, APH",
         "ate": "mean distance of true positives' centres, metres, where errors are averaged",
@@ -16,6 +16,7 @@ METRICS_OF_SOME = tuple(
         "ave": "their mean velocity error, m/s",
         "aae": "their mean attribute error, 0 to 1",
         "cds": "AP times the mean of 1 - error, of Argoverse 2",
+        "n_images": "images with annotations that count, where categories weigh as many",
         "lamr": "log-average miss rate, where the protocol has it; null without positives",
         "pq": "panoptic quality: sq times rq; null without annotations and false positives",
         "sq": "mean IoU of the true positives, 0 without any; null where pq is",

@@ -16,6 +16,8 @@ _HOMES = {
     "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU", "bbox"),
     "intersection_over_detection": ("intersection_over_detection", "IntersectionOverDetection", "bbox"),
     "mask_iou": ("mask_iou", "MaskIoU", "segm"),
+    "single_box_iou": ("single_iou", "SingleBoxIoU", "bbox"),
+    "single_mask_iou": ("single_iou", "SingleMaskIoU", "segm"),
     "boundary_iou": ("boundary_iou", "BoundaryIoU", "boundary"),
     "oks": ("keypoints", "OKS", "keypoints"),
     "rotated_iou": ("rotated_iou", "RotatedIoU", "rotated"),

@@ -33,6 +33,8 @@ class Similarity(ABC):
         thresholds are above the first number, and at most the second
     measure
         what printed summaries call it
+    in_single
+        whether it is computed in single precision, in which thresholds are then compared with it
     """
 
     name: ClassVar[str]
@@ -42,6 +44,7 @@ class Similarity(ABC):
     inclusive: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measure: ClassVar[str] = "IoU"
+    in_single: ClassVar[bool] = False
 
     @property
     def void_categories(self) -> tuple[int, ...]:

@@ -43,6 +43,7 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "OPEN_IMAGES": ("open images", "open_images", {}),
     "OPEN_IMAGES_CHALLENGE": ("open images", "open_images_challenge", {}),
     "DOTA": ("rotated", "dota", {}),
+    "MMROTATE": ("rotated", "mmrotate", {}),
     "ACTIVITYNET": ("intervals", "activitynet", {}),
     "CROWDPOSE": ("crowds", "crowdpose", {}),
     "BDD100K": (
@@ -63,6 +64,12 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     "COCO_PANOPTIC": ("segments", "coco_panoptic", {}),
     "CITYSCAPES_PANOPTIC": ("segments", "cityscapes_panoptic", {}),
     "SEMANTIC": ("segments", "semantic", {}),
+    "ULTRALYTICS": ("boxes", "ultralytics", {}),
+    "VISDRONE": (
+        "boxes",
+        "visdrone",
+        {"category_map": {"thing 1": "car", "thing 2": "bus", "thing 3": "van", "thing 4": "truck"}},
+    ),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }

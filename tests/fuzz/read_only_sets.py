@@ -24,7 +24,14 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     made = {"labelme": _labelme, "labelbox": _labelbox, "supervisely": _supervisely, "nuscenes": _nuscenes}
     made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
     made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
+    made |= {"visdrone": _visdrone}
     return made[name](folder)
+
+
+def _visdrone(folder: Path) -> tuple[Path, Path]:
+    rows = {"one.txt": "4,4,20,16,1,4,0,0\n10,2,20,20,1,9,0,1\n1,30,9,9,0,0,0,0\n", "two.txt": "4,4,20,16,0,4,0,0,\n"}
+    found = {"one.txt": "4,4,20,16,0.5,4,-1,-1\n", "two.txt": "4,4,20,16,0.75,4,-1,-1\n"}
+    return written(folder / "truth", rows), written(folder / "found", found)
 
 
 def _wider_face(folder: Path) -> tuple[Path, Path]:

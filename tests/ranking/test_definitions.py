@@ -68,7 +68,9 @@ def test_every_definition_is_listed_and_taken_by_its_name() -> None:
         "r11",
         "r40",
         "wider_face",
-    }  # test_kitti, test_wider_face
+        "ultralytics",
+        "ultralytics_8_4_35",
+    }  # test_kitti, test_wider_face, test_ultralytics
     assert listed.null_count().sum_horizontal().item() == 0
     for name in REFERENCE:
         assert str(as_definition(name)) == name

@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import math
+from dataclasses import replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -12,8 +14,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 import apframe as apf
+from apframe.ranking.definitions import Interpolated
 from tests.parity.reference import close
 from tests.parity.voc_reference import average_precision
+from tests.rule_sets.everywhere import assert_same_everywhere
 from tests.rule_sets.generated import BOX, half_as_often, mean, sets
 
 shapely = pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
@@ -64,7 +68,7 @@ def rotated(random: np.random.Generator, n_images: int) -> tuple[Any, Any]:
     return {"images": list(range(1, n_images + 1)), "annotations": annotations}, results
 
 
-def judge(truth: Any, results: list[Row], category: int) -> list[bool | None]:
+def judge(truth: Any, results: list[Row], category: int, protocol: apf.Protocol = apf.DOTA) -> list[bool | None]:
     """What became of each detection, best score first: true, false, or None where it is ignored."""
     outcomes: list[bool | None] = []
     taken = set[int]()
@@ -75,9 +79,9 @@ def judge(truth: Any, results: list[Row], category: int) -> list[bool | None]:
             if (other["image_id"], other["category_id"]) == (row["image_id"], category)
         ]
         best, number = max(here, default=(0.0, 0))
-        if best <= 0.5:
+        if best < 0.5 or (best == 0.5 and protocol.strict):
             outcomes.append(False)
-        elif truth["annotations"][-number]["ignore"]:
+        elif truth["annotations"][-number]["ignore"] and protocol.ignores:
             outcomes.append(None)
         else:
             outcomes.append(-number not in taken)
@@ -172,3 +176,80 @@ def test_rules_one_by_one(annotations: pl.DataFrame, found: list[tuple[float, fl
 def test_nothing_found() -> None:
     truth = apf.Dataset({"image_id": [1]}, {"category_id": [1]}, upright([(0, 10)]))
     assert apf.evaluate(truth, [], apf.DOTA).summary.rows() == [("AP", 0.0)]
+
+
+CLASSES = ["plane", "bridge"]
+
+
+@half_as_often
+@given(sets(rotated), st.sampled_from([apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE]))
+def test_what_others_print_equals_loops(data: tuple[Any, list[Row]], protocol: apf.Protocol) -> None:
+    truth, results = data
+    annotations = by_angle(truth["annotations"])
+    named = apf.Dataset({"image_id": truth["images"]}, {"category_id": CATEGORIES, "name": CLASSES}, annotations)
+    values = []
+    for category in CATEGORIES:
+        rows = [row for row in truth["annotations"] if row["category_id"] == category]
+        n_positives = sum(not (row["ignore"] and protocol.ignores) for row in rows)
+        ap = average_precision(judge(truth, results, category, protocol), n_positives, 2007)
+        values.append(0.0 if ap is None and protocol.classes.counts_absent else ap)
+    n = {"DOTA_V1": 15, "DOTA_V15": 16}.get(protocol.name)
+    expected = mean(values) if n is None else sum(value or 0 for value in values) / n
+    evaluation = apf.evaluate(named, by_angle(results), protocol)
+    assert evaluation.summary.rows() == [("AP", *close([expected]))]
+    assert evaluation.by("category_id").height == (len(CATEGORIES) if n is None else n)
+
+
+def square(x: float, y: float = 0) -> list[float]:
+    return [x, y, x + 20, y, x + 20, y + 20, x, y + 20]
+
+
+A, B, C, F = square(0), square(100), [200.0, 10, 210, 0, 220, 10, 210, 20], square(500)
+HALF = [0.0, 0, 10, 0, 10, 20, 0, 20]  # of A
+IN_ORDER = [(A, 0.9), (F, 0.8), (B, 0.7), (F, 0.6), (C, 0.5)]
+
+# objects with their difficulties, detections, and average precision by DOTA_V1, DOTA_V15 and MMROTATE
+CASES: dict[str, tuple[list[tuple[list[float], int]], list[tuple[list[float], float]], tuple[float, float, float]]] = {
+    "list A": ([(A, 0), (B, 0), (C, 0)], IN_ORDER, (0.763636364, 0.763636364, 0.763636364)),
+    "one is difficult": ([(A, 0), (B, 1), (C, 0)], IN_ORDER, (0.772727273, 0.763636364, 0.763636364)),
+    "an IoU of one half": ([(A, 0)], [(HALF, 0.9)], (0.0, 0.0, 1.0)),
+    "a diamond in its square": ([(square(0), 0)], [([10.0, 0, 20, 10, 10, 20, 0, 10], 0.9)], (0.0, 0.0, 1.0)),
+    "difficulty 2, which is found first": ([(A, 0), (B, 2)], [(B, 0.9), (A, 0.8)], (1.0, 1.0, 1.0)),
+    "the best is taken": (
+        [(A, 0), (square(2), 0)], [(A, 0.9), (square(0.5), 0.8)], (0.545454545, 0.545454545, 0.545454545),
+    ),
+    "a false one and a true one with the same score": ([(A, 0)], [(F, 0.9), (A, 0.9)], (0.5, 0.5, 0.5)),
+    "the true one first": ([(A, 0)], [(A, 0.9), (F, 0.9)], (1.0, 1.0, 1.0)),
+}  # fmt: skip
+
+
+def one_class(objects: list[tuple[list[float], int]], found: list[tuple[list[float], float]]) -> tuple[apf.Dataset, Any]:
+    cell = {"image_id": 1, "category_id": 1}
+    annotations = pl.DataFrame([cell | {"corners": corners, "ignore": flag != 0} for corners, flag in objects])
+    dataset = apf.Dataset({"image_id": [1]}, {"category_id": [1], "name": ["ship"]}, annotations)
+    return dataset, pl.DataFrame([cell | {"corners": corners, "score": score} for corners, score in found])
+
+
+@pytest.mark.parametrize("name", CASES)
+def test_cases_of_the_references(name: str) -> None:
+    objects, found, expected = CASES[name]
+    for protocol, value in zip((apf.DOTA_V1, apf.DOTA_V15, apf.MMROTATE), expected, strict=True):
+        evaluation = apf.evaluate(*one_class(objects, found), protocol)
+        assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(value, abs=1e-9)]
+        n = len(protocol.classes.names) or 1
+        assert evaluation.summary["value"].to_list() == [pytest.approx(value / n, abs=1e-9)]
+
+
+def test_list_a_as_the_area_under_the_curve() -> None:
+    protocol = replace(apf.DOTA_V1, definition=Interpolated())
+    evaluation = apf.evaluate(*one_class(*CASES["list A"][:2]), protocol)
+    assert evaluation.metrics.filter(category_id=1)["ap"].to_list() == [pytest.approx(0.755555556, abs=1e-9)]
+
+
+@pytest.mark.parametrize("protocol", [apf.DOTA_V1, apf.MMROTATE], ids=lambda each: each.name)
+def test_slices_subsets_stored_sets_shards_updates_and_intervals(protocol: apf.Protocol, tmp_path: Path) -> None:
+    truth, results = rotated(np.random.default_rng(5), 12)
+    images = pl.DataFrame({"image_id": truth["images"], "weather": ["fog", "clear"] * 6})
+    categories = {"category_id": CATEGORIES, "name": CLASSES}
+    dataset = apf.Dataset(images, categories, by_angle(truth["annotations"]))
+    assert_same_everywhere(dataset, by_angle(results), protocol, tmp_path)

@@ -138,6 +138,22 @@ SPECKS = truth_of([at(1, 1, bbox=[0, 0, 10, 10], area=100), at(2, 1, bbox=[0, 0,
                    at(2, 1, bbox=ELSEWHERE, area=100, uncertain=True)], categories=CATEGORIES[:1])  # fmt: skip
 SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
 
+
+def aerial(names: tuple[str, ...]) -> Json:
+    """An object of each class and a difficult one of the first, which is elsewhere."""
+    rows = [at(1, k, corners=DIAMOND) for k in range(1, len(names) + 1)]
+    elsewhere = [value + 50 for value in DIAMOND]
+    return truth_of([*rows, at(1, 1, corners=elsewhere, ignore=1)],
+                    categories=[{"id": k, "name": name} for k, name in enumerate(names, 1)])  # fmt: skip
+
+
+DRONES = truth_of(
+    [at(1, 1, bbox=SQUARE), at(2, 1, bbox=SQUARE), at(3, 2, bbox=SQUARE), at(1, 3, bbox=[50, 50, 40, 40])],
+    [*IMAGES, IMAGES[1] | {"id": 3}],
+    [{"id": 1, "name": "car"}, {"id": 2, "name": "bus"}, {"id": 3, "name": "ignored regions"}],
+)
+FROM_ABOVE, LATER = aerial(apf.DOTA_V1.classes.names), aerial(apf.DOTA_V15.classes.names)
+
 # name -> protocol, options, ground truth, results, some of the numbers by hand
 TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     "coco": ("coco", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.5, "AP50": 0.5, "APs": None, "APm": 0.5, "AR1": 0.5}),
@@ -165,6 +181,33 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
     "dota": (
         "dota", {}, truth_of([at(1, 1, corners=DIAMOND), at(2, 2, corners=DIAMOND), at(2, 2, corners=DIAMOND, ignore=1)]),
         [found(1, 1, 0.9, **TURNED), found(2, 2, 0.8, bbox=ELSEWHERE, angle=0.0)], {"AP": 0.5},
+    ),
+    # the first class and the last are found; of the first one, a difficult object may be missed in v1.0 alone
+    "dota_v1": (
+        "dota_v1", {}, FROM_ABOVE, [found(1, k, 0.9, **TURNED) for k in (1, 15)], {"AP": 2 / 15},
+    ),
+    "dota_v15": (
+        "dota_v15", {}, LATER, [found(1, k, 0.9, **TURNED) for k in (1, 16)], {"AP": (6 / 11 + 1) / 16},
+    ),
+    "mmrotate": (
+        "mmrotate", {}, FROM_ABOVE, [found(1, k, 0.9, **TURNED) for k in range(1, 15)], {"AP": (6 / 11 + 13) / 15},
+    ),
+    # one of two cars, each in an image of its own, and a bus; what is in the region does not count
+    "visdrone": (
+        "visdrone", {}, DRONES, [found(k, c, 0.9, bbox=SQUARE) for k, c in ((1, 1), (3, 2))], {"AP": 2 / 3, "AR1": 2 / 3},
+    ),
+    "visdrone_mean": (
+        "visdrone_mean", {}, DRONES, [found(1, 1, 0.9, bbox=ELSEWHERE), *(found(k, 1, 0.8, bbox=SQUARE) for k in (1, 2))],
+        {"AP": 0.5, "AP75": 0.5, "AR500": 0.5},
+    ),
+    # one is found and one is not: a perfect list has .995
+    "ultralytics": ("ultralytics", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.4975, "AP50": 0.4975, "AP75": 0.4975}),
+    # three of ten thresholds for the second one
+    "ultralytics segm": ("ultralytics", {"iou_type": "segm"}, MASKS, MASKS_FOUND, {"AP": 0.995 * 0.65, "AP75": 0.4975}),
+    "ultralytics_8_4_175": ("ultralytics_8_4_175", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.4975}),
+    # one of two of a class: level 0 to .5 along 1, then down to 0
+    "ultralytics_8_4_35": (
+        "ultralytics_8_4_35", {}, truth_of([at(k, 1, bbox=SQUARE) for k in (1, 2)]), ONE_HIT[:1], {"AP": 0.75, "AP50": 0.75},
     ),
     # 13 of 16 seconds: seven of ten thresholds
     "activitynet": (
@@ -253,7 +296,11 @@ def test_the_published_ones() -> None:
     assert {name: protocol.iou_types for name, protocol in apf.PUBLISHED.items()} == {
         "COCO": ("bbox", "segm", "keypoints", "boundary"), "VOC2007": ("bbox",), "VOC2012": ("bbox",),
         "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
-        "PROPOSALS": ("bbox",), "DOTA": ("rotated",), "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
+        "PROPOSALS": ("bbox",), "DOTA": ("rotated",),
+        **dict.fromkeys(("ULTRALYTICS", "ULTRALYTICS_8_4_175", "ULTRALYTICS_8_4_35"), ("bbox", "segm")),
+        "VISDRONE": ("bbox",), "VISDRONE_MEAN": ("bbox",),
+        "DOTA_V1": ("rotated",), "DOTA_V15": ("rotated",), "MMROTATE": ("rotated",),
+        "ACTIVITYNET": ("interval",), "CROWDPOSE": ("keypoints",),
         "BDD100K": ("bbox", "segm"),
         "KITTI": ("bbox", "bev", "3d"), "WAYMO": ("3d", "bev", "bbox"), "NUSCENES": ("distance",), "ARGOVERSE2": ("distance",),
         "CITYPERSONS": ("bbox",), "CALTECH": ("bbox",), "EUROCITY": ("bbox",),
@@ -428,7 +475,12 @@ HEADLINES = {
     ("OPEN_IMAGES", "bbox"): "AP",
     ("OPEN_IMAGES_CHALLENGE", "bbox"): "AP",
     ("PROPOSALS", "bbox"): "AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf",
-    ("DOTA", "rotated"): "AP",
+    **dict.fromkeys(((name, "bbox") for name in ("VISDRONE", "VISDRONE_MEAN")), "AP AP50 AP75 AR1 AR10 AR100 AR500"),
+    **dict.fromkeys(
+        ((name, kind) for name in ("ULTRALYTICS", "ULTRALYTICS_8_4_175", "ULTRALYTICS_8_4_35") for kind in ("bbox", "segm")),
+        "AP AP50 AP75",
+    ),
+    **dict.fromkeys(((name, "rotated") for name in ("DOTA", "DOTA_V1", "DOTA_V15", "MMROTATE")), "AP"),
     ("ACTIVITYNET", "interval"): "AP AP50 AP75 AP95",
     ("CROWDPOSE", "keypoints"): "AP AP50 AP75 AR AR50 AR75 AP_easy AP_medium AP_hard",
     ("BDD100K", "bbox"): "AP AP50 AP75 APs APm APl AR1 AR10 AR100 ARs ARm ARl",
@@ -501,7 +553,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
     results = [
         {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
         for row in truth["annotations"]
-        if not (row.get("iscrowd") or row.get("ignore") or row.get("num_keypoints") == 0)
+        if not (row.get("iscrowd") or ("ignore" in protocol.ignores and row.get("ignore")) or row.get("num_keypoints") == 0)
     ]
     if protocol.expands_hierarchy:
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
@@ -511,6 +563,8 @@ def test_a_perfect_list_has_1(name: str) -> None:
     best = {metric: least if less_is_better(metric) else 1.0 for metric in values}
     # equal scores have no steps; of two hits, that in the first row adds nothing
     best |= {"wider_face": dict.fromkeys(values, 0.0), "crowdhuman": {"AP": 0.5}}.get(name, {})
+    if protocol.definition.name.startswith("ultralytics"):  # whose curve ends with 0
+        best = dict.fromkeys(best, 0.995)
     assert values == pytest.approx(best, abs=1e-12) and values
 
 
@@ -662,7 +716,10 @@ def test_no_limit_by_option() -> None:
 # choices of a protocol that cannot be -> the message
 WRONG: dict[str, tuple[Json, str]] = {
     "matching": ({"matching": "greedy"}, r'^matching is "score", .*, not .greedy.$'),
-    "crowds": ({"crowds": "removed"}, r'^crowds is "ignored", "all_ignored", "counted" or "ordinary", not .removed.$'),
+    "crowds": (
+        {"crowds": "removed"},
+        r'^crowds is "ignored", "all_ignored", "counted", "missed" or "ordinary", not .removed.$',
+    ),
     "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain$"),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),
@@ -1114,5 +1171,5 @@ def test_published_rules_leave_no_choice_to_a_default(path: Path) -> None:
         own = {each.name for each in fields(apf.Protocol)} - {"variants", "category_thresholds"}  # which iou_thresholds makes
         assert {each.arg for each in call.keywords} - {"category_thresholds"} == own
     names = {"further_rules", "named_choices", "protocol", "published", "summary", "words", "classes", "given", "orientation"}
-    names |= {"__init__", "refused", "report_lines"}
+    names |= {"__init__", "refused", "report_lines", "combinations"}
     assert bool(made) == (path.stem not in names)

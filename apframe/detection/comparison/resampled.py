@@ -17,6 +17,7 @@ from apframe.detection.slices.slices import Slicing, tabulate, walk
 from apframe.exceptions import LargeResultWarning, warn
 from apframe.matching.regroup import split_by_images
 from apframe.matching.verdicts import Verdicts, has_bit
+from apframe.ranking.counted import count_images
 from apframe.ranking.weighted import BLOCK, Cell, weighted_ranking
 from apframe.rule_sets.summary import Headline, composed, terms_of, with_terms
 
@@ -219,10 +220,10 @@ class _Job:
     """One piece of one evaluation, made ready to be ranked with weights, and the rows that its lists count in."""
 
     def __init__(self, piece: _Piece, lines: Sequence[Headline], protocol: Protocol) -> None:
-        self._piece = piece
+        self._piece, self._weighs = piece, protocol.means_by_images
         self._means: list[tuple[np.ndarray, np.ndarray, np.ndarray]] = []
         cells = {at: cell for at, line in enumerate(lines) if (cell := cell_of(line, protocol)) is not None}
-        self._lines = list(cells)
+        self._lines, self._ranges = list(cells), [cell.area_range for cell in cells.values()]
         self._ranking = weighted_ranking(piece.verdicts, protocol.ranking_rules, list(cells.values()))
 
     def add_rows(self, slicing: Slicing, offset: int) -> None:
@@ -234,12 +235,18 @@ class _Job:
 
     def fill(self, weights: np.ndarray, found: np.ndarray, row: np.ndarray) -> None:
         """Put the means over the lists of each row where they belong; `row` has the row of the table that each row is."""
-        for at, values in self._ranking.values(weights.take(self._piece.image, axis=0)):
+        own_weights = weights.take(self._piece.image, axis=0)
+        n_images = {k: count_images(self._piece.verdicts, k, own_weights) for k in {*self._ranges} if self._weighs}
+        for at, values in self._ranking.values(own_weights):
             for number, starts, rows in self._means:
                 own = values.take(number, axis=0)
                 has_value = np.isfinite(own)
                 own[~has_value] = 0
-                n = np.add.reduceat(has_value, starts, axis=0, dtype=np.float64)
+                counted = has_value
+                if self._weighs:
+                    counted = has_value * n_images[self._ranges[at]].take(number, axis=0)
+                    own *= counted
+                n = np.add.reduceat(counted, starts, axis=0, dtype=np.float64)
                 with np.errstate(invalid="ignore"):
                     found[self._lines[at], row[rows]] = np.add.reduceat(own, starts, axis=0) / n
 

@@ -13,6 +13,7 @@ from apframe.detection.diagnose.error_kinds import ERROR_KINDS, OF_DETECTIONS
 from apframe.detection.diagnose.find_errors import CLS, LOC, Errors
 from apframe.detection.diagnose.outcomes import Outcomes
 from apframe.matching.verdicts import Verdicts
+from apframe.ranking.counted import count_images
 from apframe.ranking.metrics import compute_cells
 from apframe.ranking.rules import rank_by
 from apframe.rule_sets.refused import rules_of_edits
@@ -76,12 +77,15 @@ class Impact:
         average precision as it is, and by kind once its errors are fixed; see `average_precisions`
     has_positives
         whether AP is defined
+    weights
+        how often each list counts in means
     """
 
     counts: Mapping[str, np.ndarray]
     ap: np.ndarray
     after: Mapping[str, np.ndarray]
     has_positives: np.ndarray
+    weights: np.ndarray
 
     @classmethod
     def of(
@@ -104,11 +108,13 @@ class Impact:
         part = verdicts if images is None else verdicts.of_images(images)
         with pool() as threads:
             after = dict(zip(ERROR_KINDS, threads.map(of_kind, ERROR_KINDS), strict=True))
+        has = part.positives[:, 0] > 0
         return cls(
             count_errors(verdicts, found, errors, images),
             average_precisions(part, protocol),
             after,
-            part.positives[:, 0] > 0,
+            has,
+            count_images(part, 0, np.ones((part.images.height, 1)))[:, 0] if protocol.means_by_images else np.ones(len(has)),
         )
 
     def table(self) -> pl.DataFrame:
@@ -129,8 +135,9 @@ class Impact:
     def mean(self, lists: np.ndarray) -> pl.DataFrame:
         """A row for each kind, of some of the lists: the sum of n, and the means over those with positives."""
         kept = lists & self.has_positives
-        ap = self.ap[kept].mean() if kept.any() else None
-        rise = [(self.after[kind] - self.ap)[kept].mean() if kept.any() else None for kind in ERROR_KINDS]
+        weights = self.weights[kept]
+        ap = np.average(self.ap[kept], weights=weights) if kept.any() else None
+        rise = [np.average((self.after[kind] - self.ap)[kept], weights=weights) if kept.any() else None for kind in ERROR_KINDS]
         return pl.DataFrame(
             {
                 "error": pl.Series(list(ERROR_KINDS), dtype=ERRORS),

@@ -126,7 +126,7 @@ def _ids_by_name(dataset: Dataset) -> dict[str, Any]:
 def _ask_about(names: pl.Series, protocol: Protocol) -> None:
     """A warning if categories that are not evaluated are nearly called as a class."""
     classes = protocol.classes
-    related = {name.lower() for name in (*(other for _, other in classes.neighbours), *classes.regions)}
+    related = {name.lower() for name in (*(other for _, other in classes.neighbours), *classes.regions, *classes.excluded)}
     near = {name: nearest(name, classes.names) for name in names if name.lower() not in related}
     if questions := [f"{name!r}, {question}" for name, question in near.items() if question]:
         warn(f"{protocol.name} does not evaluate {'; nor '.join(questions)}", UnknownCategoryWarning)

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.prepare.classes import with_levels, with_own_classes
+from apframe.detection.prepare.excluded import leave_out_excluded, place_in_images
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
@@ -212,6 +213,8 @@ RULES: tuple[Rule, ...] = (
     ignore_uncertain,
     tell_levels,
     tell_visible_shares,
+    leave_out_excluded,
+    place_in_images,
     keep_own_classes,
     keep_objects,
     keep_chosen_categories,

@@ -144,7 +144,7 @@ class _Work:
             keeps_empty=self.protocol.classes.counts_absent,
         )
         parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
-        if not self._divides_detections:
+        if not self._divides_detections or "limits_by_rows" in self.protocol.further_rules:
             return parts
         # each detection has its own place among those of its group
         cell = parts.detections["list"].cast(pl.Int64) * self.verdicts.images.height + parts.detections["image"]
@@ -229,10 +229,13 @@ def sum_part(part: _Part, base: pl.DataFrame, protocol: Protocol, slicing: Slici
             values = {line.metric: _values(line, cells, positives, protocol) for line in own}
         counts = _has_numbers(ranking, cells[last], k)
         n_categories = sums(counts)
+        weight = None if not isinstance(ranking, Ranking) or ranking.n_images is None else ranking.n_images[:, k]
         found: dict[str, np.ndarray] = {}
         for line in own:
             value = values[line.metric]
-            if line.column in ranking.further:  # which may have no value where there are positives
+            if weight is not None:
+                found |= {line.metric: sums(np.where(counts, value, 0) * weight), f"n {line.metric}": sums(counts * weight)}
+            elif line.column in ranking.further:  # which may have no value where there are positives
                 has_value = counts & np.isfinite(value)
                 found |= {line.metric: sums(np.where(has_value, value, 0)), f"n {line.metric}": sums(has_value)}
             else:

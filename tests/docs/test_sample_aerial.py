@@ -1,0 +1,38 @@
+"""The sample set of aerial images: what the generator makes, and what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import polars as pl
+import pytest
+
+import apframe as apf
+
+DATA = Path(__file__).parents[2] / "data"
+AERIAL = DATA / "aerial"
+
+
+def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
+    script = [sys.executable, str(DATA / "generate_aerial.py"), "--out", str(tmp_path / "made")]
+    subprocess.run(script, check=True, capture_output=True)
+    made = {path.relative_to(tmp_path / "made"): path for path in (tmp_path / "made").rglob("*.txt")}
+    assert made.keys() == {path.relative_to(AERIAL) for path in AERIAL.rglob("*.*")}
+    for name, path in made.items():
+        assert path.read_bytes() == (AERIAL / name).read_bytes(), name
+
+
+def test_sample_is_as_described() -> None:
+    truth, found = AERIAL / "visdrone" / "annotations", AERIAL / "visdrone" / "results"
+    weighted, plain = (apf.evaluate(truth, found, name) for name in ("visdrone", "visdrone_mean"))
+    assert weighted["AP"] > plain["AP"] + 0.01
+    regions = pl.col("category_id") == 0
+    assert not apf.read_dataset(truth).annotations.filter(regions).is_empty()
+    assert weighted.detections.height < apf.read_results(found).height  # some are in the regions
+    pytest.importorskip("shapely", reason="rotated boxes are compared with shapely")
+    labels, results = AERIAL / "dota" / "labelTxt", AERIAL / "dota" / "results"
+    values = {name: apf.evaluate(labels, results, name)["AP"] for name in ("dota", "dota_v1", "dota_v15", "mmrotate")}
+    assert values["dota"] > 0.5 and values["dota_v1"] == pytest.approx(values["dota"] * 3 / 15, abs=1e-12)
+    assert values["dota_v15"] < values["dota_v1"] and values["mmrotate"] != values["dota"]

@@ -1,0 +1,190 @@
+"""Ultralytics: the values of its own functions, every number that of plain loops, and what comes after."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+import polars as pl
+import pytest
+from hypothesis import given
+
+import apframe as apf
+from apframe.exceptions import ParameterError
+from apframe.ranking.between_rows import Ultralytics, UltralyticsBefore
+from apframe.ranking.of_rows import ListedRows
+from tests.rule_sets.everywhere import assert_same_everywhere
+from tests.rule_sets.generated import half_as_often, sets
+from tests.rule_sets.ultralytics_reference import average_precision, evaluate
+
+Row = dict[str, Any]
+BY_VERSION = {
+    "ULTRALYTICS": {"frees": True, "falls_at_once": True},
+    "ULTRALYTICS_8_4_175": {"frees": False, "falls_at_once": True},
+    "ULTRALYTICS_8_4_35": {"frees": False, "falls_at_once": False},
+}
+each_version = pytest.mark.parametrize("name", BY_VERSION)
+
+# flags and R: AP up to 8.4.35 and from 8.4.50 on, as the functions of the wheels compute it
+LISTS: dict[str, tuple[list[int], int, float, float]] = {
+    "A": ([1, 0, 1, 0, 1], 3, 0.753, 0.753),
+    "B": ([1, 1, 0, 1, 0, 1, 0, 0, 0, 1], 5, 0.778333333, 0.778333333),
+    "C": ([1, 0, 1, 0, 1], 6, 0.527333333, 0.374333333),
+    "1 of 2": ([1], 2, 0.75, 0.495),
+    "1 of 2 and a false one": ([1, 0], 2, 0.6225, 0.495),
+    "a false one first": ([0, 1], 1, 0.4975, 0.4975),
+    "perfect": ([1, 1, 1], 3, 0.995, 0.995),
+    "a gap": ([1, 0, 0, 0, 0, 1], 2, 0.661666667, 0.661666667),
+    "nothing found": ([0, 0], 2, 0.0, 0.0),
+}
+
+
+def area(definition: Ultralytics, flags: list[int], n: int, weights: list[float] | None = None) -> float:
+    """Of one list, each row in an image of its own weight."""
+    rows = np.array(flags)
+    own = np.array(weights or [1.0] * len(flags))[:, None]
+    edges = np.full((1, 1), np.nan)
+    scores = -np.arange(len(flags), dtype=float)
+    listed = ListedRows(
+        np.zeros(len(rows), dtype=np.int64),
+        scores,
+        rows > 0,
+        np.array([0, len(rows)]),
+        own,
+        np.array([[float(n)]]),
+        edges,
+        edges,
+    )
+    return float(definition.area(listed)[0, 0])
+
+
+@pytest.mark.parametrize("name", LISTS)
+def test_lists(name: str) -> None:
+    flags, n, before, now = LISTS[name]
+    assert area(UltralyticsBefore(), flags, n) == pytest.approx(before, abs=1e-9)
+    assert area(Ultralytics(), flags, n) == pytest.approx(now, abs=1e-9)
+
+
+def test_random_lists_are_those_of_interp() -> None:
+    random = np.random.default_rng(3)
+    for _ in range(200):
+        flags = (random.random(random.integers(1, 60)) < random.random()).astype(int).tolist()
+        n = max(1, sum(flags) + int(random.integers(0, 5)) * int(random.integers(0, 2)))
+        for definition in (Ultralytics(), UltralyticsBefore()):
+            expected = average_precision([bool(flag) for flag in flags], n, falls_at_once=definition.falls_at_once)
+            assert area(definition, flags, n) == pytest.approx(expected, abs=1e-12)
+
+
+def test_a_weight_of_two_is_two_rows() -> None:
+    flags, weights = [1, 0, 1, 0, 1], [2.0, 1, 0, 3, 1]
+    copies = [flag for flag, weight in zip(flags, weights, strict=True) for _ in range(int(weight))]
+    for definition in (Ultralytics(), UltralyticsBefore()):
+        assert area(definition, flags, 5, weights) == pytest.approx(area(definition, copies, 5), abs=1e-12)
+
+
+def test_a_level_is_reached_with_weights_that_are_not_whole() -> None:
+    tenths = [0.1] * 10
+    assert area(Ultralytics(), [1] * 10, 1, tenths) == pytest.approx(0.995, abs=1e-9)
+
+
+def test_ranked_lists_have_no_such_definition() -> None:
+    frame = pl.DataFrame({"relevant": [1, 0], "score": [0.9, 0.8]})
+    with pytest.raises(ParameterError, match="ultralytics needs all rows of a list"):
+        frame.select(apf.average_precision("relevant", "score", n_positives=1, definition="ultralytics"))
+
+
+def truth_of(boxes: list[list[float]]) -> Any:
+    annotations = [{"id": k, "image_id": 1, "category_id": 1, "bbox": box} for k, box in enumerate(boxes, 1)]
+    return {"images": [{"id": 1}], "categories": [{"id": 1, "name": "cat"}], "annotations": annotations}
+
+
+def found(boxes: list[list[float]]) -> list[Row]:
+    return [{"image_id": 1, "category_id": 1, "bbox": box, "score": 0.9 - k / 10} for k, box in enumerate(boxes)]
+
+
+def test_the_second_choice() -> None:
+    """Two detections overlap the first annotation most, and the second of them the other one enough."""
+    truth, results = truth_of([[0, 0, 10, 10], [3, 0, 10, 10]]), found([[0, 0, 10, 9], [1, 0, 10, 10]])
+    flags = {}
+    for name in BY_VERSION:
+        matches = apf.evaluate(truth, results, name).matches(0.5).drop_nulls("detection_id").sort("rank")
+        flags[name] = matches["outcome"].to_list()
+    assert flags == {
+        "ULTRALYTICS": ["tp", "tp"], "ULTRALYTICS_8_4_175": ["tp", "fp"], "ULTRALYTICS_8_4_35": ["tp", "fp"],
+    }  # fmt: skip
+
+
+@each_version
+def test_a_better_one_that_reaches_less(name: str) -> None:
+    """IoU .55 with the higher score and .9 with the lower: the first is true at .5 and .55, the second one above."""
+    evaluation = apf.evaluate(truth_of([[0, 0, 100, 10]]), found([[0, 0, 55, 10], [0, 0, 90, 10]]), name)
+    for threshold, outcomes in ((0.5, ["tp", "fp"]), (0.55, ["tp", "fp"]), (0.6, ["fp", "tp"]), (0.9, ["fp", "tp"])):
+        matches = evaluation.matches(threshold).drop_nulls("detection_id").sort("rank")
+        assert matches["outcome"].to_list() == outcomes
+
+
+def test_thresholds_are_in_single_precision() -> None:
+    """Seven pixels of ten reach .7 there, as both are 0.69999999 in single precision."""
+    evaluation = apf.evaluate(truth_of([[0, 0, 10, 1]]), found([[0, 0, 7, 1]]), apf.ULTRALYTICS)
+    assert evaluation.matches(0.7)["outcome"].to_list() == ["tp"]
+    assert evaluation.matches(0.75)["outcome"].to_list() == ["fp", "fn"]
+    at_it = apf.evaluate(truth_of([[0, 0, 10, 1]]), found([[0, 0, 7, 1]]), apf.ULTRALYTICS, iou_thresholds=[0.7])
+    assert at_it["AP"] == pytest.approx(0.995)
+
+
+def test_masks_in_single_precision() -> None:
+    square = [[0, 0, 10, 0, 10, 1, 0, 1]]
+    part = [[0, 0, 7, 0, 7, 1, 0, 1]]
+    truth = truth_of([[0, 0, 10, 1]])
+    truth["images"][0] |= {"width": 20, "height": 20}
+    truth["annotations"][0]["segmentation"] = square
+    results = [{"image_id": 1, "category_id": 1, "segmentation": part, "score": 0.9}]
+    evaluation = apf.evaluate(truth, results, apf.ULTRALYTICS, iou_type="segm")
+    assert evaluation.pairs["similarity"].to_list() == [float(np.float32(0.7))]
+    assert evaluation["AP"] == pytest.approx(0.995 * 5 / 10)
+
+
+def test_low_scores_and_more_than_300_detections_are_left_out() -> None:
+    truth = truth_of([[0, 0, 10, 10]])
+    low = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 10, 10], "score": score} for score in (0.001, 0.0011)]
+    assert apf.evaluate(truth, low[:1], apf.ULTRALYTICS)["AP"] == 0
+    assert apf.evaluate(truth, low[1:], apf.ULTRALYTICS)["AP"] == pytest.approx(0.995)
+    many = [{"image_id": 1, "category_id": 1, "bbox": [0, 0, 4, 10], "score": 0.5} for _ in range(300)]
+    assert apf.evaluate(truth, [*many, *low[1:]], apf.ULTRALYTICS)["AP"] == 0
+    assert apf.evaluate(truth, [*many[1:], *low[1:]], apf.ULTRALYTICS)["AP"] > 0
+
+
+def scenes(random: np.random.Generator, n_images: int) -> tuple[Any, list[Row]]:
+    """Boxes near each other, with no equal sizes, so that no two of an image are as similar to a third."""
+    annotations, results = [], []
+    for image in range(1, n_images + 1):
+        for _ in range(random.integers(0, 6)):
+            box = [*random.uniform(0, 30, 2), *random.uniform(15, 40, 2)]
+            row = {"image_id": image, "category_id": int(random.integers(1, 3))}
+            annotations.append(row | {"id": len(annotations) + 1, "bbox": box})
+            moves = random.normal(0, 2.5, (random.integers(0, 4), 4))
+            results += [row | {"bbox": moved} for moved in (np.array(box) + moves).clip(0.5).tolist()]
+        results += [{"image_id": image, "category_id": 3, "bbox": [0, 0, 9, 9]}] * int(random.integers(0, 2))
+    scores = ((random.permutation(len(results)) + 1) / (len(results) + 1)).tolist()
+    images = [{"id": number} for number in range(1, n_images + 1)]
+    categories = [{"id": number, "name": f"class {number}"} for number in range(1, 4)]
+    truth = {"images": images, "categories": categories, "annotations": annotations}
+    return truth, [row | {"score": score} for row, score in zip(results, scores, strict=True)]
+
+
+@half_as_often
+@given(sets(scenes))
+def test_every_number_is_that_of_plain_loops(data: tuple[Any, list[Row]]) -> None:
+    for name, rules in BY_VERSION.items():
+        evaluation = apf.evaluate(*data, name)
+        assert dict(evaluation.summary.rows()) == pytest.approx(evaluate(*data, **rules), abs=1e-9)
+
+
+@each_version
+def test_slices_subsets_stored_sets_shards_updates_and_intervals(name: str, tmp_path: Path) -> None:
+    truth, results = scenes(np.random.default_rng(7), 12)
+    dataset = apf.read_coco(truth)
+    images = dataset.images.with_columns(weather=pl.Series(["fog", "clear", "rain"] * 4))
+    dataset = apf.Dataset(images, dataset.categories, dataset.annotations)
+    assert_same_everywhere(dataset, apf.read_coco_results(results), name, tmp_path)
