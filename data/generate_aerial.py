@@ -11,7 +11,7 @@ from pathlib import Path
 import numpy as np
 
 CARS, WALKERS = 4, 1
-SHARES = {CARS: 0.55, WALKERS: 0.25, 9: 0.08, 10: 0.07, 11: 0.05}  # of car, pedestrian, bus, motor, others
+SHARES = {CARS: 0.6, WALKERS: 0.3, 9: 0.02, 10: 0.03, 11: 0.05}  # of car, pedestrian, bus, motor, others
 SHIPS = ("ship", "large-vehicle", "plane")
 
 
@@ -31,7 +31,7 @@ def visdrone(folder: Path, rng: np.random.Generator) -> None:
     for image in range(1, 41):
         lines, results = [], []
         for category in rng.choice(list(SHARES), rng.integers(4, 20), p=list(SHARES.values())).tolist():
-            size = {CARS: 50, 9: 90}.get(category, 22) * rng.uniform(0.6, 1.5)
+            size = {CARS: 50, 9: 90, 10: 13}.get(category, 22) * rng.uniform(0.6, 1.5)
             box = np.rint([*rng.uniform(0, (1250, 680)), size * rng.uniform(0.8, 1.4), size]).astype(int)
             counts = int(category != 11 and rng.random() > 0.04)
             lines.append(",".join(map(str, [*box, counts, category, 0, rng.integers(0, 3)])))
