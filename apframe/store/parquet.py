@@ -129,8 +129,10 @@ _ONLY_CHOICES: dict[str, Any] = {
 # what version 4 of the schema says since apframe 0.7, and said nothing of before
 _SINCE_0_7: dict[str, Any] = {
     "category_thresholds": [], "difficulties": [], "orientation": "", "further_rules": [], "keeps": [], "errors": None,
-    "most_per_image": None,
-    "classes": {"names": [], "neighbours": [], "regions": [], "renamed": [], "crowds": [], "counts_absent": False},
+    "miss_rates": None, "most_per_image": None,
+    "classes": {
+        "names": [], "neighbours": [], "regions": [], "excluded": [], "renamed": [], "crowds": [], "counts_absent": False,
+    },
 }  # fmt: skip
 
 
