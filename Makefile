@@ -58,6 +58,8 @@ sample: .venv/installed
 	rm -r data/driving && $(BIN)/python data/generate_driving.py
 	rm -r data/segments && $(BIN)/python data/generate_segments.py
 	rm -r data/aerial && $(BIN)/python data/generate_aerial.py
+	rm -r data/video && $(BIN)/python data/generate_video.py
+	rm -r data/medical && $(BIN)/python data/generate_medical.py
 
 # execute the notebooks and store them with their outputs
 notebooks: .venv/installed-test

@@ -6,7 +6,7 @@ Find what costs AP     Evaluation: errors, error_impact, confusion, calibration,
 Choose a threshold     Evaluation: thresholds, operating_points, at, lrp, miss_rates, froc; CutEvaluation
 Choose the rules       protocols(), definitions(), measures() list the names; COCO, VOC2007, ...; Protocol for your own
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
-Compare cuboids        BevIoU, CuboidIoU, CentreDistance
+Compare cuboids        BevIoU, CuboidIoU, CentreDistance; SphereDistance for nodules
 Compare pixels         PanopticIoU, PanopticBoundaryIoU, LabelIoU
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
 Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
@@ -103,6 +103,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.retrieval.trec import read_run as read_run
     from apframe.rule_sets.activitynet import ACTIVITYNET as ACTIVITYNET
     from apframe.rule_sets.argoverse2 import ARGOVERSE2 as ARGOVERSE2
+    from apframe.rule_sets.ava import AVA as AVA
     from apframe.rule_sets.bdd100k import BDD100K as BDD100K
     from apframe.rule_sets.citypersons import CALTECH as CALTECH
     from apframe.rule_sets.citypersons import CITYPERSONS as CITYPERSONS
@@ -116,6 +117,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.dota import DOTA_V15 as DOTA_V15
     from apframe.rule_sets.dota import MMROTATE as MMROTATE
     from apframe.rule_sets.kitti import KITTI as KITTI
+    from apframe.rule_sets.luna16 import LUNA16 as LUNA16
     from apframe.rule_sets.lvis import LVIS as LVIS
     from apframe.rule_sets.nuscenes import NUSCENES as NUSCENES
     from apframe.rule_sets.open_images import OPEN_IMAGES as OPEN_IMAGES
@@ -127,6 +129,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.published import PUBLISHED as PUBLISHED
     from apframe.rule_sets.published import protocols as protocols
     from apframe.rule_sets.semantic import SEMANTIC as SEMANTIC
+    from apframe.rule_sets.thumos14 import THUMOS14 as THUMOS14
     from apframe.rule_sets.tinyperson import TINYPERSON as TINYPERSON
     from apframe.rule_sets.ultralytics import ULTRALYTICS as ULTRALYTICS
     from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_35 as ULTRALYTICS_8_4_35
@@ -179,6 +182,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.single_iou import SingleBoxIoU as SingleBoxIoU
     from apframe.similarity.single_iou import SingleMaskIoU as SingleMaskIoU
+    from apframe.similarity.sphere_distance import SphereDistance as SphereDistance
     from apframe.similarity.user import UserSimilarity as UserSimilarity
     from apframe.store.parquet import upgrade_evaluation as upgrade_evaluation
     from apframe.threads import set_threads as set_threads
@@ -218,11 +222,14 @@ _HOMES = {
     "apframe.rule_sets.citypersons": "CALTECH CITYPERSONS EUROCITY",
     "apframe.rule_sets.classes": "Part",
     "apframe.rule_sets.argoverse2": "ARGOVERSE2",
+    "apframe.rule_sets.ava": "AVA",
+    "apframe.rule_sets.thumos14": "THUMOS14",
     "apframe.rule_sets.coco": "COCO",
     "apframe.rule_sets.crowdhuman": "CROWDHUMAN",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
     "apframe.rule_sets.kitti": "KITTI",
+    "apframe.rule_sets.luna16": "LUNA16",
     "apframe.rule_sets.lvis": "LVIS",
     "apframe.rule_sets.nuscenes": "NUSCENES",
     "apframe.rule_sets.open_images": "OPEN_IMAGES OPEN_IMAGES_CHALLENGE",
@@ -265,6 +272,7 @@ _HOMES = {
     "apframe.similarity.boundary_iou": "BoundaryIoU",
     "apframe.similarity.box_iou": "BoxIoU",
     "apframe.similarity.centre_distance": "CentreDistance",
+    "apframe.similarity.sphere_distance": "SphereDistance",
     "apframe.similarity.cuboid_iou": "CuboidIoU",
     "apframe.similarity.inclusive_box_iou": "InclusiveBoxIoU",
     "apframe.similarity.intersection_over_detection": "IntersectionOverDetection",

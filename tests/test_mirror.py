@@ -62,6 +62,7 @@ TESTED_IN = {
     "rule_sets/test_citypersons.py": "ranking/counted ranking/miss_rate_ranking rule_sets/report_lines",
     "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard detection/diagnose/jaccard_counts",
     "rule_sets/test_crowdpose.py": "detection/slices/parts",
+    "rule_sets/test_luna16.py": "detection/prepare/copied matching/shared shapes/spheres similarity/sphere_distance",
     "rule_sets/test_nuscenes.py": "detection/cuboid_errors detection/prepare/kept ranking/box_errors ranking/mean_errors "
     "ranking/rules ranking/sampled_ranking",
     "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "

@@ -55,7 +55,8 @@ def check_boxes(table: str, frame: pl.DataFrame, images: pl.DataFrame) -> Iterab
         beyond=pl.when(sized).then(beyond),
         empty=(pl.col("width") == 0) | (pl.col("height") == 0),
         fits=pl.col("width").is_between("x", "image_width") & pl.col("height").is_between("y", "image_height"),
-        fraction=pl.all_horizontal(pl.col(name).is_between(0, 1) for name in BOX),
+        fraction=pl.all_horizontal(pl.col(name).is_between(0, 1) for name in BOX)
+        & ~pl.all_horizontal(pl.col("image_width", "image_height").eq_missing(1)),  # where these are the unit
     )
     furthest, share_fits, share_out = flags.select(
         pl.col("beyond").filter("partly").max().fill_null(0),

@@ -122,7 +122,10 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         pairs = pairs.with_columns(kept.gather(pairs["detection"]))
     if protocol.errors is not None and protocol.errors.threshold_number(protocol.iou_thresholds) is not None:
         pairs = with_errors(pairs, inputs.detections, inputs.annotations, _half_turns(inputs, protocol), protocol.errors)
-    detections = detections.select("list", "image", "row", "place", "score", "inside")
+    # a limit per image has been applied already, before detections were copied
+    has_copies = POLICIES[protocol.matching].is_shared and protocol.per_image
+    of_limit = pl.col("place").clip(upper_bound=protocol.limits[-1]) if has_copies else pl.col("place")
+    detections = detections.select("list", "image", "row", of_limit, "score", "inside")
     if not protocol.has_scores:
         detections = detections.with_columns(pl.col("score").fill_nan(None))
     if isinstance(protocol.definition, Summed) and protocol.definition.by_pixels:
@@ -152,6 +155,10 @@ def _links(inputs: Inputs, protocol: Protocol, found: pl.DataFrame, expected: pl
     if POLICIES[protocol.matching].is_of_nearest:
         pairs = _pair(inputs, protocol, cells, protocol.similarity.bounds[0])
         return pairs[find_best(np.arange(pairs.height), *(pairs[name].to_numpy() for name in pairs.columns))]
+    if POLICIES[protocol.matching].touches_crowds:
+        pairs = _pair(inputs, protocol, cells, 0.0)
+        of_crowd = crowds(inputs.annotations, protocol).gather(pairs["annotation"])
+        return pairs.filter((pl.col("similarity") >= least) | (of_crowd & (pl.col("similarity") > 0)))
     pairs = _pair(inputs, protocol, cells, least)
     if protocol.crowds == "all_ignored":
         inside = _pair(inputs, protocol, cells, least, pl.repeat(True, inputs.annotations.height, eager=True))

@@ -12,6 +12,7 @@ import polars as pl
 from apframe.exceptions import FormatError, ParameterError, UnknownIdError, by_name, nearest, spelled
 from apframe.file_formats.activitynet import ActivityNet
 from apframe.file_formats.argoverse2 import Argoverse2
+from apframe.file_formats.ava import Ava
 from apframe.file_formats.boxes import Boxes
 from apframe.file_formats.class_names import joined_tables, with_class_names
 from apframe.file_formats.coco import Coco, coco_in_memory, has_scores, read_result_columns, refuse_outputs
@@ -29,6 +30,7 @@ from apframe.file_formats.label_maps import LabelMaps
 from apframe.file_formats.label_studio import LabelStudio
 from apframe.file_formats.labelbox import Labelbox
 from apframe.file_formats.labelme import Labelme
+from apframe.file_formats.luna16 import Luna16
 from apframe.file_formats.lvis import Lvis
 from apframe.file_formats.mistaken import recognized
 from apframe.file_formats.nested_rows import frame_of_rows, has_objects, holds_columns, results_of_rows, tables_of_rows
@@ -38,6 +40,7 @@ from apframe.file_formats.open_images import OpenImages
 from apframe.file_formats.scalabel import Scalabel
 from apframe.file_formats.supervisely import Supervisely
 from apframe.file_formats.tables import Arrow, Parquet
+from apframe.file_formats.thumos14 import Thumos14
 from apframe.file_formats.urls import read_url, url_of
 from apframe.file_formats.visdrone import VisDrone
 from apframe.file_formats.voc import Voc
@@ -50,7 +53,7 @@ from apframe.schema import Dataset, as_pixel_boxes, canonical, map_ids, to_polar
 _ALL: tuple[Format, ...] = (
     Coco(), Lvis(), Voc(), Yolo(), OpenImages(), Cvat(), LabelStudio(), Kitti(), NuScenes(), Argoverse2(), Scalabel(), Dota(),
     ActivityNet(), Boxes(), Parquet(), Arrow(), HuggingFace(), Csv(), Labelme(), Labelbox(), Supervisely(), WiderFace(),
-    CrowdHuman(), VisDrone(), CocoPanoptic(), LabelMaps(),
+    CrowdHuman(), VisDrone(), CocoPanoptic(), LabelMaps(), Ava(), Thumos14(), Luna16(),
 )  # fmt: skip
 FORMATS = {format_.name: format_ for format_ in _ALL}
 _ENDINGS = (".json", ".jsonl", ".csv", ".parquet", ".xml", ".yaml", ".data")  # of files in a folder that may be meant
@@ -398,11 +401,8 @@ def _refuse_mistaken(path: Path, kind: str, role: str) -> None:
         raise FormatError(*known, path=path)
     inside = [*files_in(path, *_ENDINGS)[:_MOST], *folders_in(path)[:_MOST]] if kind == "folder" else []
     if meant := [each for each in inside if _likely(each, kind_at(each) or "", role)]:
-        raise FormatError(
-            f"no format's {role} can be read from this folder",
-            f"name what is in it: {' or '.join(map(str, meant[:5]))}",
-            path=path,
-        )
+        remedy = f"name what is in it: {' or '.join(map(str, meant[:5]))}"
+        raise FormatError(f"no format's {role} can be read from this folder", remedy, path=path)
     documents = files_in(path, ".json") if kind == "folder" else []
     if len(documents) == 1:
         raise FormatError("this is a folder", f"to read its only JSON file, name that file: {documents[0]}", path=path)

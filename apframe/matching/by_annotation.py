@@ -1,4 +1,4 @@
-"""Matching by annotation: each annotation, in the order of the file, takes one detection that is still free (KITTI)."""
+"""Matching by annotation: each annotation, in the order of the file, takes one free detection (KITTI, THUMOS14)."""
 
 from __future__ import annotations
 
@@ -7,6 +7,7 @@ from itertools import pairwise
 import numpy as np
 import polars as pl
 
+from apframe.matching.assignments import EVERY_SLICE
 from apframe.matching.by_score import connect
 from apframe.matching.order import place_within
 from apframe.matching.reached import count_reached
@@ -59,6 +60,28 @@ def match_best_scores(
     return _match(pairs, is_crowd, ignored, thresholds, strict=strict, by_score=True)
 
 
+def match_in_file_order(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool
+) -> pl.DataFrame:
+    """Assign detections to annotations as THUMOS14's kit does: by annotation, among all detections, once.
+
+    The annotations of an image and category take their turns in the order of the file, those that count and ignored ones
+    alike, so that all slices are alike. Each takes the most similar free detection, of equal ones the best ranked. What is left
+    over is assigned to a crowd, and thereby ignored, if it has a pair with one, however small the similarity.
+
+    Takes and gives what `apframe.matching.assignments` says.
+
+    Source: `TH14evalDet_Updated.m` of the THUMOS14 evaluation kit.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 1, 2], "annotation": [0, 0, 1], "similarity": [0.6, 0.9, 0.1]})
+    >>> match_in_file_order(pairs, np.array([False, True]), np.array([[False, True]]), np.array([0.5]),
+    ...                     strict=True).select("detection", "annotation").rows()
+    [(1, 0), (2, 1)]
+    """
+    assigned = _match(pairs, is_crowd, ignored[:1], thresholds, strict=strict, by_score=False, touches=True)
+    return assigned.with_columns(slice=pl.lit(EVERY_SLICE, pl.Int16))
+
+
 def _match(
     pairs: pl.DataFrame,
     is_crowd: np.ndarray,
@@ -67,6 +90,7 @@ def _match(
     *,
     strict: bool,
     by_score: bool,
+    touches: bool = False,
 ) -> pl.DataFrame:
     detection, annotation = (pairs[name].to_numpy().astype(np.int64) for name in ("detection", "annotation"))
     similarity = pairs["similarity"].to_numpy()
@@ -76,6 +100,8 @@ def _match(
         for name, default in (("ranges", np.uint64(2**64 - 1)), ("void", np.uint64(0)))
     )
     reach = count_reached(similarity, thresholds, strict=strict)
+    if touches:
+        reach = np.where(is_crowd[annotation], len(thresholds), reach)
     # a row for each pair, slice and threshold
     pair = np.concatenate([np.flatnonzero(reach > t) for t in range(len(thresholds))])
     threshold = np.repeat(np.arange(len(thresholds)), [(reach > t).sum() for t in range(len(thresholds))])

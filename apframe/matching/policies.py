@@ -32,6 +32,10 @@ class MatchingPolicy:
         the module and the name of the function, imported when something is matched
     chooses
         the same for the matches whose scores the cut-offs are chosen from, where the data decide about these
+    touches_crowds
+        whether a detection that matches nothing else matches every crowd that it overlaps at all
+    is_shared
+        whether a detection is matched with every annotation that it is similar enough to, as copies of it
     is_of_nearest
         whether all that matters of a detection is its most similar annotation, even if this reaches no threshold
     at_cut_offs
@@ -50,6 +54,8 @@ class MatchingPolicy:
     at_cut_offs: bool = False
     counts_everywhere: bool = False
     is_of_nearest: bool = False
+    touches_crowds: bool = False
+    is_shared: bool = False
 
     @property
     def first_pass(self) -> MatchingPolicy | None:
@@ -101,6 +107,13 @@ POLICIES = {
             is_of_nearest=True,
         ),
         MatchingPolicy(
+            "shared",
+            "a detection matches every annotation that it is similar enough to; of several detections, the best ranked counts "
+            "and the others are ignored",
+            "shared:match_shared",
+            is_shared=True,
+        ),
+        MatchingPolicy(
             "similarity",
             "the most similar pair is matched first, then the next, whatever the scores",
             "by_similarity:match_by_similarity",
@@ -120,6 +133,14 @@ POLICIES = {
             cutting_is_filtering=False,
             chooses="by_annotation:match_best_scores",
             at_cut_offs=True,
+        ),
+        MatchingPolicy(
+            "file_order",
+            "each annotation, in the order of the file, takes the most similar free detection; what is left over and overlaps "
+            "a group at all is ignored",
+            "by_annotation:match_in_file_order",
+            cutting_is_filtering=False,
+            touches_crowds=True,
         ),
         MatchingPolicy(
             "largest_sum",

@@ -10,7 +10,6 @@ import numpy as np
 from apframe.ranking.counts import Counts, count_detections, count_down, count_hits
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.miss_rates import LAMR
 from apframe.ranking.ranking import N_IMAGES, Ranking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import AnyRanking
@@ -42,7 +41,9 @@ def compute_cells(ranking: AnyRanking, ranges: Sequence[int], limits: Sequence[i
         return {0: _cells(ranking, ranking.compute(range(ranking.shape[0]), ranges))}
     if isinstance(ranking, MissRateRanking):
         cells = compute_cells(ranking.base, ranges, limits, ap_at)
-        return {m: replace(each, further={**each.further, LAMR: ranking.compute(ranges, m)}) for m, each in cells.items()}
+        return {
+            m: replace(each, further={**each.further, ranking.column: ranking.compute(ranges, m)}) for m, each in cells.items()
+        }
     last = len(ranking.limits) - 1
     if isinstance(ranking, SampledRanking | RowRanking | SummedRanking):
         return {m: _cells(ranking, ranking.compute(ranges, m)) for m in {*limits, last}}

@@ -1,4 +1,4 @@
-"""Log-average miss rates beside whatever else is made of the lists, with weights for the images or without."""
+"""Log-average miss rates, or CPM, beside whatever else is made of the lists, with weights for the images or without."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import numpy as np
 
 from apframe.matching.verdicts import Verdicts
 from apframe.ranking.counted import Counted, count_positives, count_rows
-from apframe.ranking.miss_rates import LAMR, MissRates
+from apframe.ranking.miss_rates import Froc, MissRates
 from apframe.ranking.ranking import Ranking
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.sampled_ranking import SampledRanking
@@ -19,7 +19,7 @@ _TINY = np.finfo(float).tiny
 
 
 class MissRateRanking:
-    """Verdicts ranked by other rules (`base`), and the log-average miss rate of each list.
+    """Verdicts ranked by other rules (`base`), and the log-average miss rate (or CPM) of each list.
 
     An image of weight 2 counts as two copies of it, whose detections follow one another; it is two images. Weights that are
     not whole are divided by their mean, and the last copy of a detection is a part of one.
@@ -31,15 +31,16 @@ class MissRateRanking:
     verdicts
         what matching decided
     miss_rates
-        how the miss rates are read
+        how the miss rates, or sensitivities, are read
     """
 
     rest = None
 
-    def __init__(self, base: Ranking | SampledRanking | RowRanking, verdicts: Verdicts, miss_rates: MissRates) -> None:
+    def __init__(self, base: Ranking | SampledRanking | RowRanking, verdicts: Verdicts, miss_rates: MissRates | Froc) -> None:
         self.base, self._verdicts, self._miss_rates = base, verdicts, miss_rates
         self.shape, self.limits, self.positives = base.shape, base.limits, base.positives
-        self.counts_absent, self.further = base.counts_absent, (*base.further, LAMR)
+        self.column = miss_rates.column
+        self.counts_absent, self.further = base.counts_absent, (*base.further, self.column)
         self._rows: dict[tuple[int, int, int], Counted] = {}
 
     def parts(self) -> list[tuple[slice, MissRateRanking]]:
@@ -47,13 +48,13 @@ class MissRateRanking:
         return [(slice(None), self)]
 
     def compute(self, ranges: Sequence[int], m: int) -> np.ndarray:
-        """LAMR at limit number m, of shape (thresholds, ranges, lists); NaN in lists without positives."""
+        """The number at limit number m, of shape (thresholds, ranges, lists); NaN in lists without positives."""
         once = np.ones((self._verdicts.images.height, 1))
         found = [[self.weighted(t, k, m, once)[:, 0] for k in ranges] for t in range(self.shape[0])]
         return np.array(found).reshape(self.shape[0], len(ranges), self.shape[1])
 
     def weighted(self, t: int, k: int, m: int, weights: np.ndarray) -> np.ndarray:
-        """LAMR at threshold t, in range k and within limit m, all by number, of shape (lists, weightings).
+        """The number at threshold t, in range k and within limit m, all by number, of shape (lists, weightings).
 
         `weights` are at least 0, of shape (images, weightings).
         """
@@ -65,10 +66,45 @@ class MissRateRanking:
         return np.concatenate(parts, axis=1)
 
     def _of_rows(self, rows: Counted, k: int, weights: np.ndarray) -> np.ndarray:
-        """LAMR of each list under some weightings."""
-        rule, slack = self._miss_rates, 0.0
+        """The number of each list under some weightings."""
+        slack = 0.0
         if not (weights == np.rint(weights)).all():
             weights, slack = weights / np.maximum(weights.mean(axis=0), _TINY), ROUNDING
+        if isinstance(self._miss_rates, Froc):
+            return self._mean_recall(self._miss_rates, rows, k, weights, slack)
+        return self._mean_miss_rate(self._miss_rates, rows, k, weights, slack)
+
+    def _mean_recall(self, rule: Froc, rows: Counted, k: int, weights: np.ndarray, slack: float) -> np.ndarray:
+        """CPM of each list: the mean recall on straight lines between the points of the FROC curve."""
+        positives, n_lists = count_positives(self._verdicts, k, weights), len(rows.bounds) - 1
+        own, is_true, n_rows = weights.take(rows.image, axis=0), rows.is_true[:, None], len(rows.at)
+        is_last = np.append((np.diff(rows.list) != 0) | (np.diff(rows.score) != 0), True)[:n_rows]  # of equal scores
+        ends, number = np.flatnonzero(is_last), rows.list[is_last]
+        bounds = np.searchsorted(number, np.arange(n_lists + 1))
+        # each list begins with a point (0, 0)
+        fp, tp = (np.zeros((len(ends) + n_lists, weights.shape[1])) for _ in range(2))
+        at = np.arange(len(ends)) + number + 1
+        for target, counted in ((fp, own * ~is_true), (tp, own * is_true)):
+            upto = np.zeros((n_rows + 1, weights.shape[1]))
+            np.cumsum(counted, axis=0, out=upto[1:])
+            target[at] = upto[ends + 1] - upto[rows.bounds[number]]
+        begins = bounds[:-1] + np.arange(n_lists)
+        finals = bounds[1:] + np.arange(n_lists)
+        images, total, column = self._verdicts.n_images(weights), np.zeros(positives.shape), np.arange(weights.shape[1])
+        of = np.repeat(np.arange(n_lists), np.diff(np.append(begins, len(fp))))
+        for point in rule.points:
+            allowed = point * images
+            reached = np.add.reduceat(fp <= allowed[of] + slack, begins, axis=0)
+            left = begins[:, None] + reached - 1
+            right = np.minimum(left + 1, finals[:, None])
+            low, high = fp[left, column], fp[right, column]
+            share = np.divide(allowed - low, high - low, out=np.zeros_like(low), where=high > low).clip(0, 1)
+            total += tp[left, column] + share * (tp[right, column] - tp[left, column])
+        with np.errstate(invalid="ignore", divide="ignore"):
+            return np.where(positives > 0, total / len(rule.points) / positives, np.nan)
+
+    def _mean_miss_rate(self, rule: MissRates, rows: Counted, k: int, weights: np.ndarray, slack: float) -> np.ndarray:
+        """LAMR of each list."""
         own, is_true = weights.take(rows.image, axis=0), rows.is_true[:, None]
         positives = count_positives(self._verdicts, k, weights)
         found, n_rows = own * is_true, len(rows.at)

@@ -1,18 +1,21 @@
-"""The log-average miss rate: miss rates at several numbers of false positives per image as one number."""
+"""Miss rates, or sensitivities, at several numbers of false positives per image as one number: LAMR and CPM."""
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any, ClassVar
 
 import polars as pl
 
 from apframe.exceptions import ParameterError, one_of
 
-LAMR = "lamr"  # the column of the metrics
+LAMR, CPM = "lamr", "cpm"  # columns of the metrics
 
 LAMR_POINTS = tuple(10 ** (-2 + j / 4) for j in range(9))
 """False positives per image, from .01 to 1, evenly spaced by their logarithm."""
+CPM_POINTS = tuple(2.0**k for k in range(-3, 4))
+"""False positives per image, from 1/8 to 8."""
 _LEAST = 1e-10  # whose logarithm is taken where nothing is missed
 ROWS = {
     "last": "of the last row that is not above the number; 1 if there is none",
@@ -48,11 +51,11 @@ class MissRates:
     points: tuple[float, ...] = LAMR_POINTS
     least: float = _LEAST
     ties_together: bool = True
+    column: ClassVar[str] = LAMR
 
     def __post_init__(self) -> None:
         one_of("row", self.row, list(ROWS))
-        if not self.points or any(low >= high for low, high in zip((0.0, *self.points), self.points, strict=False)):
-            raise ParameterError(f"must be above 0 and increase, got {self.points}", option="points")
+        _check_points(self.points)
 
     @property
     def words(self) -> str:
@@ -67,6 +70,58 @@ class MissRates:
             f"{'; equal scores are one row' if self.ties_together else ''}"
             f"{f'; at least {self.least:g}' if self.least else ''}"
         )
+
+
+@dataclass(frozen=True)
+class Froc:
+    """How a protocol reads CPM, the competition performance metric: the mean sensitivity (recall) of the FROC curve.
+
+    The curve has a point for each distinct score, joined by straight lines from (0, 0) on; beyond the last point it is level.
+    Where several points have one number of false positives per image, it is the largest sensitivity.
+
+    Attributes
+    ----------
+    points
+        numbers of false positives per image, above 0 and increasing
+
+    Source: Setio et al., Medical Image Analysis 2017; `noduleCADEvaluationLUNA16.py`.
+
+    >>> Froc((0.5, 0.25))
+    Traceback (most recent call last):
+    apframe.exceptions.ParameterError: points must be above 0 and increase, got (0.5, 0.25)
+    """
+
+    points: tuple[float, ...] = CPM_POINTS
+    column: ClassVar[str] = CPM
+
+    def __post_init__(self) -> None:
+        _check_points(self.points)
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words.
+
+        >>> Froc().words
+        'CPM is the mean recall at 0.125 to 8 false positives per image, with straight lines between scores'
+        """
+        at = f"{self.points[0]:g} to {self.points[-1]:g} false positives per image"
+        return f"CPM is the mean recall at {at}, with straight lines between scores"
+
+
+def as_rates(choices: Mapping[str, Any]) -> MissRates | Froc:
+    """The rule that `dataclasses.asdict` and `column` were taken of.
+
+    >>> as_rates({"column": "cpm", "points": (1.0,)})
+    Froc(points=(1.0,))
+    """
+    given = dict(choices)
+    kind = Froc if given.pop("column", LAMR) == CPM else MissRates
+    return kind(**given)
+
+
+def _check_points(points: Sequence[float]) -> None:
+    if not points or any(low >= high for low, high in zip((0.0, *points), points, strict=False)):
+        raise ParameterError(f"must be above 0 and increase, got {points}", option="points")
 
 
 def log_average_miss_rate(points: Sequence[float] = LAMR_POINTS) -> pl.Expr:

@@ -10,7 +10,7 @@ from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.definition import Definition, WeightedSum
 from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.miss_rates import MissRates
+from apframe.ranking.miss_rates import Froc, MissRates
 from apframe.ranking.of_rows import OfRows
 from apframe.ranking.ranking import Ranking, Rest, rank
 from apframe.ranking.row_ranking import RowRanking
@@ -33,7 +33,7 @@ class RankingRules:
     errors
         which errors of the true positives are averaged; None: none
     miss_rates
-        how log-average miss rates are read; None: there are none
+        how log-average miss rates, or CPM, are read; None: there are none
     counts_absent
         whether a list without positives has an average precision, of 0
     means_by_images
@@ -43,7 +43,7 @@ class RankingRules:
     definition: Definition
     addend: float = 0.0
     errors: BoxErrors | None = None
-    miss_rates: MissRates | None = None
+    miss_rates: MissRates | Froc | None = None
     counts_absent: bool = False
     means_by_images: bool = False
 

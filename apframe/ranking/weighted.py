@@ -16,7 +16,6 @@ from apframe.ranking.counts import SliceRows
 from apframe.ranking.cut_offs import CutOffRanking
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.miss_rate_ranking import MissRateRanking
-from apframe.ranking.miss_rates import LAMR
 from apframe.ranking.ranking import Ranking, rank
 from apframe.ranking.row_ranking import RowRanking
 from apframe.ranking.rules import RankingRules, rank_by
@@ -145,7 +144,7 @@ class WeightedSamples:
 
 
 class WeightedMissRates:
-    """As `WeightedRanking`, where there are log-average miss rates beside other numbers; see `MissRateRanking`."""
+    """As `WeightedRanking`, where there are log-average miss rates, or CPM, beside other numbers; see `MissRateRanking`."""
 
     def __init__(self, ranking: MissRateRanking, others: AnyWeighted, cells: Sequence[Cell]) -> None:
         """`others` has those of the cells that are no miss rates, in their order."""
@@ -153,10 +152,10 @@ class WeightedMissRates:
 
     def values(self, weights: np.ndarray) -> Iterator[tuple[int, np.ndarray]]:
         """The number of each cell, by the cell's place, and its values of shape (lists, weightings); see `WeightedRanking`."""
-        places = [place for place, cell in enumerate(self.cells) if cell.column != LAMR]
+        places = [place for place, cell in enumerate(self.cells) if cell.column != self._ranking.column]
         yield from ((places[place], values) for place, values in self._others.values(weights))
         for place, cell in enumerate(self.cells):
-            if cell.column == LAMR:
+            if cell.column == self._ranking.column:
                 found = [self._ranking.weighted(t, cell.area_range, cell.limit, weights) for t in cell.thresholds]
                 yield place, np.mean(found, axis=0)
 
@@ -167,7 +166,7 @@ AnyWeighted = WeightedRanking | WeightedCutOffs | WeightedSamples | WeightedMiss
 def weighted_ranking(verdicts: Verdicts, rules: RankingRules, cells: Sequence[Cell]) -> AnyWeighted:
     """Make verdicts ready to be ranked with weights for their images, by whatever rules."""
     if rules.miss_rates is not None:
-        others = [cell for cell in cells if cell.column != LAMR]
+        others = [cell for cell in cells if cell.column != rules.miss_rates.column]
         by_others = weighted_ranking(verdicts, replace(rules, miss_rates=None), others)
         beside = rank_by(verdicts, rules)
         assert isinstance(beside, MissRateRanking)

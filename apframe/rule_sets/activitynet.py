@@ -14,7 +14,7 @@ ACTIVITYNET = Protocol(
     similarity=IntervalIoU(),
     matching="score",
     strict=False,
-    ties="input",
+    ties="later",
     crowds="ordinary",
     ignores=(),
     iou_thresholds=linspace(0.5, 0.95, 10),
@@ -39,4 +39,6 @@ ACTIVITYNET = Protocol(
     parts=(),
     report=("AP", "AP50", "AP75", "AP95"),
 )
-"""Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope."""
+"""Intervals of seconds (an image is a video), best score first, ten thresholds .50 to .95, area under the envelope.
+
+Of equal scores, and of equally similar intervals, the later one comes first."""

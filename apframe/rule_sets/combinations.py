@@ -40,7 +40,7 @@ r40 goes with by_annotation, largest_sum, score_first
     if policy.at_cut_offs and protocol.crowds == "missed":
         problem = f"matching {protocol.matching!r} has no groups that count as missed"
         raise ParameterError(problem, 'choose another policy, or crowds="ignored"', option="crowds")
-    if policy.is_of_nearest and (protocol.category_thresholds or protocol.crowds == "all_ignored"):
+    if (policy.is_of_nearest or policy.touches_crowds) and (protocol.category_thresholds or protocol.crowds == "all_ignored"):
         problem = f"matching {protocol.matching!r} takes neither thresholds by category nor ignored annotations as crowds"
         raise ParameterError(problem, "choose another policy", option="matching")
     if protocol.errors is not None and not isinstance(definition, Sampled):

@@ -10,6 +10,8 @@ FURTHER_RULES = {
     "mostly_void": "a detection of which more than half is void (void_area) is ignored if it matches nothing",
     "limits_by_rows": "max_detections counts the first rows of an image, whatever their category and score",
     "means_by_images": "a category counts in every mean once for each image with an annotation of it",
+    "limits_known_categories": "the limit per image is over detections of the ground truth's categories alone",
+    "limit_without_ties": "of more detections of an image, those above the score of the next one are kept",
     "known_images_only": "detections on images that the ground truth lacks are left out",
     "zero_without_detections": "without any detection all headline numbers are 0",
 }

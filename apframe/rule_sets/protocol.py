@@ -13,7 +13,7 @@ from apframe.ranking.at_cut_offs import R11, R40, AtCutOffs
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.definition import WeightedSum
 from apframe.ranking.definitions import COCO_101, Levels, as_definition
-from apframe.ranking.miss_rates import LAMR, MissRates
+from apframe.ranking.miss_rates import Froc, MissRates, as_rates
 from apframe.ranking.of_rows import OfRows
 from apframe.ranking.precision import SPACING
 from apframe.ranking.sampled import Sampled
@@ -48,9 +48,9 @@ class Protocol:
     citation
         where the rules are published
     iou_type
-        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, panoptic,
-        panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be that of the similarity, and
-        any name does where that is a function of your own
+        what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, sphere,
+        panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be that of the
+        similarity, and any name does where that is a function of your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
@@ -114,7 +114,7 @@ class Protocol:
     errors
         which errors of true positives are averaged, see `apframe.ranking.box_errors`; None: none
     miss_rates
-        how the log-average miss rate is read, see `apframe.ranking.miss_rates.MissRates`; None: there is none
+        how the log-average miss rate or CPM is read, see `MissRates` and `Froc` of `apframe.ranking.miss_rates`; None: neither
     variants
         the same protocol for other `iou_type`s
 
@@ -155,7 +155,7 @@ class Protocol:
     keeps: tuple[Keep, ...] = ()
     most_per_image: int | None = None
     errors: BoxErrors | None = None
-    miss_rates: MissRates | None = None
+    miss_rates: MissRates | Froc | None = None
     variants: tuple[Self, ...] = field(default=(), compare=False)
 
     def __repr__(self) -> str:
@@ -328,9 +328,9 @@ class Protocol:
         """The columns of the metrics that other protocols do not have."""
         errors = self.errors.columns if self.errors else ()
         of_sums = self.definition.columns if isinstance(self.definition, Summed) else ()
-        lamr = () if self.miss_rates is None else (LAMR,)
+        rates = () if self.miss_rates is None else (self.miss_rates.column,)
         n_images = ("n_images",) if self.means_by_images else ()
-        return (*(("oriented_ap",) if self.orientation else ()), *errors, *lamr, *of_sums, *n_images)
+        return (*(("oriented_ap",) if self.orientation else ()), *errors, *rates, *of_sums, *n_images)
 
     @property
     def usual_threshold(self) -> float:
@@ -414,7 +414,7 @@ class Protocol:
             "difficulties": [asdict(each) for each in self.difficulties],
             "keeps": [asdict(each) for each in self.keeps],
             "errors": None if self.errors is None else asdict(self.errors),
-            "miss_rates": None if self.miss_rates is None else asdict(self.miss_rates),
+            "miss_rates": None if self.miss_rates is None else {"column": self.miss_rates.column} | asdict(self.miss_rates),
             "similarity": as_choices(self.similarity),
             "definition": {"name": self.definition.name} | asdict(self.definition),
         }
@@ -437,6 +437,6 @@ class Protocol:
             "difficulties": tuple(Difficulty(**each) for each in made.get("difficulties", ())),
             "keeps": tuple(Keep(**each) for each in made.get("keeps", ())),
             "errors": None if made.get("errors") is None else BoxErrors(**made["errors"]),
-            "miss_rates": None if made.get("miss_rates") is None else MissRates(**made["miss_rates"]),
+            "miss_rates": None if made.get("miss_rates") is None else as_rates(made["miss_rates"]),
         }
         return cls(definition=definition, **made)

@@ -8,6 +8,7 @@ from apframe.exceptions import ParameterError, by_name, spelled
 from apframe.listing import Listing
 from apframe.rule_sets.activitynet import ACTIVITYNET
 from apframe.rule_sets.argoverse2 import ARGOVERSE2
+from apframe.rule_sets.ava import AVA
 from apframe.rule_sets.bdd100k import BDD100K
 from apframe.rule_sets.citypersons import CALTECH, CITYPERSONS, EUROCITY
 from apframe.rule_sets.coco import COCO
@@ -15,6 +16,7 @@ from apframe.rule_sets.crowdhuman import CROWDHUMAN
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA, DOTA_V1, DOTA_V15, MMROTATE
 from apframe.rule_sets.kitti import KITTI
+from apframe.rule_sets.luna16 import LUNA16
 from apframe.rule_sets.lvis import LVIS
 from apframe.rule_sets.nuscenes import NUSCENES
 from apframe.rule_sets.open_images import OPEN_IMAGES, OPEN_IMAGES_CHALLENGE
@@ -22,6 +24,7 @@ from apframe.rule_sets.panoptic import CITYSCAPES_PANOPTIC, COCO_PANOPTIC
 from apframe.rule_sets.proposals import PROPOSALS
 from apframe.rule_sets.protocol import Protocol
 from apframe.rule_sets.semantic import SEMANTIC
+from apframe.rule_sets.thumos14 import THUMOS14
 from apframe.rule_sets.tinyperson import TINYPERSON
 from apframe.rule_sets.ultralytics import ULTRALYTICS, ULTRALYTICS_8_4_35, ULTRALYTICS_8_4_175
 from apframe.rule_sets.visdrone import VISDRONE, VISDRONE_MEAN
@@ -37,6 +40,7 @@ PUBLISHED = {
         KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
         TINYPERSON, COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC,
         DOTA_V1, DOTA_V15, MMROTATE, VISDRONE, VISDRONE_MEAN, ULTRALYTICS, ULTRALYTICS_8_4_175, ULTRALYTICS_8_4_35,
+        THUMOS14, AVA, LUNA16,
     )
 }  # fmt: skip
 
@@ -70,10 +74,13 @@ _PURPOSES = {
     "CROWDHUMAN": "people in crowds: AP, log-average miss rate, Jaccard index",
     "TINYPERSON": "people of a few pixels: AP at IoU .25, .5, .75 by size",
     "WIDER_FACE": "faces: easy, medium, hard; scores in 1,000 steps",
+    "LUNA16": "nodules in scans: mean sensitivity (CPM) of the FROC curve",
     "EUROCITY": "pedestrians by height and occlusion: log-average miss rate",
     "COCO_PANOPTIC": "panoptic quality of segments: PQ, SQ, RQ, also of boundaries",
     "CITYSCAPES_PANOPTIC": "the same for Cityscapes",
     "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
+    "THUMOS14": "actions as time intervals: each interval takes its best detection",
+    "AVA": "actions of people in frames of videos: frame mAP at IoU 0.5",
 }
 
 

@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
 
 REPORT_LINE = re.compile(
-    r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR|PQ|SQ|RQ|mIoU|fwIoU|mACC|pACC)(\d\d)?(_[^{]+)?(\{\w+\})?"
+    r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR|CPM|PQ|SQ|RQ|mIoU|fwIoU|mACC|pACC)(\d\d)?(_[^{]+)?(\{\w+\})?"
 )
 _NDS_NEEDS = {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"}
 
@@ -39,7 +39,8 @@ def refuse_lines(protocol: Protocol) -> None:
             raise ParameterError(f"{line!r} needs {whole!r} beside it", option="report")
         if read[3] is not None and read[3] not in [part.name for part in protocol.parts]:
             raise ParameterError(f"{line!r}: {protocol.name} has no part {read[3]!r}", option="report")
-        if read[1] == "LAMR" and protocol.miss_rates is None:
-            raise ParameterError("LAMR needs `miss_rates`, which say how it is read", option="report")
+        column = None if protocol.miss_rates is None else protocol.miss_rates.column
+        if read[1] in ("LAMR", "CPM") and column != read[1].lower():
+            raise ParameterError(f"{read[1]} needs `miss_rates`, which say how it is read", option="report")
     if "NDS" in protocol.report and not {*protocol.report} >= _NDS_NEEDS:
         raise ParameterError("NDS needs AP and the five errors beside it", option="report")

@@ -95,8 +95,9 @@ def _thresholds(protocol: Protocol) -> str:
     own = ", ".join(f"{abs(threshold):g} ({name})" for name, threshold in protocol.category_thresholds)
     if protocol.similarity.bounds[1] > 0:
         return f"similarity {'above' if protocol.strict else 'of at least'} {own or _few(protocol.iou_thresholds)}"
-    metres = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
-    return f"distance {'below' if protocol.strict else 'of at most'} {metres} m; tables show it as a negative similarity"
+    far = own or _few([abs(threshold) for threshold in reversed(protocol.iou_thresholds)])
+    bound = f"{'below' if protocol.strict else 'of at most'} {far} {protocol.similarity.unit}"
+    return f"distance {bound}; tables show it as a negative similarity"
 
 
 def threshold_words(protocol: Protocol, threshold: float) -> str:
@@ -107,7 +108,7 @@ def threshold_words(protocol: Protocol, threshold: float) -> str:
     ('IoU 0.5', 'IoU 0.5 to 0.7 by category')
     """
     if threshold < 0:
-        return f"a distance of {-threshold:g} m"
+        return f"a distance of {-threshold:g} {protocol.similarity.unit}"
     own = [each for _, each in protocol.category_thresholds]
     return f"{protocol.similarity.measure} {threshold:g}{f' to {max(own):g} by category' if own else ''}"
 

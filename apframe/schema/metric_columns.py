@@ -18,6 +18,7 @@ METRICS_OF_SOME = tuple(
         "cds": "AP times the mean of 1 - error, of Argoverse 2",
         "n_images": "images with annotations that count, where categories weigh as many",
         "lamr": "log-average miss rate, where the protocol has it; null without positives",
+        "cpm": "mean sensitivity of the FROC curve, where the protocol has it; null without positives",
         "pq": "panoptic quality: sq times rq; null without annotations and false positives",
         "sq": "mean IoU of the true positives, 0 without any; null where pq is",
         "rq": "tp / (tp + fp / 2 + fn / 2); null where pq is",

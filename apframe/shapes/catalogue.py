@@ -12,8 +12,9 @@ from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
 from apframe.shapes.segments import SEGMENTS
 from apframe.shapes.shape import Shape
+from apframe.shapes.spheres import SPHERES
 
-OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SEGMENTS)
+OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SPHERES, SEGMENTS)
 """Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 

@@ -31,6 +31,7 @@ _KINDS = {
     "fwIoU": " Weighted IoU    (fwIoU)",
     "mACC": " Mean Accuracy    (mACC)",
     "pACC": " Pixel Accuracy   (pACC)",
+    "CPM": " Mean Sensitivity  (CPM)",
 }
 
 

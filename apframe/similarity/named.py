@@ -28,6 +28,7 @@ _HOMES = {
     "panoptic_iou": ("panoptic_iou", "PanopticIoU", "panoptic"),
     "panoptic_boundary_iou": ("panoptic_boundary_iou", "PanopticBoundaryIoU", "panoptic_boundary"),
     "label_iou": ("label_iou", "LabelIoU", "semantic"),
+    "sphere_distance": ("sphere_distance", "SphereDistance", "sphere"),
     "user": ("user", "UserSimilarity", None),
 }
 _TO_NAME = {iou_type: kind for _, kind, iou_type in reversed(_HOMES.values()) if iou_type is not None}

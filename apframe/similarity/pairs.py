@@ -35,6 +35,8 @@ class Similarity(ABC):
         what printed summaries call it
     in_single
         whether it is computed in single precision, in which thresholds are then compared with it
+    unit
+        of distances
     """
 
     name: ClassVar[str]
@@ -44,6 +46,7 @@ class Similarity(ABC):
     inclusive: ClassVar[bool] = False
     bounds: ClassVar[tuple[float, float]] = (0.0, 1.0)
     measure: ClassVar[str] = "IoU"
+    unit: ClassVar[str] = "m"
     in_single: ClassVar[bool] = False
 
     @property

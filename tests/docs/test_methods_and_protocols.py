@@ -79,6 +79,16 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
         "visdrone_mean",
         {"category_map": {"thing 1": "car", "thing 2": "bus", "thing 3": "van", "thing 4": "truck"}},
     ),
+    "THUMOS14": (
+        "intervals",
+        "thumos14",  # at .5 and not at .1, up to where errors take an overlap for background
+        {
+            "iou_thresholds": [0.5],
+            "category_map": {"thing 1": "Diving", "thing 2": "HighJump", "thing 3": "PoleVault", "thing 4": "Shotput"},
+        },
+    ),
+    "AVA": ("boxes", "ava", {}),
+    "LUNA16": ("nodules", "luna16", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }
@@ -110,7 +120,7 @@ def first(ev: apf.Evaluation) -> str:
 
 def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
-    kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps"), "boxes")
+    kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps", "nodules"), "boxes")
     kind = kind.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
     found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
@@ -142,6 +152,10 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
             x, y, *_ = row.pop("bbox")
             size = {"cuboid_length": 4.0, "cuboid_width": 2.0, "cuboid_height": 1.5, "cuboid_yaw": 0.0}
             row |= {"cuboid_x": x / 8, "cuboid_y": y / 8, "cuboid_z": 0.0} | size
+    if family == "nodules":
+        for row in (*truth["annotations"], *results):
+            x, y, width, _ = row.pop("bbox")
+            row |= {"sphere_x": float(x), "sphere_y": float(y), "sphere_z": 0.0, "sphere_diameter": float(width)}
     return truth, results
 
 

@@ -41,7 +41,7 @@ def test_formats_that_are_only_read_say_so(tmp_path: Path) -> None:
     read_only = apf.formats().filter(~pl.col("written"))["format"].to_list()
     assert read_only == [
         "nuscenes", "argoverse2", "scalabel", "labelme", "labelbox", "supervisely", "wider_face", "crowdhuman", "visdrone",
-        "coco_panoptic", "label_maps",
+        "coco_panoptic", "label_maps", "ava", "thumos14", "luna16",
     ]  # fmt: skip
     for name in read_only:
         message = f"^{FORMATS[name].title} can be read, but not written; choose another format"

@@ -25,6 +25,8 @@ def write_by_hand(name: str, folder: Path) -> tuple[Path, Path]:
     made |= {"argoverse2": _argoverse2, "scalabel": _scalabel, "wider_face": _wider_face, "crowdhuman": _crowdhuman}
     made |= {"coco_panoptic": _panoptic, "label_maps": _label_maps}
     made |= {"visdrone": _visdrone}
+    made |= {"ava": _ava, "thumos14": _thumos14}
+    made |= {"luna16": _luna16}
     return made[name](folder)
 
 
@@ -32,6 +34,14 @@ def _visdrone(folder: Path) -> tuple[Path, Path]:
     rows = {"one.txt": "4,4,20,16,1,4,0,0\n10,2,20,20,1,9,0,1\n1,30,9,9,0,0,0,0\n", "two.txt": "4,4,20,16,0,4,0,0,\n"}
     found = {"one.txt": "4,4,20,16,0.5,4,-1,-1\n", "two.txt": "4,4,20,16,0.75,4,-1,-1\n"}
     return written(folder / "truth", rows), written(folder / "found", found)
+
+
+def _luna16(folder: Path) -> tuple[Path, Path]:
+    header = "seriesuid,coordX,coordY,coordZ,"
+    files = {"annotations.csv": f"{header}diameter_mm\n1.3.6,1.5,2,-3,8.5\n", "seriesuids.csv": "1.3.6\n1.3.7\n",
+             "annotations_excluded.csv": f"{header}diameter_mm\n1.3.7,1,2,3,-1\n"}  # fmt: skip
+    written(folder, {"found.csv": f"{header}probability\n1.3.6,1,2,-3,0.75\n1.3.7,9,9,9,0.5\n"})
+    return written(folder / "truth", files), folder / "found.csv"
 
 
 def _wider_face(folder: Path) -> tuple[Path, Path]:
@@ -46,6 +56,18 @@ def _crowdhuman(folder: Path) -> tuple[Path, Path]:
     boxes = [{"box": [4, 4, 20, 16], "score": 0.9, "tag": 1}]
     found = [{"ID": name, "width": 64, "height": 48, "dtboxes": boxes} for name in ("one", "two")]
     return write_lines(folder / "truth.odgt", truth), write_lines(folder / "found.odgt", found)
+
+
+def _ava(folder: Path) -> tuple[Path, Path]:
+    truth = "clip,0902,0.1,0.1,0.5,0.9,12,1\nclip,0902,0.1,0.1,0.5,0.9,14,1\nclip,0903\n"
+    written(folder, {"truth.csv": truth, "found.csv": "clip,0902,0.1,0.1,0.5,0.8,12,0.75\nclip,0903,0.1,0.1,0.5,0.8,14,0.5\n"})
+    return folder / "truth.csv", folder / "found.csv"
+
+
+def _thumos14(folder: Path) -> tuple[Path, Path]:
+    files = {"Diving_test.txt": "video_1 0.5 9.5\nvideo_2 3 4\n", "Ambiguous_test.txt": "video_1 20 30\n"}
+    written(folder, {"found.txt": "video_1 0 9 26 0.75\nvideo_2 1 2 Diving 0.5\n"})
+    return written(folder / "truth", files), folder / "found.txt"
 
 
 def _labelme(folder: Path) -> tuple[Path, Path]:

@@ -31,7 +31,8 @@ def judge(truth: list[Row], results: list[Row], threshold: float) -> list[bool]:
     """Which predictions of an activity are true, best score first: each takes the best of the intervals that are free."""
     outcomes = []
     locked = set[int]()
-    for row in sorted(results, key=lambda row: -row["score"]):
+    last_first = results[::-1]  # of equal scores, the later row comes first
+    for row in sorted(last_first, key=lambda row: -row["score"]):
         here = [number for number, other in enumerate(truth) if other["image_id"] == row["image_id"]]
         # the last of equal ones comes first, as the reference turns a sorted list round
         for number in sorted(here, key=lambda number: (interval_iou(row, truth[number]), number), reverse=True):
@@ -62,7 +63,7 @@ def videos(random: np.random.Generator, n_images: int) -> tuple[dict[str, list[R
                 longer = max(1, length + random.integers(-3, 4))
                 results.append(cell | {"start_time": float(moved), "end_time": float(moved + longer)})
     results = [results[place] for place in random.permutation(len(results))]
-    scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
+    scores = random.integers(1, max(2, len(results)), len(results)) / (len(results) + 1)  # many of them equal
     truth = {"images": [{"image_id": name} for name in names], "annotations": annotations}
     return truth, [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
 
@@ -128,6 +129,29 @@ RULES: dict[str, tuple[list[tuple[float, float]], list[tuple[float, float]], lis
 def test_rules_one_by_one(annotations: list[Any], predictions: list[Any], expected: list[Any]) -> None:
     matches = one_video(annotations, predictions).matches()
     assert matches.select("detection_id", "annotation_id", "outcome").rows() == expected
+
+
+Segment = tuple[float, float]
+# annotations, predictions with their scores, the mean over the thresholds, AP at .5
+OF_THE_KIT: dict[str, tuple[list[Segment], list[tuple[float, float, float]], float, float]] = {
+    "the later of equal ones is what the second needs": ([(0, 6), (4, 10)], [(0, 10, 0.9), (4, 10, 0.8)], 0.325, 0.5),
+    "the later of equal ones is not what it needs": ([(4, 10), (0, 6)], [(0, 10, 0.9), (4, 10, 0.8)], 0.475, 1),
+    "the next best where the best is taken": ([(0, 10), (1, 11)], [(0, 10, 0.9), (0, 10.4, 0.8)], 0.9, 1),
+    "half": ([(0, 10)], [(0, 5, 0.9)], 0.1, 1),
+    "of equal scores the later first, a hit": ([(0, 10)], [(20, 30, 0.9), (0, 10, 0.9)], 1, 1),
+    "of equal scores the later first, a false positive": ([(0, 10)], [(0, 10, 0.9), (20, 30, 0.9)], 0.5, 0.5),
+}
+
+
+@pytest.mark.parametrize(("annotations", "predictions", "ap", "ap_50"), OF_THE_KIT.values(), ids=OF_THE_KIT)
+def test_numbers_of_the_kit(
+    annotations: list[Segment], predictions: list[tuple[float, float, float]], ap: float, ap_50: float
+) -> None:
+    cell = {"image_id": "v", "category_id": "run"}
+    truth = [cell | {"start_time": float(start), "end_time": float(end)} for start, end in annotations]
+    found = [cell | {"start_time": float(start), "end_time": float(end), "score": score} for start, end, score in predictions]
+    summary = dict(evaluate({"images": [{"image_id": "v"}], "annotations": truth}, found).summary.rows())
+    assert (summary["AP"], summary["AP50"]) == pytest.approx((ap, ap_50), abs=1e-9)
 
 
 def test_nothing_found() -> None:

@@ -136,6 +136,7 @@ FACES = truth_of([at(k, 1, bbox=SQUARE, easy=k == 1, medium=True, hard=True) for
 CROWD = truth_of([at(k, 1, bbox=SQUARE) for k in (1, 2)], categories=[{"id": 1, "name": "person"}])
 SPECKS = truth_of([at(1, 1, bbox=[0, 0, 10, 10], area=100), at(2, 1, bbox=[0, 0, 10, 10], area=100),
                    at(2, 1, bbox=ELSEWHERE, area=100, uncertain=True)], categories=CATEGORIES[:1])  # fmt: skip
+MARK = {"sphere_x": 10.0, "sphere_y": 20.0, "sphere_z": 30.0}
 SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
 
 
@@ -281,6 +282,19 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "tinyperson", {}, SPECKS, [found(1, 1, 0.9, bbox=[0, 0, 10, 5]), found(2, 1, 0.95, bbox=[55, 55, 4, 4])],
         {"AP50_tiny": 51 / 101, "AP25_tiny2": 51 / 101, "AP75_tiny": 0.0, "AP50s": None, "AP50": 51 / 101},
     ),
+    # 4.5 of 10 seconds: four of five thresholds; what overlaps the ambiguous interval is ignored
+    "thumos14": (
+        "thumos14", {}, truth_of([at(1, 1, start_time=0, end_time=10), at(1, 2, start_time=69, end_time=75)],
+                                 categories=[{"id": 1, "name": "Diving"}, {"id": 2, "name": "Ambiguous"}]),
+        [found(1, 1, 0.9, start_time=60, end_time=70), found(1, 1, 0.8, start_time=0, end_time=4.5)],
+        {"AP": 0.8, "AP40": 1.0, "AP50": 0.0},
+    ),
+    "ava": ("ava", {}, ONE_OF_TWO, ONE_HIT, {"AP": 0.5}),
+    # one of two nodules, with .5 false positives per scan above it: from the third of seven points on
+    "luna16": (
+        "luna16", {}, truth_of([at(k, 1, **MARK, sphere_diameter=10.0) for k in (1, 2)], categories=CATEGORIES[:1]),
+        [found(1, 1, 0.9, **MARK | {"sphere_z": 50.0}), found(2, 1, 0.8, **MARK)], {"CPM": 5 * 0.5 / 7},
+    ),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -306,6 +320,7 @@ def test_the_published_ones() -> None:
         "CITYPERSONS": ("bbox",), "CALTECH": ("bbox",), "EUROCITY": ("bbox",),
         "WIDER_FACE": ("bbox",), "CROWDHUMAN": ("bbox",), "TINYPERSON": ("bbox",),
         **dict.fromkeys(("COCO_PANOPTIC", "CITYSCAPES_PANOPTIC"), ("panoptic", "panoptic_boundary")), "SEMANTIC": ("semantic",),
+        "THUMOS14": ("interval",), "AVA": ("bbox",), "LUNA16": ("sphere",),
     }  # fmt: skip
     of_pixels = {name.lower() for name, protocol in apf.PUBLISHED.items() if not protocol.has_scores}  # see test_panoptic.py
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED} - of_pixels
@@ -492,6 +507,7 @@ HEADLINES = {
     ("EUROCITY", "bbox"): "LAMR_reasonable LAMR_small LAMR_occluded LAMR_all",
     ("WIDER_FACE", "bbox"): "AP_easy AP_medium AP_hard",
     ("CROWDHUMAN", "bbox"): "AP LAMR",
+    ("LUNA16", "sphere"): "CPM",
     ("TINYPERSON", "bbox"): (
         "AP50_tiny AP50_tiny1 AP50_tiny2 AP50_tiny3 AP50s AP50_reasonable "
         "AP25_tiny AP25_tiny1 AP25_tiny2 AP25_tiny3 AP25s AP25_reasonable "
@@ -502,6 +518,8 @@ HEADLINES = {
         "PQ SQ RQ PQ_things PQ_stuff SQ_things SQ_stuff RQ_things RQ_stuff",
     ),
     ("SEMANTIC", "semantic"): "mIoU fwIoU mACC pACC",
+    ("THUMOS14", "interval"): "AP AP10 AP20 AP30 AP40 AP50",
+    ("AVA", "bbox"): "AP",
     ("KITTI", "bbox"): (
         "AP_Car_easy AP_Car_moderate AP_Car_hard AOS_Car_easy AOS_Car_moderate AOS_Car_hard "
         "AP_Pedestrian_easy AP_Pedestrian_moderate AP_Pedestrian_hard "
@@ -549,7 +567,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
     evaluation = tiny(name)
     truth, protocol = TINY[name][2], evaluation.protocol
     shapes = ("bbox", "segmentation", "keypoints", "corners", "start_time", "end_time", *CUBOID, "velocity_x", "velocity_y",
-              "attribute")  # fmt: skip
+              "attribute", *MARK)  # fmt: skip
     results = [
         {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
         for row in truth["annotations"]
@@ -559,7 +577,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
         results += [row | {"category_id": 1} for row in results if row["category_id"] == 2]
         truth = truth | {"annotations": [row for row in truth["annotations"] if not row.get("iscrowd")]}
     values = dict(apf.evaluate(truth, results, protocol).summary.drop_nulls().rows())
-    least = 0.0 if protocol.miss_rates is None else protocol.miss_rates.least
+    least = getattr(protocol.miss_rates, "least", 0.0)
     best = {metric: least if less_is_better(metric) else 1.0 for metric in values}
     # equal scores have no steps; of two hits, that in the first row adds nothing
     best |= {"wider_face": dict.fromkeys(values, 0.0), "crowdhuman": {"AP": 0.5}}.get(name, {})
@@ -1050,9 +1068,9 @@ def test_html_and_other_tables(name: str) -> None:
     html = evaluation._repr_html_()
     assert all(metric in html for metric in evaluation.summary["metric"])
     thresholds = evaluation.protocol.iou_thresholds
-    several = "0.50:4.00" if evaluation.protocol.similarity.bounds[1] == 0 else "0.50:0.95"
+    several = "{:.2f}:{:.2f}".format(*sorted(abs(end) for end in (thresholds[0], thresholds[-1])))
     own = several if len(thresholds) > 1 else "0.70" if evaluation.protocol.category_thresholds else "0.50"
-    own = "0.25" if name == "tinyperson" else own  # whose numbers are of one threshold each
+    own = {"tinyperson": "0.25", "luna16": "1.00"}.get(name, own)  # whose numbers are of one threshold each
     assert f"<td>{own}</td>" in html
     assert ("<th>part</th>" in html) == bool(evaluation.protocol.parts)
     assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)

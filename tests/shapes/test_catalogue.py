@@ -32,6 +32,10 @@ ROWS: dict[str, tuple[dict[str, list[Any]], tuple[float, ...]]] = {  # an object
         (1.0, 0.0, 4.0, 2.0, 8.0),
     ),
     "panoptic": ({"segment_id": [7], "area": [9.0]}, (None, None, None, None, 9.0)),
+    "sphere": (
+        {"sphere_x": [3.0], "sphere_y": [1.0], "sphere_z": [0.0], "sphere_diameter": [4.0]},
+        (1.0, -1.0, 4.0, 4.0, 16.0),
+    ),
     "interval": ({"start_time": [2.0], "end_time": [6.0]}, (2.0, 0.0, 4.0, 1.0, 4.0)),
 }
 

@@ -23,6 +23,19 @@ def limit_per_image(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
     return detections if len(kept) == detections.height else detections[kept]
 
 
+def keep_above_limit(detections: pl.DataFrame, limit: int) -> pl.DataFrame:
+    """The detections of each image, over all categories; where they are more than the limit, those above the next score.
+
+    So detections whose scores are equal across the limit are all left out. Source: `noduleCADEvaluationLUNA16.py`.
+
+    >>> found = pl.DataFrame({"image_id": [1, 1, 1, 2], "score": [0.3, 0.9, 0.3, 0.1]})
+    >>> keep_above_limit(found, 2).rows()
+    [(1, 0.9), (2, 0.1)]
+    """
+    next_score = pl.col("score").sort(descending=True).get(limit, null_on_oob=True).over("image_id")
+    return detections.filter((pl.col("score") > next_score).fill_null(True))
+
+
 def keep_judged(detections: pl.DataFrame, annotations: pl.DataFrame, images: pl.DataFrame) -> pl.DataFrame:
     """The detections of categories that are annotated on their image, or named in its lists of verified ones.
 

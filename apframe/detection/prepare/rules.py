@@ -9,10 +9,11 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.detection.prepare.classes import with_levels, with_own_classes
+from apframe.detection.prepare.copied import copy_shared
 from apframe.detection.prepare.excluded import leave_out_excluded, place_in_images
 from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
-from apframe.detection.prepare.judged import flag_not_exhaustive, keep_judged, limit_per_image
+from apframe.detection.prepare.judged import flag_not_exhaustive, keep_above_limit, keep_judged, limit_per_image
 from apframe.detection.prepare.kept import (
     clip_boxes,
     ignore_uncertain,
@@ -55,10 +56,17 @@ def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Limit the detections of each image over all categories, before others are left out: LVIS."""
+    """Limit the detections of each image over all categories, before others are left out: LVIS, AVA, LUNA16."""
     if not protocol.per_image or protocol.max_detections[-1] is None:
         return inputs
-    return replace(inputs, detections=limit_per_image(inputs.detections, protocol.limits[-1]))
+    found = inputs.detections
+    if "limits_known_categories" in protocol.further_rules:
+        known = is_known(found["category_id"], inputs.dataset.core("categories")["category_id"])
+        # those of other categories stay, for the warning of them
+        limited = limit_per_image(found.filter(known), protocol.limits[-1])
+        return replace(inputs, detections=pl.concat([limited, found.filter(~known)]))
+    limit = keep_above_limit if "limit_without_ties" in protocol.further_rules else limit_per_image
+    return replace(inputs, detections=limit(found, protocol.limits[-1]))
 
 
 def read_masks(inputs: Inputs, protocol: Protocol) -> Inputs:
@@ -228,6 +236,7 @@ RULES: tuple[Rule, ...] = (
     leave_out_detections_without_area,
     leave_out_overlapping,
     keep_detected_images,
+    copy_shared,
 )
 WHEN_READ: tuple[Rule, ...] = (keep_chosen_categories, order_by_category)
 """Those that apply again to a stored evaluation, whose tables are what the others gave."""

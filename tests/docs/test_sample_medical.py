@@ -1,0 +1,28 @@
+"""The sample set of nodules in scans: what the generator makes, and what it shows."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+from pathlib import Path
+
+import apframe as apf
+
+DATA = Path(__file__).parents[2] / "data"
+MEDICAL = DATA / "medical"
+
+
+def test_sample_is_what_the_generator_makes(tmp_path: Path) -> None:
+    script = [sys.executable, str(DATA / "generate_medical.py"), "--out", str(tmp_path / "made")]
+    subprocess.run(script, check=True, capture_output=True)
+    made = {path.relative_to(tmp_path / "made"): path.read_bytes() for path in (tmp_path / "made").rglob("*.*")}
+    assert made == {path.relative_to(MEDICAL): path.read_bytes() for path in MEDICAL.rglob("*.*")}
+
+
+def test_sample_is_as_described() -> None:
+    assert sum(path.stat().st_size for path in MEDICAL.rglob("*.*")) < 60_000
+    scans = MEDICAL / "luna16"
+    a, b = (apf.evaluate(scans / "annotations", scans / f"model_{name}.csv", "luna16") for name in "ab")
+    assert 0.2 < a["CPM"] < 1 and 0.2 < b["CPM"] < 1
+    outcomes = a.matches()["outcome"].to_list()
+    assert outcomes.count("ignored") > 3 and outcomes.count("fn") > 3
