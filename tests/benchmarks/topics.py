@@ -8,6 +8,7 @@ from . import (
     compare_worker,
     driving_worker,
     errors_worker,
+    fields_worker,
     interfaces_worker,
     page_worker,
     per_batch_worker,
@@ -577,6 +578,42 @@ DRIVING = Topic(
     unpackaged=driving_worker.TOOLS[1:],
 )
 
+
+def field(kind: str, images: int, meaning: str, sample: bool = False) -> Set:
+    """Tables of faces or actions, or the files of segments."""
+    tables = ("truth", "found") if kind == "segments" else ("images", "annotations", "detections")
+    files = tuple(f"fields/{kind}_{table}_{images}" for table in tables)
+    return Set(meaning, files, f"tests/benchmarks/generate_fields.py {kind} --images {images}", jobs=(kind,), sample=sample)
+
+
+FIELDS = Topic(
+    name="fields",
+    worker=fields_worker.__file__,
+    tools=fields_worker.TOOLS,
+    sets={
+        **{f"{kind}_60": field(kind, 60, "60 images, as below", sample=True) for kind in ("faces", "actions", "segments")},
+        "faces": field("faces", 3226, "3,226 images, 39,697 faces, 1,000,000 detections"),
+        "actions": field("actions", 60_000, "60,000 frames, 60 actions, 240,000 annotations, 2,000,000 detections"),
+        "segments": field("segments", 5000, "5,000 images of 640 × 480 pixels, 133 categories, 14 segments in each"),
+    },
+    jobs={
+        "faces": Job("tables already loaded, to AP of WIDER FACE's three sets", ".parquet", inside=True, answer="faces"),
+        "actions": Job("tables already loaded, to AVA's frame mAP", ".parquet", inside=True, answer="actions"),
+        "segments": Job("two JSON files and their PNGs to PQ, SQ and RQ", ".json", inside=True, answer="segments"),
+    },
+    bars=(
+        Bar("faces", "faces", 1 / 20),
+        Bar("actions", "actions", 1 / 20),
+        Bar("segments", "segments", 1 / 2),
+        Bar("segments", "segments", 1000, quantity="MB"),
+    ),
+    reference=OURS,
+    numbers=2,
+    numbers_are="the mean and the weighted sum of the numbers",
+    tolerance=1e-9,
+    unpackaged=("loop",),
+)
+
 ALL = (DETECTION, MASKS, KEYPOINTS, VOC, SLICES, COMPARE, ERRORS, RETRIEVAL, INTERFACES, BATCHES)
 OF_SHAPES = (batches_of(MASKS, "masks"), batches_of(KEYPOINTS, "persons"), stages_of(MASKS), stages_of(KEYPOINTS))
-TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING)}
+TOPICS = {topic.name: topic for topic in (*ALL, THREADS, STAGES, *OF_SHAPES, READING, SHARDS, SHARDING, PAGE, DRIVING, FIELDS)}
