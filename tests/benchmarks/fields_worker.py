@@ -31,20 +31,21 @@ def ours(job: str, *files: str) -> Run:
 
     import apframe as apf
 
+    def evaluate(truth: Any, found: Any, protocol: str, names: tuple[str, ...]) -> list[float]:
+        values = dict(apf.evaluate(truth, found, protocol).summary.rows())
+        return [values[name] for name in names]
+
     if job == "segments":
-        return lambda: [apf.evaluate(*files, protocol="coco_panoptic")[name] for name in ("PQ", "SQ", "RQ")]
+        truth, found = files
+        return lambda: evaluate(truth, found, "coco_panoptic", ("PQ", "SQ", "RQ"))
     images, annotations, detections = map(pl.read_parquet, files)
     numbers = annotations["category_id"].unique().sort()
     classes = ["face"] if job == "faces" else [f"category {k}" for k in numbers]
     dataset = apf.Dataset(images, {"category_id": numbers, "name": classes}, annotations)
     detections = detections.filter(pl.col("category_id").is_in(numbers.implode()))
-    protocol, names = {"faces": ("wider_face", SETS), "actions": ("ava", ("",))}[job]
-
-    def run() -> list[float]:
-        evaluation = apf.evaluate(dataset, detections, protocol=protocol)
-        return [evaluation[f"AP_{name}" if name else "AP"] for name in names]
-
-    return run
+    if job == "faces":
+        return lambda: evaluate(dataset, detections, "wider_face", tuple(f"AP_{name}" for name in SETS))
+    return lambda: evaluate(dataset, detections, "ava", ("AP",))
 
 
 def overlaps(found: Array, truth: Array, pixel: float) -> Array:
