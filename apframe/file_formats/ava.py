@@ -13,7 +13,7 @@ from apframe.file_formats.edges import from_edges, refuse_reversed
 from apframe.file_formats.files import read_head, read_text
 from apframe.file_formats.format import ReadOnly
 from apframe.file_formats.lines import is_number, refuse_lines, refuse_numbers
-from apframe.paths import files_in, is_file
+from apframe.paths import files_in
 from apframe.schema import Dataset
 
 _EDGES = ("x1", "y1", "x2", "y2")
@@ -48,7 +48,7 @@ class Ava(ReadOnly):
 
     def is_dataset(self, path: Path) -> bool:
         """Lines of a name and numbers, of which the last two are whole; or a folder with such a file and a label map."""
-        if is_file(path):
+        if not path.is_dir():
             return _kind(path) == "dataset"
         tables = files_in(path, ".csv")
         return bool(files_in(path, _LABEL_MAP)) and any(_kind(each) == "dataset" for each in tables)
@@ -60,7 +60,7 @@ class Ava(ReadOnly):
     def read_tables(self, path: Path, **options: Any) -> dict[str, pl.DataFrame]:
         """Read the tables of a data set: see `Format.read_tables`."""
         labels = None
-        if not is_file(path):
+        if path.is_dir():
             labels, path = _label_map(_only(path, _LABEL_MAP)), _only(path, ".csv")
         lines = _read(path, {2, 7, 8})
         images = lines.select("image_id", "video", "timestamp").unique("image_id", maintain_order=True)

@@ -37,6 +37,9 @@ r40 goes with by_annotation, largest_sum, score_first
     if policy.at_cut_offs and len(protocol.max_detections) > 1:
         problem = f"matching {protocol.matching!r} takes one number, not {protocol.max_detections}"
         raise ParameterError(problem, option="max_detections")
+    if policy.is_shared and protocol.similarity.uses_images:
+        problem = f"matching {protocol.matching!r} does not go with similarity {protocol.similarity.name}"
+        raise ParameterError(problem, "choose another policy", option="matching")
     if policy.at_cut_offs and protocol.crowds == "missed":
         problem = f"matching {protocol.matching!r} has no groups that count as missed"
         raise ParameterError(problem, 'choose another policy, or crowds="ignored"', option="crowds")

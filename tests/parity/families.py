@@ -62,6 +62,9 @@ def computed_in(n_threads: int, part_rows: int) -> Iterator[None]:
         apf.set_threads(None)
 
 
+_OF_SHAPES = [name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs or each.is_shared)]
+
+
 @st.composite
 def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = True) -> Scene:
     """Two images on which objects of four categories overlap in many ways, and one without any; `ties` allows equal scores."""
@@ -72,7 +75,9 @@ def scenes(draw: st.DrawFn, family: str, *, ties: bool = True, crowds: bool = Tr
     annotations = draw(st.lists(objects, min_size=least, max_size=9))
     found = draw(st.lists(st.tuples(places, st.sampled_from([0.1, 0.3, 0.5, 0.9])), min_size=least, max_size=14))
     matching = draw(
-        st.sampled_from([None, *(name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs))])
+        st.sampled_from(
+            [None, *(name for name, each in POLICIES.items() if not (each.counts_groups or each.at_cut_offs or each.is_shared))]
+        )
     )
     counts_groups = apf.PUBLISHED[protocol.upper()].crowds == "counted"
     limit = None if family == "lvis" else draw(st.sampled_from([None, [2], [1, 3]]))

@@ -45,7 +45,8 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
         one of the protocol's, found to 1e-9; None is the lowest
     background
         a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold).
-        None: 0.1; where the protocol compares distances, which are negative, twice the threshold
+        None: 0.1, or half the threshold if that is 0.1 or less; where the protocol compares distances, which are negative,
+        twice the threshold
 
     Returns
     -------
@@ -167,7 +168,7 @@ def checked_thresholds(self: Evaluation, iou_threshold: float | None, background
     foreground = self.protocol.iou_thresholds[threshold]
     least = self.protocol.similarity.bounds[0]
     if background is None:
-        background = 2 * foreground if least < 0 else BACKGROUND
+        background = 2 * foreground if least < 0 else BACKGROUND if foreground > BACKGROUND else foreground / 2
     if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
         lowest = "below the" if least < 0 else "at least 0 and below the IoU"
         problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"

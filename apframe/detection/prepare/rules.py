@@ -56,7 +56,7 @@ def count_pixels(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """Limit the detections of each image over all categories, before others are left out: LVIS, AVA, LUNA16."""
+    """Limit the detections of each image over all categories, before others are left out: LVIS, AVA, LUNA16, ULTRALYTICS."""
     if not protocol.per_image or protocol.max_detections[-1] is None:
         return inputs
     found = inputs.detections
