@@ -176,6 +176,7 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.keypoints import OKS as OKS
     from apframe.similarity.label_iou import LabelIoU as LabelIoU
     from apframe.similarity.mask_iou import MaskIoU as MaskIoU
+    from apframe.similarity.mask_or_box_iou import MaskOrBoxIoU as MaskOrBoxIoU
     from apframe.similarity.pairs import Similarity as Similarity
     from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
     from apframe.similarity.panoptic_iou import PanopticIoU as PanopticIoU
@@ -280,6 +281,7 @@ _HOMES = {
     "apframe.similarity.keypoints": "OKS",
     "apframe.similarity.label_iou": "LabelIoU",
     "apframe.similarity.mask_iou": "MaskIoU",
+    "apframe.similarity.mask_or_box_iou": "MaskOrBoxIoU",
     "apframe.similarity.pairs": "Similarity",
     "apframe.similarity.panoptic_boundary_iou": "PanopticBoundaryIoU",
     "apframe.similarity.panoptic_iou": "PanopticIoU",

@@ -8,7 +8,7 @@ import numpy as np
 import polars as pl
 
 from apframe.detection.cuboid_errors import with_errors
-from apframe.detection.prepare.counting import can_match, crowds, ignored_annotations, ignored_detections
+from apframe.detection.prepare.counting import can_match, crowds, ignored_annotations, ignored_detections, without_mask
 from apframe.detection.prepare.excluded import PLACE
 from apframe.detection.prepare.extents import with_image_sizes
 from apframe.detection.prepare.list_thresholds import lists_of, thresholds_of
@@ -120,6 +120,8 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     if any(each.keeps for each in protocol.difficulties):
         kept = pl.Series("kept", as_bits([~flags.to_numpy() for flags in gone]))
         pairs = pairs.with_columns(kept.gather(pairs["detection"]))
+    if "no_mask" in protocol.ignores:
+        pairs = pairs.with_columns(is_last=without_mask(inputs.annotations).gather(pairs["annotation"]))
     if protocol.errors is not None and protocol.errors.threshold_number(protocol.iou_thresholds) is not None:
         pairs = with_errors(pairs, inputs.detections, inputs.annotations, _half_turns(inputs, protocol), protocol.errors)
     # a limit per image has been applied already, before detections were copied

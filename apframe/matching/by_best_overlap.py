@@ -21,6 +21,9 @@ def match_by_best_overlap(
     Crowds (group-of boxes) stand apart: a detection that is assigned to nothing else at a threshold tries the crowd that it
     is most similar to (the first, where several are equal).
 
+    Where pairs have a column `is_last`, those flagged are tried by the detections that are assigned to nothing else at a
+    threshold: see `_match_last`.
+
     Takes and gives what `apframe.matching.assignments` says, in the order of `detection`. Beyond that:
 
     Parameters
@@ -37,6 +40,8 @@ def match_by_best_overlap(
     ...                       strict=False, count_groups=False).select("detection", "annotation", "first", "last").rows()
     [(0, 0, 0, 1), (1, 0, 1, 2)]
     """
+    if "is_last" in pairs.columns:
+        return _match_last(pairs, is_crowd, ignored, thresholds, strict=strict, count_groups=count_groups)
     pairs = pairs.select("detection", "annotation", "similarity")
     detection, annotation, similarity = (pairs[name].to_numpy() for name in pairs.columns)
     reach = count_reached(similarity, thresholds, strict=strict)
@@ -69,6 +74,38 @@ def match_by_best_overlap(
         pl.concat([pairs[assigned["pair"]], assigned.drop("pair")], how="horizontal")
         .sort("detection", "slice", "first")
     )  # fmt: skip
+
+
+def _match_last(
+    pairs: pl.DataFrame, is_crowd: np.ndarray, ignored: np.ndarray, thresholds: np.ndarray, *, strict: bool, count_groups: bool
+) -> pl.DataFrame:
+    """As `match_by_best_overlap`, first without the pairs that are `is_last`, then these of the detections that are left over.
+
+    Annotations that are tried last do not count; each that is no crowd is assigned to one detection all the same, and another
+    goes on to the crowds. Which detections are left over differs between thresholds and slices.
+
+    >>> pairs = pl.DataFrame({"detection": [0, 0, 1, 2], "annotation": [0, 1, 1, 1], "similarity": [0.6, 0.9, 0.8, 0.7],
+    ...     "is_last": [False, True, True, True]})
+    >>> match_by_best_overlap(pairs, np.array([False, False]), np.array([[False, True]]), np.array([0.5]), strict=False,
+    ...                       count_groups=False).select("detection", "annotation").rows()
+    [(0, 0), (1, 1)]
+    """
+    at_once, later = pairs.filter(~pl.col("is_last")).drop("is_last"), pairs.filter("is_last").drop("is_last")
+    parts = []
+    for number, of_slice in enumerate(ignored):
+        for first in range(len(thresholds)):
+            rules = {"thresholds": thresholds[first : first + 1], "strict": strict}
+            assigned = match_by_best_overlap(at_once, is_crowd, of_slice[None], **rules, count_groups=count_groups)
+            left_over = later.join(assigned, on="detection", how="anti", maintain_order="left")
+            last = match_by_best_overlap(left_over, is_crowd, np.zeros_like(of_slice[None]), **rules, count_groups=False)
+            where = EVERY_SLICE if len(ignored) == 1 else number
+            parts += [
+                each.with_columns(
+                    slice=pl.lit(where, pl.Int16), first=pl.lit(first, pl.UInt16), last=pl.lit(first + 1, pl.UInt16)
+                )
+                for each in (assigned, last)
+            ]
+    return pl.concat(parts).sort("detection", "slice", "first")
 
 
 def find_best(row: np.ndarray, detection: np.ndarray, annotation: np.ndarray, similarity: np.ndarray) -> np.ndarray:

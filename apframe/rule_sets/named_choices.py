@@ -12,4 +12,9 @@ TIES = {
     "input": "equal scores stay in the order of the input",
     "later": "of equal scores, the last in the input comes first",
 }
-IGNORES = {"ignore": "flagged ignore", "no_keypoints": "without labelled keypoints", "uncertain": "flagged uncertain"}
+IGNORES = {
+    "ignore": "flagged ignore",
+    "no_keypoints": "without labelled keypoints",
+    "uncertain": "flagged uncertain",
+    "no_mask": "without a mask (tried last)",
+}

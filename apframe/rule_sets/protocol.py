@@ -65,7 +65,8 @@ class Protocol:
         "all_ignored", other ignored annotations are crowds too, also those outside an area range or a slice: intersections are
         over the detection
     ignores
-        which other annotations are ignored: "ignore" (those flagged so), "no_keypoints"
+        which other annotations are ignored: "ignore" (those flagged so), "no_keypoints",
+        "uncertain", "no_mask", see `IGNORES`. With "best_overlap", annotations without a mask are tried last
     iou_thresholds
         strictly increasing, in (0, 1]; one number stands for itself alone. Distances are negative: -2 is 2 m. A mapping of
         names of categories, in any case, to one threshold each: the lowest of them stays here, and is what tables show

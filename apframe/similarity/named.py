@@ -16,6 +16,7 @@ _HOMES = {
     "inclusive_box_iou": ("inclusive_box_iou", "InclusiveBoxIoU", "bbox"),
     "intersection_over_detection": ("intersection_over_detection", "IntersectionOverDetection", "bbox"),
     "mask_iou": ("mask_iou", "MaskIoU", "segm"),
+    "mask_or_box_iou": ("mask_or_box_iou", "MaskOrBoxIoU", "segm"),
     "single_box_iou": ("single_iou", "SingleBoxIoU", "bbox"),
     "single_mask_iou": ("single_iou", "SingleMaskIoU", "segm"),
     "boundary_iou": ("boundary_iou", "BoundaryIoU", "boundary"),

@@ -309,7 +309,7 @@ def tiny(name: str, **options: Any) -> apf.Evaluation:
 def test_the_published_ones() -> None:
     assert {name: protocol.iou_types for name, protocol in apf.PUBLISHED.items()} == {
         "COCO": ("bbox", "segm", "keypoints", "boundary"), "VOC2007": ("bbox",), "VOC2012": ("bbox",),
-        "LVIS": ("bbox", "segm", "boundary"), "OPEN_IMAGES": ("bbox",), "OPEN_IMAGES_CHALLENGE": ("bbox",),
+        "LVIS": ("bbox", "segm", "boundary"), **dict.fromkeys(("OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE"), ("bbox", "segm")),
         "PROPOSALS": ("bbox",), "DOTA": ("rotated",),
         **dict.fromkeys(("ULTRALYTICS", "ULTRALYTICS_8_4_175", "ULTRALYTICS_8_4_35"), ("bbox", "segm")),
         "VISDRONE": ("bbox",), "VISDRONE_MEAN": ("bbox",),
@@ -738,7 +738,7 @@ WRONG: dict[str, tuple[Json, str]] = {
         {"crowds": "removed"},
         r'^crowds is "ignored", "all_ignored", "counted", "missed" or "ordinary", not .removed.$',
     ),
-    "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain$"),
+    "ignores": ({"ignores": ("difficult",)}, r"^ignores: no 'difficult'; there are ignore, no_keypoints, uncertain, no_mask$"),
     "similarity": ({"similarity": "iou"}, r"^'iou' is not a similarity; use one such as apframe.BoxIoU\(\) or "),
     "definition": ({"definition": "trapezoid"}, r"^definition: Trapezoid\(\) is not a weighted sum, see apframe.defini"),
     "no thresholds": ({"iou_thresholds": ()}, r"^iou_thresholds must lie in \(0, 1\] and increase, got \(\)$"),

@@ -26,7 +26,7 @@ from apframe.similarity.named import as_choices, as_similarity
 from apframe.similarity.pairs import Similarity
 
 VALUES = [
-    apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.BoundaryIoU(),
+    apf.BoxIoU(), apf.InclusiveBoxIoU(), apf.IntersectionOverDetection(), apf.MaskIoU(), apf.MaskOrBoxIoU(), apf.BoundaryIoU(),
     apf.SingleBoxIoU(), apf.SingleMaskIoU(),
     apf.BoundaryIoU(dilation=0.1), apf.OKS(), apf.OKS(sigmas=CROWDPOSE_SIGMAS, box_area_factor=0.53), apf.OKS(sigmas=(0.1,)),
     apf.RotatedIoU(), apf.IntervalIoU(), apf.BevIoU(), apf.CuboidIoU(), apf.CentreDistance(), apf.CentreDistance(axes="xyz"),

@@ -36,7 +36,16 @@ def ignored_annotations(annotations: pl.DataFrame, protocol: Protocol) -> pl.Ser
         ignored = ignored | annotations["ignore"]
     if "no_keypoints" in protocol.ignores and "keypoints" in annotations.columns:
         ignored = ignored | (_count_labelled(annotations) == 0)
-    return ignored
+    return ignored | without_mask(annotations) if "no_mask" in protocol.ignores else ignored
+
+
+def without_mask(annotations: pl.DataFrame) -> pl.Series:
+    """Flags: annotations that have no mask, where others may have one.
+
+    >>> without_mask(pl.DataFrame({"is_crowd": [False, False], "mask": ["[[0, 0, 9, 0, 9, 9]]", None]})).to_list()
+    [False, True]
+    """
+    return annotations["mask" if "mask" in annotations.columns else "is_crowd"].is_null()
 
 
 def ignored_detections(detections: pl.DataFrame, protocol: Protocol) -> pl.Series:

@@ -1,0 +1,70 @@
+"""Intersection over union of masks, and of boxes with annotations that have no mask (Open Images)."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, ClassVar
+
+import polars as pl
+
+from apframe.shapes.boxes import BOX
+from apframe.similarity.box_iou import box_iou
+from apframe.similarity.mask_iou import MaskIoU
+from apframe.similarity.pairs import pair_by
+
+if TYPE_CHECKING:
+    from apframe.shapes.runs import Runs
+
+
+@dataclass(frozen=True)
+class MaskOrBoxIoU(MaskIoU):
+    """IoU of masks; an annotation whose mask is null is compared by boxes, with the tight box of the detection's mask.
+
+    Either is over the detection's own area for a group (`is_crowd`). The right and lower edges of a tight box are those of its
+    last pixels. A detection without any pixel is no pair.
+
+    Source: `PerImageEvaluation` and `oid_challenge_evaluation_utils` of the TensorFlow Object Detection API.
+
+    >>> found = pl.DataFrame({"detection_id": [1], "image_id": 1, "cell": 7, "mask": '{"size": [2, 2], "counts": [0, 4]}'})
+    >>> truth = pl.DataFrame({"annotation_id": [1, 2], "image_id": 1, "cell": 7, "is_crowd": False,
+    ...     "mask": ['{"size": [2, 2], "counts": [0, 3, 1]}', None], "x": [0.0, 0.0], "y": [0.0, 0.0],
+    ...     "width": [2.0, 2.0], "height": [2.0, 1.0]})
+    >>> MaskOrBoxIoU().pair(found, truth, least=0.5).sort("annotation").rows()
+    [(0, 0, 0.75), (0, 1, 0.5)]
+    """
+
+    name: ClassVar[str] = "mask_or_box_iou"
+
+    @property
+    def words(self) -> str:
+        """The rule in plain words."""
+        return "intersection over union of masks, or of boxes where the annotation has no mask"
+
+    def prepare(self, table: str, objects: pl.DataFrame) -> Runs | None:  # type: ignore[override]
+        """Return the masks, decoded: see `Similarity.prepare`; None if some rows have no mask."""
+        if table == "annotations" and objects["mask"].null_count():
+            return None
+        return super().prepare(table, objects)
+
+    def pair(
+        self,
+        detections: pl.DataFrame,
+        annotations: pl.DataFrame,
+        least: float,
+        found: Runs | None = None,
+        expected: Runs | None = None,
+    ) -> pl.DataFrame:
+        """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
+        from apframe.shapes.mask_columns import mask_extents  # which brings in NumPy
+
+        found = self.prepare("detections", detections) if found is None else found
+        has_mask = annotations["mask"].is_not_null()
+        parts = [super().pair(detections, annotations.filter(has_mask), least, found, expected)]
+        if not has_mask.all():
+            boxes = detections.select("cell").hstack(mask_extents(found))
+            parts.append(pair_by(box_iou(), boxes, annotations.filter(~has_mask), BOX, least))
+        rows = (flags.arg_true() for flags in (has_mask, ~has_mask))
+        return pl.concat(
+            part.with_columns(row.gather(part["annotation"]).cast(pl.UInt32).alias("annotation"))
+            for part, row in zip(parts, rows, strict=False)
+        )
