@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from functools import partial
+
 import numpy as np
 import polars as pl
 
@@ -94,10 +96,10 @@ def _match_last(
     parts = []
     for number, of_slice in enumerate(ignored):
         for first in range(len(thresholds)):
-            rules = {"thresholds": thresholds[first : first + 1], "strict": strict}
-            assigned = match_by_best_overlap(at_once, is_crowd, of_slice[None], **rules, count_groups=count_groups)
+            match = partial(match_by_best_overlap, is_crowd=is_crowd, thresholds=thresholds[first : first + 1], strict=strict)
+            assigned = match(at_once, ignored=of_slice[None], count_groups=count_groups)
             left_over = later.join(assigned, on="detection", how="anti", maintain_order="left")
-            last = match_by_best_overlap(left_over, is_crowd, np.zeros_like(of_slice[None]), **rules, count_groups=False)
+            last = match(left_over, ignored=np.zeros_like(of_slice[None]), count_groups=False)
             where = EVERY_SLICE if len(ignored) == 1 else number
             parts += [
                 each.with_columns(

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, ClassVar
+from typing import TYPE_CHECKING, Any, ClassVar
 
 import polars as pl
 
@@ -40,7 +40,7 @@ class MaskOrBoxIoU(MaskIoU):
         """The rule in plain words."""
         return "intersection over union of masks, or of boxes where the annotation has no mask"
 
-    def prepare(self, table: str, objects: pl.DataFrame) -> Runs | None:  # type: ignore[override]
+    def prepare(self, table: str, objects: pl.DataFrame) -> Any:
         """Return the masks, decoded: see `Similarity.prepare`; None if some rows have no mask."""
         if table == "annotations" and objects["mask"].null_count():
             return None
@@ -57,7 +57,7 @@ class MaskOrBoxIoU(MaskIoU):
         """Return the pairs of a cell: see `Similarity.pair`. `found` and `expected` come from `prepare`."""
         from apframe.shapes.mask_columns import mask_extents  # which brings in NumPy
 
-        found = self.prepare("detections", detections) if found is None else found
+        found = self.shape.decode("detections", detections) if found is None else found
         has_mask = annotations["mask"].is_not_null()
         parts = [super().pair(detections, annotations.filter(has_mask), least, found, expected)]
         if not has_mask.all():

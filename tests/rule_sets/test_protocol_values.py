@@ -421,7 +421,7 @@ summary     AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl""",
     "OPEN_IMAGES_CHALLENGE": """\
 OPEN_IMAGES_CHALLENGE
 Open Images Challenge 2018 and 2019; TensorFlow Object Detection API, OpenImagesChallengeEvaluator
-compares    bbox: intersection over union of boxes
+compares    bbox: intersection over union of boxes (also segm)
 needs       annotations and detections: box (bbox in JSON; x, y, width, height in frames); if given: \
 annotations.is_crowd (a group; iscrowd in JSON), images.pos_category_ids, images.neg_category_ids, \
 images.not_exhaustive_category_ids, categories.parent_ids
@@ -487,8 +487,7 @@ HEADLINES = {
     ("LVIS", "bbox"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
     ("LVIS", "segm"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
     ("LVIS", "boundary"): "AP AP50 AP75 APs APm APl APr APc APf AR300 ARs ARm ARl",
-    ("OPEN_IMAGES", "bbox"): "AP",
-    ("OPEN_IMAGES_CHALLENGE", "bbox"): "AP",
+    **dict.fromkeys(((name, kind) for name in ("OPEN_IMAGES", "OPEN_IMAGES_CHALLENGE") for kind in ("bbox", "segm")), "AP"),
     ("PROPOSALS", "bbox"): "AR100 AR1000 ARs ARm ARl AR_96-128 AR_128-256 AR_256-512 AR_512-inf",
     **dict.fromkeys(((name, "bbox") for name in ("VISDRONE", "VISDRONE_MEAN")), "AP AP50 AP75 AR1 AR10 AR100 AR500"),
     **dict.fromkeys(
