@@ -55,6 +55,7 @@ TESTED_IN = {
     "ranking/test_definitions.py": "ranking/at_cut_offs ranking/definition ranking/sampled",
     "rule_sets/test_wider_face.py": "ranking/of_rows ranking/row_ranking",
     "rule_sets/test_ultralytics.py": "ranking/between_rows similarity/single_iou",
+    "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
     "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
     "rule_sets/test_kitti.py": "detection/prepare/classes matching/by_annotation ranking/changes ranking/cut_offs "
