@@ -13,6 +13,8 @@ from apframe.similarity.mask_iou import MaskIoU
 from apframe.similarity.pairs import pair_by
 
 if TYPE_CHECKING:
+    import numpy as np
+
     from apframe.shapes.runs import Runs
 
 
@@ -21,7 +23,7 @@ class MaskOrBoxIoU(MaskIoU):
     """IoU of masks; an annotation whose mask is null is compared by boxes, with the tight box of the detection's mask.
 
     Either is over the detection's own area for a group (`is_crowd`). The right and lower edges of a tight box are those of its
-    last pixels. A detection without any pixel is no pair.
+    last pixels. It is scaled to the size of the image where the mask has another. A detection without pixels is no pair.
 
     Source: `PerImageEvaluation` and `oid_challenge_evaluation_utils` of the TensorFlow Object Detection API.
 
@@ -61,10 +63,29 @@ class MaskOrBoxIoU(MaskIoU):
         has_mask = annotations["mask"].is_not_null()
         parts = [super().pair(detections, annotations.filter(has_mask), least, found, expected)]
         if not has_mask.all():
-            boxes = detections.select("cell").hstack(mask_extents(found))
+            scales = (
+                _scale(detections, side, of) for side, of in (("image_width", found.width), ("image_height", found.height))
+            )
+            boxes = detections.select("cell").hstack(mask_extents(found)).with_columns(scales)
+            boxes = boxes.with_columns(
+                pl.col("x", "width") * pl.col("image_width"), pl.col("y", "height") * pl.col("image_height")
+            )
             parts.append(pair_by(box_iou(), boxes, annotations.filter(~has_mask), BOX, least))
         rows = (flags.arg_true() for flags in (has_mask, ~has_mask))
         return pl.concat(
             part.with_columns(row.gather(part["annotation"]).cast(pl.UInt32).alias("annotation"))
             for part, row in zip(parts, rows, strict=False)
         )
+
+
+def _scale(detections: pl.DataFrame, side: str, of_masks: np.ndarray) -> pl.Series:
+    """How many times as long a side of the image is as that of its mask; 1 where it is unknown.
+
+    >>> import numpy as np
+    >>> sides = pl.DataFrame({"image_width": [6, None]})
+    >>> _scale(sides, "image_width", np.array([3, 3])).to_list(), _scale(sides, "image_height", np.array([3, 3])).to_list()
+    ([2.0, 1.0], [1.0, 1.0])
+    """
+    of_mask = pl.Series(of_masks, dtype=pl.Float64)
+    known = detections[side].cast(pl.Float64).fill_null(of_mask) if side in detections.columns else of_mask
+    return (known / of_mask).alias(side)

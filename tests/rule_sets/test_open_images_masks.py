@@ -14,7 +14,7 @@ from hypothesis import strategies as st
 from pycocotools import mask
 
 import apframe as apf
-from apframe.exceptions import ColumnError
+from apframe.exceptions import ColumnError, MaskSizeWarning
 from tests.parity.reference import close
 from tests.rule_sets.everywhere import assert_same_everywhere
 from tests.rule_sets.generated import (
@@ -126,6 +126,22 @@ def test_the_box_of_a_detection_is_that_of_its_mask() -> None:
     assert evaluation.matches()["outcome"].to_list() == ["ignored"]
 
 
+def test_masks_of_another_size_than_their_image() -> None:
+    # the image is 300 x 300, its masks are 150 x 100: B covers columns 25 to 30 and rows 17 to 20 of them, about
+    dataset, found = one_class([(A, "mask"), ((50, 51, 10, 9), "box")], [(B, 0.9), (FAR, 0.8)])
+    small = np.zeros((2, 100, 150), dtype=np.uint8, order="F")
+    small[0, 17:20, 25:30] = 1
+    small[1, 60:70, 100:120] = 1
+    rles = [mask.encode(np.asfortranarray(each)) for each in small]
+    texts = [json.dumps({"size": rle["size"], "counts": rle["counts"].decode()}) for rle in rles]
+    annotated = dataset.annotations.with_columns(mask=pl.Series([texts[1], None]))
+    dataset = apf.Dataset(dataset.images, dataset.categories, annotated)
+    with pytest.warns(MaskSizeWarning):
+        evaluation = apf.evaluate(dataset, found.with_columns(mask=pl.Series(texts)), PLAIN, iou_type="segm")
+        rows = evaluation.pairs.sort("detection_id").rows()
+    assert rows == [(1, 2, pytest.approx(1, abs=1e-12)), (2, 1, 1.0)]
+
+
 def test_without_any_mask_all_of_it_is_boxes() -> None:
     evaluation = apf.evaluate(
         *one_class([(A, "box"), (GROUP, "box group")], [(A, 0.9), (FAR, 0.8)]), CHALLENGE, iou_type="segm"
@@ -144,6 +160,25 @@ def test_other_thresholds_and_policies() -> None:
     # where annotations are not tried last, those without a mask are only ignored
     by_score = apf.evaluate(*data, PLAIN, iou_type="segm", matching="score")
     assert by_score.matches()["outcome"].to_list() == ["tp"]
+
+
+@pytest.mark.parametrize(
+    "masks",
+    [
+        [filled(A), "[]"],
+        [filled(A), '{"size": [300, 300], "counts": [90000]}'],
+        [[[0.0, 0.0, 10.0, 0.0, 10.0, 10.0, 0.0, 10.0]], []],
+        [json.loads(filled(A)), None],
+    ],
+    ids=["no polygons", "no pixels", "an empty list", "null"],
+)
+def test_masks_without_pixels_are_none(masks: list[Any]) -> None:
+    dataset, found = one_class([(A, "mask"), (B, "box")], [(B, 0.9), (A, 0.8)])
+    if not isinstance(masks[0], str):
+        masks = [None if each is None else [[float(value) for value in part] for part in each] for each in masks]
+    annotations = dataset.annotations.with_columns(pl.Series("mask", masks))
+    evaluation = apf.evaluate(apf.Dataset(dataset.images, dataset.categories, annotations), found, PLAIN, iou_type="segm")
+    assert evaluation.matches().select("detection_id", "annotation_id", "outcome").rows() == [(1, 2, "ignored"), (2, 1, "tp")]
 
 
 def test_masks_are_needed() -> None:
@@ -167,6 +202,7 @@ def some_masks(random: np.random.Generator, n_images: int) -> tuple[Truth, list[
             row["bbox"] = mask.toBbox(row["encoded"]).tolist()
         if random.random() < 0.4:
             row["segmentation"] = None
+        row["has_mask"] = row["segmentation"] is not None and mask.area(row["encoded"]) > 0
     scores = (random.permutation(len(results)) + 1) / (len(results) + 1)
     found = [row | {"score": score} for row, score in zip(results, scores.tolist(), strict=True)]
     for image in truth["images"]:
@@ -208,9 +244,7 @@ def judge(annotations: list[Row], detections: list[Row], *, challenge: bool) -> 
     result: list[bool | None] = [False] * len(detections)
     for of_masks in (True, False):
         for of_groups in (False, True):
-            tried = [
-                row for row in annotations if (row["segmentation"] is not None) == of_masks and row["is_crowd"] == of_groups
-            ]
+            tried = [row for row in annotations if row["has_mask"] == of_masks and row["is_crowd"] == of_groups]
             if not tried:
                 continue
             shapes = [row["segmentation"] for row in detections]
@@ -242,7 +276,7 @@ def average_precisions(truth: Truth, results: list[Row], *, challenge: bool) -> 
             if cell and (annotations or not challenge):
                 outcomes += zip([row["score"] for row in cell], judge(annotations, cell, challenge=challenge), strict=True)
         counted = [is_true for _, is_true in sorted(outcomes, key=lambda pair: -pair[0]) if is_true is not None]
-        n_positives = sum(row["segmentation"] is not None and (challenge or not row["is_crowd"]) for row in own)
+        n_positives = sum(row["has_mask"] and (challenge or not row["is_crowd"]) for row in own)
         values[category] = area_under_envelope(counted, n_positives) if n_positives else None
     return values
 

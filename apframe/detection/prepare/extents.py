@@ -58,6 +58,26 @@ def lacks_boxes(frame: pl.DataFrame) -> bool:
     return frame["x"].count() < frame.height
 
 
+def has_pixels(annotations: pl.DataFrame) -> pl.Series:
+    """Flags: annotations whose mask has a pixel; not those without a mask, or with an empty list of polygons.
+
+    `annotations` has the sizes of the images too.
+
+    >>> masks = ['{"size": [2, 2], "counts": [0, 4]}', '{"size": [2, 2], "counts": [4]}', "[]", None]
+    >>> has_pixels(pl.DataFrame({"annotation_id": [1, 2, 3, 4], "mask": masks})).to_list()
+    [True, False, False, False]
+    """
+    from apframe.shapes.mask_columns import read_masks  # which brings in NumPy
+
+    mask = pl.col("mask")
+    dtype = annotations.schema["mask"]
+    is_empty = mask.str.contains(r"^\s*\[\s*\]\s*$") if dtype == pl.String else pl.lit(False)
+    is_empty = mask.list.len() == 0 if isinstance(dtype, pl.List) else is_empty
+    there = annotations.select((mask.is_not_null() & ~is_empty).fill_null(False)).to_series()
+    filled = there.arg_true().to_numpy()[read_masks("annotations", annotations.filter(there)).area > 0]
+    return pl.repeat(False, annotations.height, eager=True).scatter(filled, True)
+
+
 def prepare_shapes(table: str, frame: pl.DataFrame, images: pl.DataFrame, similarity: Similarity) -> Any:
     """What a similarity prepares of a table (`Similarity.prepare`); None if it compares another shape than boxes are made of.
 

@@ -11,7 +11,7 @@ import polars as pl
 from apframe.detection.prepare.classes import with_levels, with_own_classes
 from apframe.detection.prepare.copied import copy_shared
 from apframe.detection.prepare.excluded import leave_out_excluded, place_in_images
-from apframe.detection.prepare.extents import lacks_boxes, prepare_shapes, with_boxes
+from apframe.detection.prepare.extents import has_pixels, lacks_boxes, prepare_shapes, with_boxes, with_image_sizes
 from apframe.detection.prepare.hierarchy import expand_annotations, expand_lists, find_ancestors
 from apframe.detection.prepare.judged import flag_not_exhaustive, keep_above_limit, keep_judged, limit_per_image
 from apframe.detection.prepare.kept import (
@@ -70,8 +70,20 @@ def limit_detections(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def read_masks(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """The masks of the annotations, where they are compared: `segm` and `boundary` of COCO and LVIS."""
-    return _of(inputs, inputs.dataset.with_masks) if "mask" in protocol.similarity.needs else inputs
+    """The masks of the annotations, where they are compared: `segm` and `boundary` of COCO and LVIS.
+
+    Masks without pixels become null where annotations need no mask: `segm` of OPEN_IMAGES.
+    """
+    if "mask" not in protocol.similarity.needs:
+        return inputs
+    inputs = _of(inputs, inputs.dataset.with_masks)
+    if "no_mask" not in protocol.ignores or "mask" not in inputs.annotations.columns:
+        return inputs
+    images, annotations = inputs.dataset.images, inputs.dataset.annotations
+    kept = has_pixels(with_image_sizes(inputs.annotations, images))
+    if kept.all():
+        return inputs
+    return _of(inputs, inputs.dataset.part(images, annotations.with_columns(pl.when(kept).then("mask").alias("mask"))))
 
 
 def box_annotations(inputs: Inputs, protocol: Protocol) -> Inputs:
