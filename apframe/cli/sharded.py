@@ -67,8 +67,8 @@ def hint_at_shards(truth: Path, results: Path | None) -> None:
     ParameterError
         it says so
     """
-    whole = is_shard(str(truth), with_detections=results is not None and not is_shard(str(results)))
-    if is_folder(truth) and (whole or exists(f"{truth}/{LISTING}")):
+    beside = results is not None and not (is_folder(results) and is_shard(str(results)))
+    if is_folder(truth) and (exists(f"{truth}/{LISTING}") or is_shard(str(truth), with_detections=beside)):
         raise ParameterError(f"{truth} has data in shards", f"evaluate them with apframe eval --shards {quote(str(truth))}")
     named = [truth] if results is None else [truth, results]
     for name, path in zip(("GT", "DT"), named, strict=False):

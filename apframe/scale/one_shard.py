@@ -20,6 +20,7 @@ from apframe.detection.pipeline import Pipeline
 from apframe.detection.prepare.inputs import Inputs
 from apframe.detection.prepare.invalid import left_out, n_left_out
 from apframe.exceptions import InputError, ShardError, UnknownIdError
+from apframe.matching.policies import POLICIES
 from apframe.paths import kind_at
 from apframe.scale.layout import INPUT_ROW
 from apframe.scale.shards import Shard
@@ -78,8 +79,10 @@ class Job:
 
     def is_numbered(self, detections: pl.DataFrame) -> bool:
         """Whether detections are ordered by their numbers in the whole input, and not by their shards."""
-        has_copies = any(each.detections for each in self.choice.protocol.difficulties)  # which have the number of the original
-        return self.choice.protocol.ties != "image" and not has_copies and INPUT_ROW in detections.columns
+        protocol = self.choice.protocol
+        # copies have the number of the original
+        has_copies = any(each.detections for each in protocol.difficulties) or POLICIES[protocol.matching].is_shared
+        return protocol.ties != "image" and not has_copies and INPUT_ROW in detections.columns
 
     def _verdicts(self, inputs: Inputs, said: dict[str, Any]) -> pa.Table:
         """The verdicts; where equal scores are ordered by their place in the input, with their number there, if it is known."""
