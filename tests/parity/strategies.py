@@ -19,7 +19,9 @@ from tests.parity.reference import Slice
 
 Row = dict[str, Any]
 
-OF_LISTS = [name for name, each in POLICIES.items() if not each.at_cut_offs]  # the policies that most protocols can have
+OF_LISTS = [
+    name for name, each in POLICIES.items() if not (each.at_cut_offs or each.is_shared)
+]  # the policies that most protocols can have
 SCORES = [0, 0.25, 0.5, 0.9, 1]
 BORDERS = [1024.0, 9216.0, 1e10]
 AREAS = [0, 400, 1023, 1025, 9215, 9217, 5e10, *BORDERS, *(nextafter(b, to) for b in BORDERS for to in (0, inf))]

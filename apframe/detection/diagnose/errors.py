@@ -45,8 +45,8 @@ def errors(self: Evaluation, iou_threshold: float | None = 0.5, *, background: f
         one of the protocol's, found to 1e-9; None is the lowest
     background
         a false positive whose similarity to every annotation is at most this much is an error `bkg`; in [0, iou_threshold).
-        None: 0.1, or half the threshold if that is 0.1 or less; where the protocol compares distances, which are negative,
-        twice the threshold
+        None: 0.1, or 0 where the threshold is not above that; where the protocol compares distances, which are negative, twice
+        the threshold
 
     Returns
     -------
@@ -147,10 +147,10 @@ def error_impact(
     return table.select("category_id", "name", pl.exclude("category_id", "name"))
 
 
-def usual_background(self: Evaluation) -> float:
-    """The background threshold of tables at the lowest threshold: 0 where that is not above the usual one; twice a distance."""
-    lowest = self.protocol.iou_thresholds[0]
-    return BACKGROUND if lowest > BACKGROUND else min(2 * lowest, 0.0)
+def usual_background(self: Evaluation, threshold: int = 0) -> float:
+    """The background at a threshold, by number: 0 where that is not above the usual one; twice a distance."""
+    foreground = self.protocol.iou_thresholds[threshold]
+    return BACKGROUND if foreground > BACKGROUND else min(2 * foreground, 0.0)
 
 
 def stored_or_computed(self: Evaluation, name: str, threshold: int = 0, background: float | None = None) -> pl.DataFrame:
@@ -168,7 +168,7 @@ def checked_thresholds(self: Evaluation, iou_threshold: float | None, background
     foreground = self.protocol.iou_thresholds[threshold]
     least = self.protocol.similarity.bounds[0]
     if background is None:
-        background = 2 * foreground if least < 0 else BACKGROUND if foreground > BACKGROUND else foreground / 2
+        background = usual_background(self, threshold)
     if isinstance(background, bool) or not isinstance(background, (int, float)) or not least <= background < foreground:
         lowest = "below the" if least < 0 else "at least 0 and below the IoU"
         problem = f"must be {lowest} threshold {foreground:.10g}, not {background!r}"

@@ -119,7 +119,8 @@ def test_similarities_of_users_have_the_section() -> None:
     assert section.sentences[0].startswith("model_0 has AP 0.500 at a similarity of 0.5")
 
 
-def test_thresholds_without_kinds_are_said_in_words() -> None:
+def test_low_thresholds_have_kinds_too() -> None:
     """A threshold that is not above the usual background."""
-    section = kinds.section(of(tiny("coco", iou_thresholds=0.1)))
-    assert section.blocks == () and "background must be" in section.sentences[0].lower()
+    evaluation = tiny("coco", iou_thresholds=0.1)
+    assert kinds.section(of(evaluation)).blocks
+    assert evaluation.errors(0.1).equals(evaluation.errors(0.1, background=0.0))
