@@ -287,8 +287,8 @@ def _scan_list(
         with new_folder(Path(tempfile.gettempdir()) / "apframe-json") as folder, pool() as others:
             parts = _write_parts(file, place, folder, is_bare=is_bare)
             checking = others.submit(_have_other_types, parts, kinds)
-            paths = [duckdb_literal(part) for part in parts]
-            reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)  # type: ignore[arg-type]
+            paths: Any = [duckdb_literal(part) for part in parts]  # which the types of DuckDB 2.0.0 do not know
+            reader = json_database().cursor().read_json(paths, format="array", columns=types, hive_partitioning=False)
             frame = from_arrow_stream(reader)
             del reader
             if place.stop - place.start > _LARGE:
