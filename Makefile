@@ -60,6 +60,8 @@ sample: .venv/installed
 	rm -r data/aerial && $(BIN)/python data/generate_aerial.py
 	rm -r data/video && $(BIN)/python data/generate_video.py
 	rm -r data/medical && $(BIN)/python data/generate_medical.py
+	rm -r data/people && $(BIN)/python data/generate_people.py
+	rm -r data/relations && $(BIN)/python data/generate_relations.py
 
 # execute the notebooks and store them with their outputs
 notebooks: .venv/installed-test

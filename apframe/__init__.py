@@ -8,6 +8,7 @@ Choose the rules       protocols(), definitions(), measures() list the names; CO
 Compare shapes         BoxIoU, MaskIoU, BoundaryIoU, OKS, RotatedIoU, IntervalIoU, or Similarity for your own
 Compare cuboids        BevIoU, CuboidIoU, CentreDistance; SphereDistance for nodules
 Compare pixels         PanopticIoU, PanopticBoundaryIoU, LabelIoU
+Compare relations      RelationIoU, PhraseIoU
 Make slices            bins, quantiles: intervals of a column, for Evaluation.by
 Evaluate search runs   evaluate_run(qrels, run) returns a RunEvaluation; evaluate_reidentification, evaluate_patches
 Any ranked list        average_precision, precision, recall, ndcg, ... in a frame; pl.col("score").ap; Measure
@@ -116,6 +117,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.dota import DOTA_V1 as DOTA_V1
     from apframe.rule_sets.dota import DOTA_V15 as DOTA_V15
     from apframe.rule_sets.dota import MMROTATE as MMROTATE
+    from apframe.rule_sets.flickr30k import FLICKR30K as FLICKR30K
+    from apframe.rule_sets.flickr30k import REFCOCO as REFCOCO
     from apframe.rule_sets.kitti import KITTI as KITTI
     from apframe.rule_sets.luna16 import LUNA16 as LUNA16
     from apframe.rule_sets.lvis import LVIS as LVIS
@@ -136,6 +139,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.rule_sets.ultralytics import ULTRALYTICS_8_4_175 as ULTRALYTICS_8_4_175
     from apframe.rule_sets.visdrone import VISDRONE as VISDRONE
     from apframe.rule_sets.visdrone import VISDRONE_MEAN as VISDRONE_MEAN
+    from apframe.rule_sets.visual_genome import VISUAL_GENOME as VISUAL_GENOME
+    from apframe.rule_sets.visual_genome import VISUAL_GENOME_MEAN as VISUAL_GENOME_MEAN
     from apframe.rule_sets.voc import VOC2007 as VOC2007
     from apframe.rule_sets.voc import VOC2012 as VOC2012
     from apframe.rule_sets.waymo import WAYMO as WAYMO
@@ -180,6 +185,8 @@ if TYPE_CHECKING:  # with aliases, which say to type checkers that the names are
     from apframe.similarity.pairs import Similarity as Similarity
     from apframe.similarity.panoptic_boundary_iou import PanopticBoundaryIoU as PanopticBoundaryIoU
     from apframe.similarity.panoptic_iou import PanopticIoU as PanopticIoU
+    from apframe.similarity.relation_iou import PhraseIoU as PhraseIoU
+    from apframe.similarity.relation_iou import RelationIoU as RelationIoU
     from apframe.similarity.rotated_iou import RotatedIoU as RotatedIoU
     from apframe.similarity.single_iou import SingleBoxIoU as SingleBoxIoU
     from apframe.similarity.single_iou import SingleMaskIoU as SingleMaskIoU
@@ -229,6 +236,7 @@ _HOMES = {
     "apframe.rule_sets.crowdhuman": "CROWDHUMAN",
     "apframe.rule_sets.crowdpose": "CROWDPOSE",
     "apframe.rule_sets.dota": "DOTA DOTA_V1 DOTA_V15 MMROTATE",
+    "apframe.rule_sets.flickr30k": "FLICKR30K REFCOCO",
     "apframe.rule_sets.kitti": "KITTI",
     "apframe.rule_sets.luna16": "LUNA16",
     "apframe.rule_sets.lvis": "LVIS",
@@ -242,6 +250,7 @@ _HOMES = {
     "apframe.rule_sets.tinyperson": "TINYPERSON",
     "apframe.rule_sets.ultralytics": "ULTRALYTICS ULTRALYTICS_8_4_175 ULTRALYTICS_8_4_35",
     "apframe.rule_sets.visdrone": "VISDRONE VISDRONE_MEAN",
+    "apframe.rule_sets.visual_genome": "VISUAL_GENOME VISUAL_GENOME_MEAN",
     "apframe.rule_sets.voc": "VOC2007 VOC2012",
     "apframe.rule_sets.waymo": "WAYMO",
     "apframe.rule_sets.wider_face": "WIDER_FACE",
@@ -285,6 +294,7 @@ _HOMES = {
     "apframe.similarity.pairs": "Similarity",
     "apframe.similarity.panoptic_boundary_iou": "PanopticBoundaryIoU",
     "apframe.similarity.panoptic_iou": "PanopticIoU",
+    "apframe.similarity.relation_iou": "PhraseIoU RelationIoU",
     "apframe.similarity.rotated_iou": "RotatedIoU",
     "apframe.similarity.single_iou": "SingleBoxIoU SingleMaskIoU",
     "apframe.similarity.user": "UserSimilarity",

@@ -68,6 +68,7 @@ TESTED_IN = {
     "ranking/rules ranking/sampled_ranking",
     "rule_sets/test_panoptic.py": "ranking/summed ranking/summed_ranking rule_sets/refused similarity/panoptic_boundary_iou "
     "similarity/panoptic_iou",
+    "rule_sets/test_visual_genome.py": "shapes/relations",
     "rule_sets/test_semantic.py": "similarity/label_iou",
     "shapes/test_label_maps.py": "shapes/segments similarity/overlaps",
     "rule_sets/test_protocol_values.py": "detection/prepare/counting rule_sets/further_rules rule_sets/given "

@@ -98,7 +98,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
         inside = _bits("inside", inputs.detections, ignored_detections(inputs.detections, protocol), protocol, nowhere)
         to_order = found.select(pl.col("category").alias("list"), "image", inputs.detections["score"], inside)
         detections = order_detections(to_order, ties=protocol.ties)
-        if "limits_by_rows" in protocol.further_rules:
+        if protocol.limits_images:
             detections = detections.with_columns(place=inputs.detections[PLACE].gather(detections["row"]))
         by_list = np.argsort(expected["category"].to_numpy(), kind="stable")
         annotations = expected.select(
@@ -130,7 +130,7 @@ def arrange(inputs: Inputs, protocol: Protocol) -> Rows:
     detections = detections.select("list", "image", "row", of_limit, "score", "inside")
     if not protocol.has_scores:
         detections = detections.with_columns(pl.col("score").fill_nan(None))
-    if isinstance(protocol.definition, Summed) and protocol.definition.by_pixels:
+    if isinstance(protocol.definition, Summed) and protocol.definition.weighs == "pixels":
         pixels = (inputs.detections["area"] - inputs.detections["void_area"], inputs.annotations["area"])
         detections, annotations = (
             table.with_columns(weight=own.gather(table["row"]))

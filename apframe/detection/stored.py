@@ -167,7 +167,7 @@ def lazy_tables(self: Evaluation, thresholds: Sequence[int] | None = None) -> di
         "thresholds": in_parts("thresholds", lambda *at: self._pipeline.thresholds(*at)),
         **{name: result(name, partial(_on_request, self, name)) for name in ON_REQUEST},
     }
-    if not self.protocol.has_scores:  # tables that say nothing about this evaluation are empty
+    if not self.protocol.has_precision:  # tables that say nothing about this evaluation are empty
         empty = {name: pl.LazyFrame(schema=result_schema(name, ids, areas)) for name in OF_SCORES}
         tables |= {name: LazyTable(partial(empty.__getitem__, name)) for name in OF_SCORES}
     return tables

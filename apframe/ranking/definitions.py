@@ -38,7 +38,7 @@ from apframe.ranking.definition import (
 )
 from apframe.ranking.of_rows import CrowdHuman, WiderFace
 from apframe.ranking.sampled import Argoverse2, NuScenes
-from apframe.ranking.summed import PanopticQuality, PixelIoU
+from apframe.ranking.summed import PanopticQuality, PixelIoU, RecallByImage, Success
 
 
 class Step(WeightedSum):
@@ -309,7 +309,8 @@ _KINDS: dict[str, type[Definition]] = {
         Ultralytics, UltralyticsBefore,
     )
 }  # fmt: skip
-_SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU)}  # which are no AP
+# which are no AP
+_SUMMED: dict[str, type[Definition]] = {kind.name: kind for kind in (PanopticQuality, PixelIoU, RecallByImage, Success)}
 
 
 def definitions(name: str | None = None) -> Listing:

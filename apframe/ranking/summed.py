@@ -1,4 +1,4 @@
-"""Numbers that are made of sums over matches, without ranks: panoptic quality, IoU of pixels."""
+"""Numbers that are made of sums over matches: panoptic quality, IoU of pixels, recall image by image."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @dataclass(frozen=True)
 class Sums:
-    """Sums of weights, in arrays of any shape; a weight is 1, or the pixels of a region where these are counted.
+    """Sums of weights, in arrays of any shape; what weighs how much is said by `Summed.weighs`.
 
     `similarity` sums the similarities of true positives, `hits` their weights, `annotations` and `detections` those of all that
     count.
@@ -31,18 +31,23 @@ class Sums:
 
 
 class Summed(Definition):
-    """Numbers of each list that are made of sums over its matches; scores take no part, and there is no average precision.
+    """Numbers of each list that are made of sums over its matches; there is no precision down the ranks, and so no AP.
 
     Attributes
     ----------
     columns
         what metrics have of each list
-    by_pixels
-        whether rows weigh as much as they have pixels
+    by_score
+        whether scores decide which detections count and match; otherwise they take no part
+    weighs
+        what rows weigh: "rows", all the same; "pixels", as many as they have; "images", annotations share the weight of one
+        among those of their list and image, and a true positive has that of its annotation; "images_found", the same but for
+        the first true positive of a list and image, which has all of it, and further ones nothing
     """
 
     columns: ClassVar[tuple[str, ...]]
-    by_pixels: ClassVar[bool] = False
+    by_score: ClassVar[bool] = False
+    weighs: ClassVar[str] = "rows"
 
     @abstractmethod
     def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
@@ -103,7 +108,7 @@ class PixelIoU(Summed):
     used_by = "semantic segmentation: Cityscapes, PASCAL VOC, ADE20K"
     source = "cityscapesScripts, evalPixelLevelSemanticLabeling.py; Long et al. 2015"
     columns = ("iou", "accuracy", "pixels", "correct_pixels", "weighted_iou")
-    by_pixels = True
+    weighs = "pixels"
 
     def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
         """IoU and accuracy; annotated pixels, those found, and IoU times annotated pixels, whose sums make other means."""
@@ -119,6 +124,46 @@ class PixelIoU(Summed):
             "correct_pixels": np.where(none, np.nan, sums.hits),
             "weighted_iou": iou * sums.annotations,
         }
+
+
+class RecallByImage(Summed):
+    """The mean over images of the share of their annotations that were found; images without annotations do not count.
+
+    Source: Lu et al. 2016, Visual Relationship Detection with Language Priors; `sg_eval.py` of neural-motifs.
+    """
+
+    name = "recall_by_image"
+    precision, weights = "none", "the same for every image"
+    formula = "R@k: mean over images of the share of their annotations that the k best detections of the image find"
+    used_by = "Visual Genome: R@k, mR@k"
+    source = "Lu et al. 2016; neural-motifs, sg_eval.py"
+    columns = ("mean_recall",)
+    by_score = True
+    weighs = "images"
+
+    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
+        """The mean recall."""
+        return {"mean_recall": _divide(sums.hits, sums.annotations, sums.annotations == 0)}
+
+
+class Success(Summed):
+    """The share of images in which an annotation was found; images without annotations do not count.
+
+    Source: Plummer et al. 2015, Flickr30k Entities, where it is called R@k.
+    """
+
+    name = "success"
+    precision, weights = "none", "the same for every image"
+    formula = "Success@k: share of the images of which one of the k best detections finds an annotation"
+    used_by = "phrases and referring expressions: Flickr30k Entities, RefCOCO"
+    source = "Plummer et al. 2015"
+    columns = ("success",)
+    by_score = True
+    weighs = "images_found"
+
+    def of_sums(self, sums: Sums) -> Mapping[str, np.ndarray]:
+        """The share of images."""
+        return {"success": _divide(sums.hits, sums.annotations, sums.annotations == 0)}
 
 
 def _divide(a: np.ndarray, b: np.ndarray, none: np.ndarray) -> np.ndarray:

@@ -79,10 +79,15 @@ class SummedRanking:
         true = np.flatnonzero(holds)[is_true]
         true = true[counted[hits["detection"].to_numpy()[true]]]
         of_hits = hits["detection"].to_numpy()[true]
+        positives = np.flatnonzero(has_bit(expected["counts"].to_numpy(), k))
+        of_annotations = None
+        weight = hits["weight"].to_numpy()[true] if "weight" in hits.columns else np.ones(len(true))
+        if self._definition.weighs.startswith("images"):
+            of_annotations, weight = self._shares(positives, hits["annotation"].to_numpy()[true])
         sides = {
             "detections": (rows, np.flatnonzero(counted), None),
-            "annotations": (expected, np.flatnonzero(has_bit(expected["counts"].to_numpy(), k)), None),
-            "hits": (rows, of_hits, hits["weight"].to_numpy()[true] if "weight" in hits.columns else np.ones(len(true))),
+            "annotations": (expected, positives, of_annotations),
+            "hits": (rows, of_hits, weight),
             "similarity": (rows, of_hits, hits["similarity"].to_numpy()[true]),
         }
         sums, counts = {}, {}
@@ -96,6 +101,20 @@ class SummedRanking:
             recall = counts["hits"] / counts["annotations"]
         found = {"hits": counts["hits"], "n_detections": counts["detections"], "positives": counts["annotations"]}
         return {**found, "recall": recall, **self._definition.of_sums(Sums(**sums))}
+
+    def _shares(self, positives: np.ndarray, found: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+        """What annotations that count weigh, and the true positives of those that were found; see `Summed.weighs`."""
+        expected = self._verdicts.annotations
+        number, image = (expected[name].to_numpy().astype(np.int64) for name in ("list", "image"))
+        cell = number * self._verdicts.images.height + image
+        _, place, n = np.unique(cell[positives], return_inverse=True, return_counts=True)
+        shares = np.zeros(expected.height)
+        shares[positives] = 1 / n[place]
+        if self._definition.weighs == "images":
+            return shares[positives], shares[found]
+        is_first = np.zeros(len(found))
+        is_first[np.unique(cell[found], return_index=True)[1]] = 1
+        return shares[positives], is_first
 
     def _sum(self, number: np.ndarray, image: np.ndarray, factor: np.ndarray | None, weights: np.ndarray) -> np.ndarray:
         """The sums of the weights of some rows, times a factor, of shape (lists, weightings)."""

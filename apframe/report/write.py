@@ -173,7 +173,7 @@ def sections_of(subject: Compared | Searched, keys: Collection[str] | None = Non
     makers: Mapping[str, Callable[[Any], Section | None]] = OF_SEARCH
     if isinstance(subject, Compared):
         makers = {**SECTIONS, **(OF_SEVERAL if subject.are_several else {})}
-        if not subject.evaluations[0].protocol.has_scores:
+        if not subject.evaluations[0].protocol.has_precision:
             makers = {key: make for key, make in makers.items() if key not in OF_SCORES}
     chosen = [make for key, make in makers.items() if keys is None or key in keys]
     return [section for make in chosen if (section := _with_warnings(make, subject)) is not None]

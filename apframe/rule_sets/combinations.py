@@ -51,6 +51,6 @@ r40 goes with by_annotation, largest_sum, score_first
     if protocol.means_by_images and not (isinstance(definition, WeightedSum) and protocol.miss_rates is None):
         problem = f"means_by_images needs a definition that is a weighted sum, and no LAMR, not {definition}"
         raise ParameterError(problem, option="further_rules")
-    if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_scores):
-        how = "matches anew at each score cut-off" if protocol.has_scores else "has no scores"
+    if protocol.miss_rates is not None and (policy.at_cut_offs or not protocol.has_precision):
+        how = "matches anew at each score cut-off" if protocol.has_precision else "has no precision"
         raise ParameterError(f"LAMR is read from one list, and this protocol {how}", option="miss_rates")

@@ -9,6 +9,7 @@ FURTHER_RULES = {
     "no_label_zones": "a detection in a no-label zone (no_label_zone) that matches nothing is ignored",
     "mostly_void": "a detection of which more than half is void (void_area) is ignored if it matches nothing",
     "limits_by_rows": "max_detections counts the first rows of an image, whatever their category and score",
+    "limits_by_score": "max_detections counts the detections of an image with the best scores, whatever their category",
     "means_by_images": "a category counts in every mean once for each image with an annotation of it",
     "limits_known_categories": "the limit per image is over detections of the ground truth's categories alone",
     "limit_without_ties": "of more detections of an image, those above the score of the next one are kept",

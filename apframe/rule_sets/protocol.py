@@ -49,8 +49,8 @@ class Protocol:
         where the rules are published
     iou_type
         what is compared, as users name it: bbox, segm, keypoints, boundary, rotated, interval, bev, 3d, distance, sphere,
-        panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be that of the
-        similarity, and any name does where that is a function of your own
+        relation, phrase, panoptic, panoptic_boundary, semantic (in any case; "mask" is segm, "box" bbox). A label: it must be
+        that of the similarity, and any name does where that is a function of your own
     similarity
         how alike two are, a value such as `apframe.MaskIoU()`; or a function of your own, see `apframe.UserSimilarity`
     matching
@@ -283,24 +283,18 @@ class Protocol:
 
     @property
     def has_scores(self) -> bool:
-        """Whether detections are ranked by scores; otherwise numbers are made of sums over matches."""
+        """Whether scores decide which detections count and match."""
+        return not isinstance(self.definition, Summed) or self.definition.by_score
+
+    @property
+    def has_precision(self) -> bool:
+        """Whether there is precision down the ranks, and so AP; otherwise numbers are made of sums over matches."""
         return not isinstance(self.definition, Summed)
 
-    def rules_of_edits(self) -> RankingRules:
-        """The rules by which verdicts that have been edited are ranked: their average precision alone.
-
-        Raises
-        ------
-        ParameterError
-            the protocol ranks by score cut-offs, and verdicts at each of these are matches of their own
-        """
-        if isinstance(self.definition, AtCutOffs):
-            raise ParameterError(
-                f"{self.name} matches again at every score cut-off, so an error has no single cost in AP",
-                "evaluate with another protocol, such as COCO, to see what errors cost",
-                option="protocol",
-            )
-        return replace(self.ranking_rules, errors=None, miss_rates=None, counts_absent=False, means_by_images=False)
+    @property
+    def limits_images(self) -> bool:
+        """Whether each of `max_detections` is over all categories of an image, before detections are copied."""
+        return not {"limits_by_rows", "limits_by_score"}.isdisjoint(self.further_rules)
 
     @property
     def means_by_images(self) -> bool:

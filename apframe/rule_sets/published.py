@@ -15,6 +15,7 @@ from apframe.rule_sets.coco import COCO
 from apframe.rule_sets.crowdhuman import CROWDHUMAN
 from apframe.rule_sets.crowdpose import CROWDPOSE
 from apframe.rule_sets.dota import DOTA, DOTA_V1, DOTA_V15, MMROTATE
+from apframe.rule_sets.flickr30k import FLICKR30K, REFCOCO
 from apframe.rule_sets.kitti import KITTI
 from apframe.rule_sets.luna16 import LUNA16
 from apframe.rule_sets.lvis import LVIS
@@ -28,6 +29,7 @@ from apframe.rule_sets.thumos14 import THUMOS14
 from apframe.rule_sets.tinyperson import TINYPERSON
 from apframe.rule_sets.ultralytics import ULTRALYTICS, ULTRALYTICS_8_4_35, ULTRALYTICS_8_4_175
 from apframe.rule_sets.visdrone import VISDRONE, VISDRONE_MEAN
+from apframe.rule_sets.visual_genome import VISUAL_GENOME, VISUAL_GENOME_MEAN
 from apframe.rule_sets.voc import VOC2007, VOC2012
 from apframe.rule_sets.waymo import WAYMO
 from apframe.rule_sets.wider_face import WIDER_FACE
@@ -40,7 +42,7 @@ PUBLISHED = {
         KITTI, NUSCENES, WAYMO, ARGOVERSE2, CITYPERSONS, CALTECH, EUROCITY, WIDER_FACE, CROWDHUMAN,
         TINYPERSON, COCO_PANOPTIC, CITYSCAPES_PANOPTIC, SEMANTIC,
         DOTA_V1, DOTA_V15, MMROTATE, VISDRONE, VISDRONE_MEAN, ULTRALYTICS, ULTRALYTICS_8_4_175, ULTRALYTICS_8_4_35,
-        THUMOS14, AVA, LUNA16,
+        THUMOS14, AVA, LUNA16, VISUAL_GENOME, VISUAL_GENOME_MEAN, FLICKR30K, REFCOCO,
     )
 }  # fmt: skip
 
@@ -81,6 +83,10 @@ _PURPOSES = {
     "SEMANTIC": "IoU of the pixels of each class: mIoU, fwIoU, accuracies",
     "THUMOS14": "actions as time intervals: each interval takes its best detection",
     "AVA": "actions of people in frames of videos: frame mAP at IoU 0.5",
+    "VISUAL_GENOME": "relations of two boxes: R@20, R@50, R@100; also of phrases",
+    "VISUAL_GENOME_MEAN": "the mean over relations: mR@20, mR@50, mR@100",
+    "FLICKR30K": "boxes of phrases: Success@1, @5, @10, which papers call R@k",
+    "REFCOCO": "the box of a referring expression: accuracy at IoU 0.5",
 }
 
 

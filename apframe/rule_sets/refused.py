@@ -1,4 +1,4 @@
-"""What some protocols cannot answer: those without ranks by score, and those that match anew at each score cut-off."""
+"""What some protocols cannot answer: those without precision, and those that match anew at each score cut-off."""
 
 from __future__ import annotations
 
@@ -14,15 +14,16 @@ if TYPE_CHECKING:
 
 
 def refuse_scores(protocol: Protocol, what: str) -> None:
-    """An error where something is asked for that is made of scores, and the protocol does not rank by them.
+    """An error where something is asked for that is made of scores or precision, which the protocol does not have.
 
     >>> from apframe.rule_sets.panoptic import COCO_PANOPTIC
     >>> refuse_scores(COCO_PANOPTIC, "curves")
     Traceback (most recent call last):
     apframe.exceptions.ParameterError: COCO_PANOPTIC does not rank detections by score, so it has no curves; use ...
     """
-    if not protocol.has_scores:
-        problem = f"{protocol.name} does not rank detections by score, so it has no {what}"
+    if not protocol.has_precision:
+        why = "measures recall alone" if protocol.has_scores else "does not rank detections by score"
+        problem = f"{protocol.name} {why}, so it has no {what}"
         raise ParameterError(problem, "use summary, metrics, by, intervals, compare, matches, per_image, changes or confusion")
 
 
@@ -46,4 +47,4 @@ def rules_of_edits(protocol: Protocol) -> RankingRules:
             "evaluate with another protocol, such as COCO, to see what errors cost",
             option="protocol",
         )
-    return replace(protocol.ranking_rules, errors=None, miss_rates=None, counts_absent=False)
+    return replace(protocol.ranking_rules, errors=None, miss_rates=None, counts_absent=False, means_by_images=False)

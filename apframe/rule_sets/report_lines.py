@@ -11,7 +11,7 @@ if TYPE_CHECKING:
     from apframe.rule_sets.protocol import Protocol
 
 REPORT_LINE = re.compile(
-    r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR|CPM|PQ|SQ|RQ|mIoU|fwIoU|mACC|pACC)(\d\d)?(_[^{]+)?(\{\w+\})?"
+    r"(AP|AR|AOS|APH|ATE|ASE|AOE|AVE|AAE|NDS|CDS|LAMR|CPM|PQ|SQ|RQ|mIoU|fwIoU|mACC|pACC|m?R@|Success@)(\d\d)?(_[^{]+)?(\{\w+\})?"
 )
 _NDS_NEEDS = {"AP", "ATE", "ASE", "AOE", "AVE", "AAE"}
 

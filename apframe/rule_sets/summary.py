@@ -15,6 +15,7 @@ _SHORT = {"small": "s", "medium": "m", "large": "l"}
 ERRORS = ("ATE", "ASE", "AOE", "AVE", "AAE")
 _COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_ap", "CDS": "cds", "NDS": "nds", "LAMR": "lamr"}
 _COLUMNS |= {name: name.lower() for name in (*ERRORS, "CPM", "PQ", "SQ", "RQ")}
+_COLUMNS |= {"R@": "mean_recall", "mR@": "mean_recall", "Success@": "success"}
 _COLUMNS |= {"mIoU": "iou", "mACC": "accuracy", "fwIoU": "fwiou", "pACC": "pacc"}
 _RATIOS = {"fwiou": ("weighted_iou", "pixels"), "pacc": ("correct_pixels", "pixels")}  # of two means
 
@@ -35,7 +36,8 @@ class Headline:
 
     @property
     def kind(self) -> str:
-        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS, LAMR, CPM, PQ, SQ, RQ, mIoU, fwIoU, mACC or pACC."""
+        """What the number is: AP, AR, AOS, APH, an error, CDS, NDS, LAMR, CPM, PQ, SQ, RQ, mIoU, fwIoU, mACC, pACC, R@, mR@ or
+        Success@."""
         return max((name for name in _COLUMNS if self.metric.startswith(name)), key=len)
 
     @property

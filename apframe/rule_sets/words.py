@@ -43,7 +43,7 @@ def describe(protocol: Protocol) -> str:
         ("precision", precision if has_precision else ""),
         ("detections", _limits(protocol)),
         ("crowds", "left out" if policy.removes_ignored else CROWDS[protocol.crowds]),
-        ("numbers", "" if protocol.has_scores else protocol.definition.formula),
+        ("numbers", "" if protocol.has_precision else protocol.definition.formula),
         ("ties", TIES[protocol.ties] if protocol.has_scores else ""),
         ("kept", "; ".join(rule.words for rule in protocol.keeps)),
         ("ignored", _ignored(protocol)),
@@ -123,6 +123,8 @@ def _limits(protocol: Protocol) -> str:
         return f"all of them{left_out}"
     if "limits_by_rows" in protocol.further_rules:
         return f"at most {', '.join(limits)} per image, the first rows{left_out}"
+    if protocol.limits_images:
+        return f"at most {', '.join(limits)} per image, best scores first{left_out}"
     of = "image" if protocol.per_image or protocol.agnostic else "image and category"
     return f"at most {', '.join(limits)} per {of}, best scores first{left_out}"
 

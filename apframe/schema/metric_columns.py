@@ -26,6 +26,8 @@ METRICS_OF_SOME = tuple(
         "accuracy": "share of its annotated pixels that were found; null without any",
         "pixels": "annotated pixels of the class; null where iou is",
         "correct_pixels": "those of them that were found",
+        "mean_recall": "mean over images of the share of their annotations that was found; null without any",
+        "success": "share of the images with annotations in which one was found; null without any",
         "weighted_iou": "iou times pixels, of whose sum fwIoU is made",
     }.items()
 )

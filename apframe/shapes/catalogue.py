@@ -10,11 +10,12 @@ from apframe.shapes.cuboids import CUBOIDS
 from apframe.shapes.intervals import INTERVALS
 from apframe.shapes.keypoints import KEYPOINTS
 from apframe.shapes.masks import MASKS
+from apframe.shapes.relations import RELATIONS
 from apframe.shapes.segments import SEGMENTS
 from apframe.shapes.shape import Shape
 from apframe.shapes.spheres import SPHERES
 
-OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SPHERES, SEGMENTS)
+OTHERS: tuple[Shape, ...] = (MASKS, KEYPOINTS, CORNERS, INTERVALS, CUBOIDS, SPHERES, RELATIONS, SEGMENTS)
 """Shapes from which boxes are made, in order of preference, if a table has no boxes."""
 SHAPES: tuple[Shape, ...] = (BOXES, *OTHERS)
 

@@ -31,6 +31,9 @@ _KINDS = {
     "fwIoU": " Weighted IoU    (fwIoU)",
     "mACC": " Mean Accuracy    (mACC)",
     "pACC": " Pixel Accuracy   (pACC)",
+    "R@": " Recall by Image   (R@k)",
+    "mR@": " Mean Recall      (mR@k)",
+    "Success@": " Success     (Success@k)",
     "CPM": " Mean Sensitivity  (CPM)",
 }
 
@@ -75,4 +78,4 @@ def shorter_lines(lines: Sequence[str]) -> list[str]:
     >>> shorter_lines([" Average Recall     (AR) @[ IoU=0.50 ] = 0.505"])
     [' AR @[ IoU=0.50 ] = 0.505']
     """
-    return [re.sub(r"^ [A-Zn][^(]*\(([A-Za-z]{2,5})\)", r" \1", line) for line in lines]
+    return [re.sub(r"^ [A-Zn][^(]*\(([A-Za-z@]{2,9})\)", r" \1", line) for line in lines]

@@ -37,8 +37,10 @@ class InclusiveBoxIoU(Similarity):
         return pair_by(inclusive_box_iou(), detections, annotations, BOX, least)
 
 
-def inclusive_box_iou() -> pl.Expr:
+def inclusive_box_iou(prefix: str = "") -> pl.Expr:
     """IoU of the boxes of a row: `x, y, width, height` against `x_right, y_right, width_right, height_right`.
+
+    A `prefix` stands before the names of all eight columns.
 
     `width` is xmax - xmin, as everywhere; a box covers width + 1 pixels. The intersection is `min(xmax) - max(xmin) + 1`
     times the same in y, and none where one of them is not positive: boxes side by side share no pixel, boxes that share an edge
@@ -53,8 +55,9 @@ def inclusive_box_iou() -> pl.Expr:
     ... }).select(iou=inclusive_box_iou())["iou"].to_list()
     [0.3333333333333333, None]
     """
-    width, height = shared_side("x", "width") + 1, shared_side("y", "height") + 1
+    x, y, w, h = (prefix + name for name in BOX)
+    width, height = shared_side(x, w) + 1, shared_side(y, h) + 1
     intersection = width * height
-    detected = (pl.col("width") + 1) * (pl.col("height") + 1)
-    annotated = (pl.col("width_right") + 1) * (pl.col("height_right") + 1)
+    detected = (pl.col(w) + 1) * (pl.col(h) + 1)
+    annotated = (pl.col(f"{w}_right") + 1) * (pl.col(f"{h}_right") + 1)
     return pl.when((width > 0) & (height > 0)).then(intersection / union_of(detected, annotated, intersection))

@@ -29,6 +29,8 @@ _HOMES = {
     "panoptic_iou": ("panoptic_iou", "PanopticIoU", "panoptic"),
     "panoptic_boundary_iou": ("panoptic_boundary_iou", "PanopticBoundaryIoU", "panoptic_boundary"),
     "label_iou": ("label_iou", "LabelIoU", "semantic"),
+    "relation_iou": ("relation_iou", "RelationIoU", "relation"),
+    "phrase_iou": ("relation_iou", "PhraseIoU", "phrase"),
     "sphere_distance": ("sphere_distance", "SphereDistance", "sphere"),
     "user": ("user", "UserSimilarity", None),
 }

@@ -89,6 +89,10 @@ PROTOCOLS: dict[str, tuple[str, str, dict[str, Any]]] = {
     ),
     "AVA": ("boxes", "ava", {}),
     "LUNA16": ("nodules", "luna16", {}),
+    "VISUAL_GENOME": ("relations", "visual_genome", {}),
+    "VISUAL_GENOME_MEAN": ("relations", "visual_genome_mean", {}),
+    "FLICKR30K": ("boxes", "flickr30k", {}),
+    "REFCOCO": ("boxes", "refcoco", {}),
     "PROPOSALS": ("boxes", "proposals", {}),
     "any, with `agnostic=True`": ("boxes", "coco", {"agnostic": True}),
 }
@@ -120,7 +124,7 @@ def first(ev: apf.Evaluation) -> str:
 
 def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
     """In every image: objects found, missed, found badly, twice, as another category, and something found where nothing is."""
-    kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps", "nodules"), "boxes")
+    kind = {"crowds": "people"} | dict.fromkeys((*NAMES, "scenes", "sweeps", "nodules", "relations"), "boxes")
     kind = kind.get(family, family)
     objects = [(1, 0, 0), (2, 2, 1), (2, 8, 0), (4, 3, 2), (3, 1, 0)]
     found = [(1, 0, 0, 0.9), (1, 0, 1, 0.8), (4, 2, 0, 0.7), (2, 0, 2, 0.6), (4, 3, 2, 0.5), (1, 3, 0, 0.2), (1, 20, 0, 0.4)]
@@ -156,6 +160,11 @@ def scene(family: str) -> tuple[dict[str, list[Row]], list[Row]]:
         for row in (*truth["annotations"], *results):
             x, y, width, _ = row.pop("bbox")
             row |= {"sphere_x": float(x), "sphere_y": float(y), "sphere_z": 0.0, "sphere_diameter": float(width)}
+    if family == "relations":
+        for row in (*truth["annotations"], *results):
+            box = dict(zip(("x", "y", "width", "height"), row.pop("bbox"), strict=True))
+            row |= {f"{side}_{edge}": float(value) for side in ("subject", "object") for edge, value in box.items()}
+            row |= {"subject_name": "man", "object_name": "horse"}
     return truth, results
 
 

@@ -137,6 +137,11 @@ CROWD = truth_of([at(k, 1, bbox=SQUARE) for k in (1, 2)], categories=[{"id": 1, 
 SPECKS = truth_of([at(1, 1, bbox=[0, 0, 10, 10], area=100), at(2, 1, bbox=[0, 0, 10, 10], area=100),
                    at(2, 1, bbox=ELSEWHERE, area=100, uncertain=True)], categories=CATEGORIES[:1])  # fmt: skip
 MARK = {"sphere_x": 10.0, "sphere_y": 20.0, "sphere_z": 30.0}
+RIDING = {f"{side}_{name}": value for side in ("subject", "object")
+          for name, value in zip(("x", "y", "width", "height"), SQUARE, strict=True)}  # fmt: skip
+RIDING |= {"subject_name": "man", "object_name": "horse"}
+SCENES = truth_of([at(1, 1, **RIDING), at(1, 2, **RIDING), at(2, 1, **RIDING)], categories=CATEGORIES)
+SCENE_FOUND = [found(1, 1, 0.9, **RIDING), found(2, 1, 0.8, **RIDING), found(2, 1, 0.7, **RIDING | {"object_name": "dog"})]
 SCENE, SWEEP = cuboids(apf.NUSCENES.classes.names), cuboids(apf.ARGOVERSE2.classes.names)
 
 
@@ -295,6 +300,11 @@ TINY: dict[str, tuple[str, Json, Json, list[Json], dict[str, float | None]]] = {
         "luna16", {}, truth_of([at(k, 1, **MARK, sphere_diameter=10.0) for k in (1, 2)], categories=CATEGORIES[:1]),
         [found(1, 1, 0.9, **MARK | {"sphere_z": 50.0}), found(2, 1, 0.8, **MARK)], {"CPM": 5 * 0.5 / 7},
     ),
+    # one of two relations in one image, one of one in the other
+    "visual_genome": ("visual_genome", {}, SCENES, SCENE_FOUND, {"R@20": 0.75, "R@100": 0.75}),
+    "visual_genome_mean": ("visual_genome_mean", {}, SCENES, SCENE_FOUND, {"mR@20": 0.5}),
+    "flickr30k": ("flickr30k", {}, ONE_OF_TWO, ONE_HIT, {"Success@1": 0.5, "Success@10": 0.5}),
+    "refcoco": ("refcoco", {}, ONE_OF_TWO, ONE_HIT, {"Success@1": 0.5}),
 }  # fmt: skip
 each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
@@ -321,6 +331,8 @@ def test_the_published_ones() -> None:
         "WIDER_FACE": ("bbox",), "CROWDHUMAN": ("bbox",), "TINYPERSON": ("bbox",),
         **dict.fromkeys(("COCO_PANOPTIC", "CITYSCAPES_PANOPTIC"), ("panoptic", "panoptic_boundary")), "SEMANTIC": ("semantic",),
         "THUMOS14": ("interval",), "AVA": ("bbox",), "LUNA16": ("sphere",),
+        **dict.fromkeys(("VISUAL_GENOME", "VISUAL_GENOME_MEAN"), ("relation", "phrase")),
+        "FLICKR30K": ("bbox",), "REFCOCO": ("bbox",),
     }  # fmt: skip
     of_pixels = {name.lower() for name, protocol in apf.PUBLISHED.items() if not protocol.has_scores}  # see test_panoptic.py
     assert {name.split()[0] for name in TINY} == {name.lower() for name in apf.PUBLISHED} - of_pixels
@@ -355,7 +367,7 @@ def test_text_says_each_rule(protocol: apf.Protocol) -> None:
     said = {line[:12].strip(): line[12:] for line in rules}
     assert {"compares", "needs", "matching", "thresholds", "detections", "crowds", "categories"} <= set(said)
     assert ("precision" in said) == any(line.startswith("AP") for line in protocol.report)
-    assert ("numbers" in said) == (not protocol.has_scores)
+    assert ("numbers" in said) == (not protocol.has_precision)
     assert ("ignored" in said) == (len(protocol.area_ranges) > 1 or protocol.ignores != ())
     assert said.get("ties") == (TIES[protocol.ties] if protocol.has_scores else None)
     assert said["compares"].startswith(f"{protocol.iou_type}: {protocol.similarity.words}")
@@ -507,6 +519,10 @@ HEADLINES = {
     ("WIDER_FACE", "bbox"): "AP_easy AP_medium AP_hard",
     ("CROWDHUMAN", "bbox"): "AP LAMR",
     ("LUNA16", "sphere"): "CPM",
+    **dict.fromkeys((("VISUAL_GENOME", kind) for kind in ("relation", "phrase")), "R@20 R@50 R@100"),
+    **dict.fromkeys((("VISUAL_GENOME_MEAN", kind) for kind in ("relation", "phrase")), "mR@20 mR@50 mR@100"),
+    ("FLICKR30K", "bbox"): "Success@1 Success@5 Success@10",
+    ("REFCOCO", "bbox"): "Success@1",
     ("TINYPERSON", "bbox"): (
         "AP50_tiny AP50_tiny1 AP50_tiny2 AP50_tiny3 AP50s AP50_reasonable "
         "AP25_tiny AP25_tiny1 AP25_tiny2 AP25_tiny3 AP25s AP25_reasonable "
@@ -566,7 +582,7 @@ def test_a_perfect_list_has_1(name: str) -> None:
     evaluation = tiny(name)
     truth, protocol = TINY[name][2], evaluation.protocol
     shapes = ("bbox", "segmentation", "keypoints", "corners", "start_time", "end_time", *CUBOID, "velocity_x", "velocity_y",
-              "attribute", *MARK)  # fmt: skip
+              "attribute", *MARK, *RIDING)  # fmt: skip
     results = [
         {key: row[key] for key in ("image_id", "category_id", *shapes) if key in row} | {"score": 0.5}
         for row in truth["annotations"]
@@ -622,10 +638,10 @@ def test_without_annotations_all_is_null_unless_absent_classes_count(name: str) 
 @pytest.mark.parametrize("name", [name for name in TINY if name != "crowdpose"])
 def test_one_category_alone_is_as_among_others(name: str) -> None:
     protocol, options, truth, results, _ = TINY[name]
-    whole = tiny(name).metrics.filter(pl.lit(protocol == "proposals") | (pl.col("category_id") == 1))
+    whole = tiny(name).metrics.filter(pl.col("category_id") == 1)
     alone = apf.evaluate(truth, results, protocol, categories=[1], **options)
     assert alone.summary.height == tiny(name).summary.height
-    if protocol != "proposals":  # which pools the categories
+    if not tiny(name).protocol.agnostic:  # which pools the categories
         assert_frame_equal(alone.metrics, whole, check_exact=True)
 
 
@@ -1075,9 +1091,9 @@ def test_html_and_other_tables(name: str) -> None:
     assert all(f"<td>{part.column}={part.name.lstrip('_')}</td>" in html for part in evaluation.protocol.parts)
     assert f"protocol={evaluation.protocol.name}" in repr(evaluation)
     at = evaluation.protocol.usual_threshold
-    curves = evaluation.curves(at)
     outcomes = evaluation.matches(at).filter(pl.col("outcome").is_in(["tp", "fp"]))
-    assert curves.height == outcomes.height
+    if evaluation.protocol.has_precision:
+        assert evaluation.curves(at).height == outcomes.height
     per_image = evaluation.per_image(at)
     assert per_image["image_id"].sort().to_list() == [image["id"] for image in TINY[name][2]["images"]]
     assert per_image.select(pl.col("tp", "fp").sum()).row(0) == tuple(

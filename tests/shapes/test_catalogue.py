@@ -36,6 +36,21 @@ ROWS: dict[str, tuple[dict[str, list[Any]], tuple[float, ...]]] = {  # an object
         {"sphere_x": [3.0], "sphere_y": [1.0], "sphere_z": [0.0], "sphere_diameter": [4.0]},
         (1.0, -1.0, 4.0, 4.0, 16.0),
     ),
+    "relation": (
+        {
+            "subject_x": [0.0],
+            "subject_y": [0.0],
+            "subject_width": [2.0],
+            "subject_height": [2.0],
+            "subject_name": ["man"],
+            "object_x": [1.0],
+            "object_y": [1.0],
+            "object_width": [3.0],
+            "object_height": [1.0],
+            "object_name": ["horse"],
+        },
+        (0.0, 0.0, 4.0, 2.0, 8.0),
+    ),
     "interval": ({"start_time": [2.0], "end_time": [6.0]}, (2.0, 0.0, 4.0, 1.0, 4.0)),
 }
 

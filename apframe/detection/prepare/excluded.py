@@ -46,10 +46,15 @@ def leave_out_excluded(inputs: Inputs, protocol: Protocol) -> Inputs:
 
 
 def place_in_images(inputs: Inputs, protocol: Protocol) -> Inputs:
-    """The number of each detection among the rows of its image, from 1, as `place_in_image`; what is given stays: VISDRONE."""
-    if "limits_by_rows" not in protocol.further_rules or PLACE in inputs.detections.columns:
+    """The number of each detection in its image, from 1, as `place_in_image`; what is given stays.
+
+    It counts the rows of the image in their order (VISDRONE), or by score, of equal ones the first (VISUAL_GENOME, FLICKR30K).
+    """
+    if not protocol.limits_images or PLACE in inputs.detections.columns:
         return inputs
-    place = (pl.int_range(pl.len(), dtype=pl.UInt32) + 1).over("image_id").alias(PLACE)
+    by_row = pl.int_range(pl.len(), dtype=pl.UInt32) + 1
+    by_score = pl.col("score").rank("ordinal", descending=True).cast(pl.UInt32)
+    place = (by_row if "limits_by_rows" in protocol.further_rules else by_score).over("image_id").alias(PLACE)
     return replace(inputs, detections=inputs.detections.with_columns(place))
 
 

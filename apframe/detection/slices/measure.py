@@ -144,7 +144,7 @@ class _Work:
             keeps_empty=self.protocol.classes.counts_absent,
         )
         parts = replace(parts, lists=parts.lists.with_columns(images=pl.col("group") // n_parts))
-        if not self._divides_detections or "limits_by_rows" in self.protocol.further_rules:
+        if not self._divides_detections or self.protocol.limits_images:
             return parts
         # each detection has its own place among those of its group
         cell = parts.detections["list"].cast(pl.Int64) * self.verdicts.images.height + parts.detections["image"]
