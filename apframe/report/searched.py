@@ -105,6 +105,9 @@ def together(evaluations: Sequence[RunEvaluation], names: Sequence[str] | None) 
         if other.measures != first.measures or other.options != first.options:
             raise NotComparableError("the runs have different measures or policies", "evaluate them by the same ones")
     own = [(each, name) for each in evaluations for name in each.runs]
+    is_list = isinstance(names, (list, tuple)) and all(isinstance(name, str) and name for name in names)
+    if names is not None and not is_list:
+        raise ParameterError(f"is a list of texts, one for each run, not {names!r}", option="names")
     called = [name or chr(ord("a") + number) for number, (_, name) in enumerate(own)] if names is None else [*names]
     if len(called) != len(own) or len(set(called)) < len(called):
         problem = f"needs {counted(len(own), 'name')}, all different, got {listed(called)}"

@@ -12,7 +12,7 @@ from apframe.detection.comparison.comparable import agree
 from apframe.detection.comparison.names import names_beside
 from apframe.detection.evaluation import Evaluation
 from apframe.detection.look.pictures import Pictures
-from apframe.exceptions import ParameterError
+from apframe.report.arguments import check_page, columns_of_queries, keys_of_slices, split_evaluations
 from apframe.report.compared import Compared, in_words
 from apframe.report.page import free_path, page, write_page
 from apframe.report.searched import Searched, together
@@ -136,7 +136,9 @@ def write_report(
     ...     "How good is a?" in written.read_text()
     True
     """
-    target = free_path(path)  # before the work, not after it
+    split_evaluations(evaluations)  # before the work, not after it
+    check_page(embed, images, max_images, title, sections)
+    target = free_path(path)
     pictures = Pictures(images, target.parent, embed=embed)
     shown = {"pictures": pictures, "max_images": max_images}
     subject = about(evaluations, names, by, shown, command=command, n_resamples=n_resamples, seed=seed)
@@ -155,17 +157,11 @@ def about(
 
     `shown` are options of pictures, which search runs have not. Errors and the others are those of `write_report`.
     """
-    if not evaluations:
-        raise ParameterError("there is nothing to report on", "give one evaluation or more")
-    options["by"] = [by] if isinstance(by, (str, dict)) else list(by)
-    runs = [each for each in evaluations if isinstance(each, RunEvaluation)]
+    models, runs = split_evaluations(evaluations)
     if runs:
-        if len(runs) < len(evaluations):
-            raise ParameterError("detections and search runs cannot be in one report", "write a report for each")
-        return Searched(*together(runs, names), **options)
-    models = [each for each in evaluations if isinstance(each, Evaluation)]
+        return Searched(*together(runs, names), by=columns_of_queries(by), **options)
     called = names_beside(models, names)
-    return Compared(agree(models, called), called, **(shown or {}), **options)
+    return Compared(agree(models, called), called, by=keys_of_slices(by), **(shown or {}), **options)
 
 
 def sections_of(subject: Compared | Searched, keys: Collection[str] | None = None) -> list[Section]:
