@@ -1,4 +1,4 @@
-"""Which errors are shown: the highest scores of every kind and category in turn."""
+"""Which errors are shown: of every kind in turn, and within a kind of every category, the highest scores."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ _PAIR = 2
 _CHANGES = (("a", "b", "won", "fp_removed", "removed"), ("b", "a", "lost", "fp_added", "added"))
 _OBJECTS = ("lost", "won")
 _LABELS = tuple(LABEL_ERRORS.categories[:4])  # those of one run
-_GROUPS = ["model", "change", "kind", "category_id"]
+_TURNS = ["kind", "change", "model", "category_id"]  # the first ones take turns first
 _MODEL, _CHANGE = pl.Enum(MODELS), pl.Enum(["lost", "won", "added", "removed", "both"])
 
 
@@ -60,9 +60,10 @@ def find_cards(evaluations: Sequence[Evaluation], iou_threshold: float) -> pl.Da
 
 
 def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
-    """At most so many cards: of each model, change, kind and category the highest scores in turn.
+    """At most so many cards: kinds take turns, within a kind changes, then models, then categories, the highest scores first.
 
-    For objects that the other model found, its score counts. Rows without a score come last. Equal scores keep their order.
+    Every kind has cards as long as there are no more kinds than cards, however many categories there are. For objects that the
+    other model found, its score counts. Rows without a score come last. Equal scores keep their order.
 
     >>> cards = {"model": ["a"] * 3, "change": ["both"] * 3, "kind": ["cls", "cls", "loc"], "category_id": [1, 1, 1],
     ...          "score": [0.9, 0.8, 0.1], "found_score": [None] * 3, "detection_id": [1, 2, 3]}
@@ -70,10 +71,11 @@ def choose_cards(cards: pl.DataFrame, most: int) -> pl.DataFrame:
     [1, 3]
     """
     score = pl.coalesce("score", "found_score").cast(pl.Float64)
-    ordered = cards.select(*_GROUPS, score=score).with_row_index("row")
+    ordered = cards.select(*_TURNS, score=score).with_row_index("row")
     ordered = ordered.sort("score", descending=True, nulls_last=True, maintain_order=True)
-    turns = ordered.select("row", turn=pl.int_range(pl.len()).over(_GROUPS)).sort("turn", maintain_order=True)
-    return cards[turns["row"].head(most)]
+    for n in range(len(_TURNS), 0, -1):
+        ordered = ordered.sort(pl.int_range(pl.len()).over(_TURNS[:n]), maintain_order=True)
+    return cards[ordered["row"].head(most)]
 
 
 def card_kinds(*, are_two: bool) -> list[str]:

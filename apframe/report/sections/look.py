@@ -35,7 +35,7 @@ def section(compared: Compared) -> Section:
     slices = slices_of_cards(evaluations, chosen, compared.by)
     of_cards = [each.of_cards for each in slices]
     drawn = draw_cards(evaluations, names, chosen, compared.pictures, compared.iou_threshold, of_cards)
-    rule = "of each model, kind and category the highest scores in turn"
+    rule = "kinds take turns, and within a kind changes, models and categories, the highest scores first"
     is_cut = chosen.height < cards.height
     notes = [
         f"{chosen.height:,} of {counted(cards.height, 'error')} are shown: {rule}." if is_cut else "All errors are shown.",

@@ -13,7 +13,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Details, Section, Table
 from apframe.report.sections import kinds
 from apframe.rule_sets.protocol import Protocol
-from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 KINDS = ["cls", "loc", "both", "dupe", "bkg", "miss", "fp", "fn"]
 
@@ -60,7 +60,7 @@ def test_categories_come_by_their_largest_difference_or_number(pair: Compared, o
     assert "model" not in alone.columns and alone["miss"].to_list() == sorted(alone["miss"], reverse=True)
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     section = kinds.section(of(tiny(name), tiny(name)))
     if name in ("kitti", "waymo"):

@@ -15,7 +15,7 @@ from apframe.report.section import Section
 from apframe.report.sections import leaderboard
 from apframe.report.write import sections_of
 from tests.report.sections.test_kinds import tables
-from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import CATEGORIES, ONE_HIT, ONE_OF_TWO, RANKED, TINY, tiny
 
 NAMES = ["model_a", "model_b", "half_b"]
 
@@ -123,7 +123,7 @@ def test_slices_without_a_value_and_names_of_columns_as_keys() -> None:
     assert tables(section)["AP by lead"].select("key 0", "best").rows() == [("x", "best, differ, c"), (None, "best, c")]
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_all_sections(name: str) -> None:
     made = sections_of(Compared([tiny(name)] * 3, NAMES, n_resamples=100))
     assert [each.key for each in made][:5] == ["what", "better", "where", "kinds", "mistaken"]

@@ -21,7 +21,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Fragment, Section
 from apframe.report.sections import labels, look
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 BAD = "<img src=x onerror=alert(1)>"
 
@@ -75,7 +75,7 @@ def test_pictures_are_linked_and_missing_ones_counted(one: Compared, tmp_path: P
     )
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
@@ -102,7 +102,7 @@ def queries(text: str) -> list[str]:
     return [unescape(each) for each in re.findall(r'class="sql">([^<]*)', text)]
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_queries_give_the_rows_in_question(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
@@ -149,7 +149,7 @@ def test_many_categories_are_cut_in_words() -> None:
     truth = {"images": [{"id": 1, "width": 90, "height": 90}], "categories": categories}
     truth["annotations"] = [{"id": k, "category_id": k} | box for k in range(n)]
     section = look.section(of(apf.evaluate(truth, [])))
-    assert section.notes[0].startswith("300 of 1,203 errors are shown: of each model, kind and category ")
+    assert section.notes[0].startswith("300 of 1,203 errors are shown: kinds take turns, ")
     assert len(markup(section)) < 1_500_000
     assert "The pictures" not in section.notes[-1]
 

@@ -14,7 +14,7 @@ from apframe.report.compared import Compared
 from apframe.report.section import Chart, Table
 from apframe.report.sections import mistaken
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 
 def test_counts_are_those_of_confusion(pair: Compared, models: list[apf.Evaluation]) -> None:
@@ -48,7 +48,7 @@ def test_heat_maps_have_the_shares_of_confusion(pair: Compared, models: list[apf
     assert [text for *_, text in shown] == [f"{share:.0%}".strip("%") if share >= 0.005 else "&lt;1" for *_, share in wanted]
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     section = mistaken.section(of(tiny(name), tiny(name)))
     if name == "proposals":

@@ -15,7 +15,7 @@ from apframe.report.section import Chart, Details, Table
 from apframe.report.sections import thresholds
 from apframe.report.tables import table_markup
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, RANKED, tiny
 
 RATES = ["precision", "recall", "f1"]
 COUNTS = ["tp", "fp", "fn", *RATES]
@@ -117,7 +117,7 @@ def many(n_categories: int, n_models: int) -> Compared:
     return of(*(apf.evaluate(truth, each) for each in found))
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_the_section(name: str) -> None:
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", ApframeWarning)
