@@ -310,7 +310,7 @@ each_protocol = pytest.mark.parametrize("name", TINY)
 VALUES: list[apf.Protocol] = [variant for protocol in apf.PUBLISHED.values() for variant in (protocol, *protocol.variants)]
 each_value = pytest.mark.parametrize("protocol", VALUES, ids=lambda p: f"{p.name}-{p.iou_type}")
 
-RANKED = [name for name, (protocol, *_) in TINY.items() if apf.PUBLISHED[protocol].has_precision]
+RANKED = [name for name, (protocol, *_) in TINY.items() if as_protocol(protocol).has_precision]
 """Those whose protocol ranks detections by score and has precision."""
 
 
