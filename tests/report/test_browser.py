@@ -203,7 +203,9 @@ def test_page_can_be_read_without_scripts_and_printed(street: Path) -> None:
         assert len(page.pdf()) > 10_000
         assert not page.locator("#look form").is_visible()
         # Chromium leaves a button that is a box out of the heads that it repeats on following pages
-        assert page.evaluate("[...document.querySelectorAll('th button')].every((e) => getComputedStyle(e).display == 'contents')")
+        assert page.evaluate(
+            "[...document.querySelectorAll('th button')].every((e) => getComputedStyle(e).display == 'contents')"
+        )
         assert page.evaluate("[...document.querySelectorAll('pre')].every((each) => each.scrollWidth <= each.clientWidth)")
 
 

@@ -9,11 +9,11 @@ from apframe.report.compared import Compared
 from apframe.report.section import Section, Table
 from apframe.show.comparison import comparison_sentences
 
-_COLUMNS = ["low", "high", "share_better", "p_holm", "detectable"]
+_COLUMNS = ["low", "high", "share_better", "p", "detectable"]  # of one pair, p_holm is p
 HEADS = {
     "low": "95 % from",
     "high": "to",
-    "share_better": "resamples in which it is better",
+    "share_better": "resamples in which the model is better",
     "p_holm": "p (Holm)",
     "detectable": "detectable difference",
     "n_positives": "objects",
@@ -44,7 +44,7 @@ def difference_table(
     cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True, metrics=rows["metric"])
     front = [*keys, *(support or []), "estimate_a", "estimate_b", "difference"]
     frame = rows.select(*front, pl.lit("").alias("interval"), *columns)
-    heads = HEADS | {"estimate_a": a, "estimate_b": b}
+    heads = HEADS | {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
     return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells})
 
 

@@ -18,7 +18,7 @@ from apframe.rule_sets.summary import less_is_better
 from apframe.show.comparison import SIGNIFICANT, ranks_table
 from apframe.show.error_chart import KIND_WORDS
 
-_HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which it leads"}
+_HEADS = HEADS | {"run": "model", "run_b": "model", "share_best": "resamples in which the model leads"}
 _MOST_NAMES = 5
 
 
@@ -63,9 +63,12 @@ def where(compared: Compared) -> Section:
         blocks.append(_table(table, caption, compared, keys))
     by_size = sizes(compared)
     if by_size["metric"].n_unique() > 1:
-        blocks.append(_table(_by_model(by_size, ["metric"], compared), "By the size of objects", compared, ["metric"]))
+        blocks.append(
+            _table(_by_model(by_size, ["metric"], compared, test="p_holm"), "By the size of objects", compared, ["metric"])
+        )
     chance = (
-        f"A lead is over the next best model, and may be chance. Models differ from {compared.names[0]} if q < {SIGNIFICANT:g}."
+        f"A lead is over the next best model, and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}, "
+        f"and by the size of objects if p (Holm) < {SIGNIFICANT:g}."
     )
     return Section("where", "Where?", sentences, blocks, [chance, *([] if compared.by else [hint(compared)])])
 
@@ -121,7 +124,7 @@ def _against(pairs: pl.DataFrame, compared: Compared) -> list[str]:
         return []
     differs, gains = tested["p_holm"] < SIGNIFICANT, (tested["difference"] < 0) == less_is_better(compared.metric)
     groups = [tested.filter(differs & gains), tested.filter(differs & ~gains), tested.filter(~differs)]
-    words = ("better", "worse", "within chance")
+    words = ("better", "worse", "not significantly different")
     parts = [
         f"{_named(group['run_b'].to_list())} {'is' if group.height == 1 else 'are'} {word}"
         for group, word in zip(groups, words, strict=True)
@@ -144,7 +147,9 @@ def _headlines(compared: Compared) -> pl.DataFrame:
     return pl.concat([first, others]).pivot("metric", index="model", values="value", maintain_order=True)
 
 
-def _by_model(rows: pl.DataFrame, keys: Sequence[str], compared: Compared, support: Sequence[str] = ()) -> pl.DataFrame:
+def _by_model(
+    rows: pl.DataFrame, keys: Sequence[str], compared: Compared, support: Sequence[str] = (), test: str = "q"
+) -> pl.DataFrame:
     """A row for each slice: keys ("key 0" ...), support, a column for each model ("model 0" ...), best, lead and differ."""
     index = {key: f"key {k}" for k, key in enumerate(keys)}
     models = [f"model {k}" for k in range(len(compared.names))]
@@ -156,7 +161,7 @@ def _by_model(rows: pl.DataFrame, keys: Sequence[str], compared: Compared, suppo
         *(pl.col(name).first() for name in support),
         pl.col("estimate_a").first().alias(models[0]),
         *others,
-        differ=pl.col("run_b").filter(pl.col("q") < SIGNIFICANT).str.join(", "),
+        differ=pl.col("run_b").filter(pl.col(test) < SIGNIFICANT).str.join(", "),
     )  # fmt: skip
     is_error = less_is_better(compared.metric)
     top = _best(models, compared)

@@ -8,7 +8,8 @@ from apframe.report.sections.mistaken import MOST_DRAWN
 from apframe.report.sections.thresholds import MOST_POINTS
 from apframe.show.elements import element, joined
 
-OFFLINE = "This file needs no network and no other file, except pictures that it links. The same input gives the same bytes."
+ALONE = "This file needs no network and no other file"
+SAME_BYTES = "The same input gives the same bytes."
 
 
 def section(compared: Compared) -> Section:
@@ -26,9 +27,11 @@ def section(compared: Compared) -> Section:
             "An interval says how far a number would move with other images of the same kind, not with another training run."
         )
     if several and compared.has_intervals:
+        corrected = "corrected for the number of models" if compared.are_several else "not corrected for the number of metrics"
         rules["p and q"] = (
-            "p is how surprising a difference would be if the models were equal, and p (Holm) is corrected for the number of "
-            "models. q is corrected for the number of rows: of all differences with q below 0.05, one in twenty may be chance."
+            f"{'p (Holm)' if compared.are_several else 'p'} is how surprising a difference would be if the models were equal, "
+            f"{corrected}. q is corrected for the number of rows of a table: of all differences with q below 0.05, one in "
+            "twenty may be chance."
         )
         rules["Detectable"] = (
             "A true difference of this size would be found in four of five sets like this one. "
@@ -38,7 +41,9 @@ def section(compared: Compared) -> Section:
         f"Tables have at most {MOST_ROWS} rows, curves {MOST_POINTS} points, heat maps {MOST_DRAWN} categories, and the page "
         f"{compared.max_images:,} cards of errors. A line says what was left out."
     )
-    rules["File"] = OFFLINE
+    pictures = compared.pictures
+    links = pictures.folder is not None and not pictures.held
+    rules["File"] = f"{ALONE}{', except pictures that it links' * links}. {SAME_BYTES}"
     rules["In Python"] = f"{_calls(compared)} give the same tables."
     return Section("rules", "How was it computed?", (), (described(rules),))
 

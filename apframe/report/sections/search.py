@@ -14,10 +14,10 @@ from apframe.report.searched import RUN, Searched
 from apframe.report.section import MOST_ROWS, Block, Section, Table
 from apframe.report.sections.better import HEADS
 from apframe.report.sections.leaderboard import leader_sentence
-from apframe.report.sections.rules import OFFLINE, described
+from apframe.report.sections.rules import ALONE, SAME_BYTES, described
 from apframe.show.comparison import comparison_sentences
 
-_HEADS = HEADS | {"share_best": "resamples in which it leads", "n_queries": "queries", "n_units": "queries"}
+_HEADS = HEADS | {"share_best": "resamples in which the run leads", "n_queries": "queries", "n_units": "queries"}
 
 
 def what(searched: Searched) -> Section:
@@ -139,9 +139,19 @@ def rules(searched: Searched) -> Section:
         f"{searched.seed}{same}. An interval says how far a mean would move with other queries of the same kind.",
     }
     if several:
-        said["p"] = "It is how surprising a difference would be if the runs were equal; p (Holm) is corrected for the pairs."
+        p = "p" if searched.is_pair else "p (Holm)"
+        corrected = (
+            "not corrected for the number of measures" if searched.is_pair else "corrected for the number of pairs of runs"
+        )
+        said[p] = f"It says how surprising a difference would be if the runs were equal, {corrected}."
+        if searched.is_pair:
+            said["Detectable difference"] = (
+                "A true difference of this size would be found in four of five sets of queries like this one."
+            )
+            if searched.by:
+                said["q"] = "It is p, corrected for the number of groups of queries in a table."
     said["Limits"] = f"Tables have at most {MOST_ROWS} rows. A line says what was left out."
-    said["File"] = OFFLINE
+    said["File"] = f"{ALONE}. {SAME_BYTES}"
     calls = "a.compare(), a.leaderboard()" if several else "a.intervals()"
     said["In Python"] = f"{calls}, a.per_query, a.coverage and a.bounds() have the same numbers."
     return Section("rules", "How was it computed?", (), (described(said),))
@@ -151,7 +161,7 @@ def _differences(searched: Searched, rows: pl.DataFrame, key: str, caption: str)
     a, b = searched.names
     cells = interval_cells(rows["difference"], rows["low"], rows["high"], zero=True)
     front = [key] if key == "measure" else [key, "n_units"]
-    last = ["low", "high", "share_better", "p_holm", "detectable"] if key == "measure" else ["low", "high", "q"]
+    last = ["low", "high", "share_better", "p", "detectable"] if key == "measure" else ["low", "high", "q"]
     frame = rows.select(*front, "estimate_a", "estimate_b", "difference", pl.lit("").alias("interval"), *last)
-    heads = _HEADS | {"estimate_a": a, "estimate_b": b}
+    heads = _HEADS | {"estimate_a": a, "estimate_b": b, "share_better": f"resamples in which {b} is better"}
     return Table(frame, caption, heads, signed=("difference", "low", "high"), drawn={"interval": cells})

@@ -15,7 +15,7 @@ from apframe.report.sections.better import HEADS, difference_table
 from apframe.rule_sets.summary import headlines, main_headline
 from apframe.show.comparison import comparison_sentences
 
-_OF_PAIR = ["low", "high", "q"]
+_OF_PAIR = ["low", "high"]
 
 
 def section(compared: Compared) -> Section:
@@ -38,14 +38,21 @@ def section(compared: Compared) -> Section:
         blocks.append(replace(table, heads={**table.heads, **columns}))
     by_size = sizes(compared)
     if by_size.height > 1:
-        blocks.append(_table(by_size, ["metric"], compared, "By the size of objects"))
+        blocks.append(_table(by_size, ["metric"], compared, "By the size of objects", test="p"))  # q is over rows of one metric
     notes = [] if compared.by else [hint(compared)]
     return Section("where", "Where?", sentences, blocks, notes)
 
 
-def _table(rows: pl.DataFrame, keys: list[str], compared: Compared, caption: str, support: list[str] | None = None) -> Table:
+def _table(
+    rows: pl.DataFrame,
+    keys: list[str],
+    compared: Compared,
+    caption: str,
+    support: list[str] | None = None,
+    test: str = "q",
+) -> Table:
     if compared.is_pair:
-        return difference_table(rows, keys, compared, caption, _OF_PAIR, support)
+        return difference_table(rows, keys, compared, caption, [*_OF_PAIR, test], support)
     cells = interval_cells(rows["estimate"], rows["low"], rows["high"])
     frame = rows.select(*keys, *(support or []), value="estimate", low="low", high="high")
     return Table(frame, caption, HEADS, drawn={"interval": cells})

@@ -14,6 +14,10 @@ def test_of_two_and_of_one(pair: Compared, one: Compared) -> None:
     two = better.section(pair)
     assert two.heading == "Is model_b better?"
     assert "includes 0" in two.sentences[0]
+    differences = two.blocks[0]
+    assert isinstance(differences, Table)  # of one pair, p needs no correction for the number of pairs
+    assert differences.frame["p"].equals(pair.overall["p"]) and "p_holm" not in differences.frame.columns
+    assert differences.heads["share_better"] == "resamples in which model_b is better"
     table = better.section(one).blocks[0]
     assert isinstance(table, Table)
     assert table.frame["value"].to_list() == pytest.approx(one.first.summary["value"].to_list(), abs=1e-12)

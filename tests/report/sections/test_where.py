@@ -49,3 +49,13 @@ def test_keys_may_be_called_what_other_columns_are(models: list[apf.Evaluation])
 def test_one_category_with_a_value() -> None:
     said = where.section(Compared([tiny("kitti")], ["a"])).sentences
     assert said == ["Only Car has a value of AP_moderate, 0.475."]
+
+
+def test_tests_are_called_what_they_are(pair: Compared, models: list[apf.Evaluation]) -> None:
+    """Over one row, q is p: it is shown only where there are several rows to correct for."""
+    by_category, by_weather, by_size = (each.frame for each in where.section(pair).blocks if isinstance(each, Table))
+    p = dict(pair.overall.select("metric", "p").iter_rows())
+    assert by_size["p"].to_list() == [p[metric] for metric in by_size["metric"]] and "q" not in by_size.columns
+    assert by_category.height > 1 and by_category["q"].equals(where._sorted(pair.by_category.filter(metric="AP"), pair)["q"])
+    p_of_slices = models[0].compare(models[1], by="weather", metrics="AP", n_resamples=500)["p"]
+    assert (by_weather["q"] >= p_of_slices).all() and not by_weather["q"].equals(p_of_slices.alias("q"))
