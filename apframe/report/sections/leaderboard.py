@@ -67,7 +67,7 @@ def where(compared: Compared) -> Section:
             _table(_by_model(by_size, ["metric"], compared, test="p_holm"), "By the size of objects", compared, ["metric"])
         )
     chance = (
-        f"A lead is over the next best model, and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}, "
+        f"A lead is over the next best model and may be chance. Others differ from {compared.names[0]} if q < {SIGNIFICANT:g}, "
         f"and by the size of objects if p (Holm) < {SIGNIFICANT:g}."
     )
     return Section("where", "Where?", sentences, blocks, [chance, *([] if compared.by else [hint(compared)])])
