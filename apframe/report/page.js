@@ -63,7 +63,7 @@ for (const gallery of all(".gallery")) {
   form.addEventListener("change", (event) => (event.target.name === "sort" ? sort() : apply()));
   apply();
   for (const card of cards) {
-    card.addEventListener("click", (event) => event.target.closest("a, code, button") || show(card));
+    card.addEventListener("click", (event) => event.target.closest("a, code, button, summary") || show(card));
     card.addEventListener("keydown", (event) => {
       if (event.target === card && (event.key === "Enter" || event.key === " ")) {
         event.preventDefault();
@@ -82,6 +82,7 @@ const show = (card) => {
   current = card;
   const copy = card.cloneNode(true);
   copy.removeAttribute("tabindex");
+  for (const each of all("details", copy)) each.open = true;
   for (const each of [copy, ...all("[id]", copy)]) each.removeAttribute("id");
   shown.replaceChildren(copy);
   if (!dialog.open) dialog.showModal();
@@ -119,6 +120,6 @@ dialog.addEventListener("close", () => current && current.focus());
 
 // On paper everything is open, and every picture is there.
 addEventListener("beforeprint", () => {
-  for (const each of all("details")) each.open = true;
+  for (const each of all("details:not(.card *)")) each.open = true;
   for (const each of all("img")) each.loading = "eager";
 });

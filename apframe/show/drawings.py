@@ -24,10 +24,11 @@ SIGNS = {"tp": "✓", "fp": "✗", "fn": "○", "ignored": "–"}
 IN_WORDS = {"tp": "found", "fp": "false positive", "fn": "missed", "ignored": "ignored"}
 """The outcomes; a detection is found where it is a true positive."""
 _VIDEO, _LANE, _BAR = 1_000, 48, 16  # units: the width of a whole video, the height of a lane in it, and of the bar there
+_ABOVE, _BELOW = 20, 8  # units: what is free above the lanes of a video, for the first label, and below them
 _GROUND, _MARGIN = 1_000, 0.05  # units: the longer side of the ground seen from above; and what is free at each edge, a share
 _NARROWEST, _FLATTEST = 0.75, 0.5  # pictures of the ground: width by height at least, and height by width
 _NEAR = 0.06  # of the height of a picture: so close to its edge a label is put inside of the object
-_LETTER = 7.6  # pixels: about how wide a letter is
+_LETTER = 8.8  # pixels: about how wide a letter is, bold and in a wide font such as DejaVu Sans
 _HIGHEST = 0.7  # of the width of pictures on the screen: their height, if they are upright
 
 
@@ -183,8 +184,14 @@ def _placed(objects: pl.DataFrame) -> pl.DataFrame:
         return objects
     begin, end, last = pl.col("start_time"), pl.col("end_time"), pl.col("end_time").max().over("image_id")
     scale, lane = _VIDEO / pl.max_horizontal(last, 1e-9), begin.rank("ordinal").over("image_id")
-    bars = {"x": begin * scale, "y": lane * _LANE - _BAR - 2.0, "width": (end - begin) * scale, "height": pl.lit(float(_BAR))}
-    size = {"image_width": pl.lit(_VIDEO, pl.Int64), "image_height": pl.len().over("image_id").cast(pl.Int64) * _LANE}
+    bars = {
+        "x": begin * scale,
+        "y": lane * _LANE + _ABOVE - _BAR - 2.0,
+        "width": (end - begin) * scale,
+        "height": pl.lit(float(_BAR)),
+    }
+    lanes = pl.len().over("image_id").cast(pl.Int64) * _LANE
+    size = {"image_width": pl.lit(_VIDEO, pl.Int64), "image_height": lanes + _ABOVE + _BELOW}
     return objects.with_columns(**bars, **size)
 
 
@@ -239,10 +246,17 @@ def _with_text(frame: pl.DataFrame, pixels: int) -> pl.DataFrame:
     )  # fmt: skip
     unit = pl.max_horizontal(pl.col("across") / pixels, pl.col("down") / (_HIGHEST * pixels))  # as drawing.css has it
     length = unit * (pl.col("label").str.len_chars() + 2) * _LETTER
-    is_last = x + length > pl.col("across")
+    is_longer = length > pl.col("across")  # than the picture, which then cuts its end
+    is_last = (x + length > pl.col("across")) & ~is_longer
     text = pl.format(
         'x="{}" y="{}" dy="{}em"{}>{} {}</text>',
-        _number(pl.when(is_last).then(pl.min_horizontal(pl.max_horizontal(x + width, length), "across")).otherwise(x)),
+        _number(
+            pl.when(is_last)
+            .then(pl.min_horizontal(pl.max_horizontal(x + width, length), "across"))
+            .when(is_longer)
+            .then(pl.min_horizontal(0, x))
+            .otherwise(pl.max_horizontal(0, x))
+        ),
         _number(pl.when((role == TRUTH) & ~pl.lit(is_video)).then(y + height).otherwise(y)),
         _number(lines),
         pl.when(is_last).then(pl.lit(' text-anchor="end"')).otherwise(pl.lit("")),

@@ -66,11 +66,13 @@ def test_labels_keep_out_of_each_others_way() -> None:
     """Truth below, models above, on lines of their own; inside at the edges of the picture, and left of its right edge."""
     truth = {"role": "truth"}
     kinds = [truth, {"role": "a"}, {"role": "b"}, {"y": 1.0}, truth | {"y": 90.0}, {"x": 182.0, "width": 10.0}]
-    places = [next(element.iter("text")).attrib for element in drawn(*kinds, {"label": "x" * 49})]
-    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50", "50"]
-    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", "-0.3em", "-0.3em", "-0.3em"]
-    assert [place["x"] for place in places] == ["10"] * 5 + ["192", "193.8"]
-    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end", "end"]
+    places = [next(element.iter("text")).attrib for element in drawn(*kinds, {"label": "x" * 42}, {"label": "x" * 90})]
+    assert [place["y"] for place in places] == ["58.5", "50", "50", "1", "98.5", "50", "50", "50"]
+    assert [place["dy"] for place in places] == ["1em", "-0.3em", "-1.6em", "1em", *["-0.3em"] * 4]
+    assert [place["x"] for place in places] == ["10"] * 5 + ["192", "193.6", "0"], (
+        "one that is too long loses its end, not its beginning"
+    )
+    assert [place.get("text-anchor") for place in places] == [None] * 5 + ["end", "end", None]
 
 
 def test_outlines_of_masks_with_holes() -> None:
@@ -102,11 +104,11 @@ def test_rotated_boxes() -> None:
 def test_intervals_are_bars_in_lanes() -> None:
     times = [{"start_time": 0.0, "end_time": 5.0}, {"start_time": 5.0, "end_time": 20.0, "role": "truth"}]
     rows = pl.DataFrame([{"image_id": 1, "role": "a", "outcome": "fp", "label": "run"} | BOX | each for each in times])
-    assert picture_sizes(rows).rows() == [(1, 1000, 96)]
+    assert picture_sizes(rows).rows() == [(1, 1000, 124)], "two lanes, and what is free above and below them"
     numbers = [
         [float(n) for n in re.findall(r"[\d.]+", paths(ET.fromstring(text))["line"])] for text in draw_objects(rows)["shape"]
     ]
-    assert numbers == [[0, 30, 250, 46, 0], [250, 78, 1000, 94, 250]]
+    assert numbers == [[0, 50, 250, 66, 0], [250, 98, 1000, 114, 250]]
 
 
 def test_sizes_of_pictures_are_those_of_the_images_if_known() -> None:

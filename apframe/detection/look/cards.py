@@ -95,7 +95,7 @@ def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: f
     """
     first = evaluations[0]
     if kind in _LABELS:
-        return label_cards(first.label_errors(iou_threshold).filter(kind=kind).with_columns(model=pl.lit("a")))
+        return label_cards(first, first.label_errors(iou_threshold).filter(kind=kind).with_columns(model=pl.lit("a")))
     if kind in _OBJECTS:
         missed_by, found_by = ("b", "a") if kind == "lost" else ("a", "b")
         objects = changes(evaluations[0], evaluations[1], iou_threshold).filter(change=kind)
@@ -106,12 +106,20 @@ def cards_of_kind(evaluations: Sequence[Evaluation], kind: str, iou_threshold: f
     return errors.filter(pl.col("kind").is_in(OF_DETECTIONS if kind == "fp" else [kind]))
 
 
-def label_cards(rows: pl.DataFrame) -> pl.DataFrame:
-    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, suspicion and other_annotation_id."""
+def label_cards(self: Evaluation, rows: pl.DataFrame) -> pl.DataFrame:
+    """The cards of rows of `label_errors`, with the column model: those of `find_cards`, suspicion and other_annotation_id.
+
+    target_name is the category that is proposed; of duplicates that of the other annotation.
+    """
+    categories = self.dataset.categories.select(other_category_id="category_id", other_name="name")
+    others = self.dataset.annotations.select(other_annotation_id="annotation_id", other_category_id="category_id")
+    others = others.join(categories, on="other_category_id", how="left", maintain_order="left")
+    rows = rows.join(others, on="other_annotation_id", how="left", maintain_order="left")
     name, proposed = _named("name", "category_id"), _named("proposed_name", "proposed_category_id")
+    target = pl.coalesce(proposed, _named("other_name", "other_category_id")).alias("target_name")
     return rows.select(
         "model", pl.col("kind").cast(pl.String), "image_id", "file_name", "category_id", pl.coalesce(name, proposed),
-        "detection_id", "score", "annotation_id", "other_annotation_id", proposed.alias("target_name"), "similarity",
+        "detection_id", "score", "annotation_id", "other_annotation_id", target, "similarity",
         "suspicion", change=pl.lit(None, pl.String), found_score=pl.lit(None, pl.Float64),
     )  # fmt: skip
 
@@ -121,13 +129,10 @@ def _missed(self: Evaluation, objects: pl.DataFrame) -> pl.DataFrame:
     absent = {"model": pl.lit("a"), "change": pl.lit(None, pl.String), "found_score": pl.lit(None, pl.Float64)}
     objects = objects.with_columns(**{name: value for name, value in absent.items() if name not in objects.columns})
     return objects.select(
-        "model", "image_id", "file_name", "category_id", _named("name", "category_id"), "annotation_id", "found_score",
-        pl.col("change").cast(pl.String),
-        kind=pl.lit("miss"),
-        detection_id=pl.lit(None, self.detections.schema["detection_id"]),
-        score=pl.lit(None, pl.Float64),
-        target_name=pl.lit(None, pl.String),
-        similarity=pl.lit(None, pl.Float64),
+        "model", pl.lit("miss").alias("kind"), "image_id", "file_name", "category_id", _named("name", "category_id"),
+        pl.lit(None, self.detections.schema["detection_id"]).alias("detection_id"), pl.lit(None, pl.Float64).alias("score"),
+        "annotation_id", pl.lit(None, pl.String).alias("target_name"), pl.lit(None, pl.Float64).alias("similarity"),
+        pl.col("change").cast(pl.String), "found_score",
     )  # fmt: skip
 
 

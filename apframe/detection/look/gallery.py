@@ -84,7 +84,7 @@ def draw_cards(
         image_id = row["image_id"]
         title = f"{heading} on {files[image_id]}"
         drawing = picture(drawn[row["card"]], width, height, href=hrefs[image_id], title=title)
-        made.append(card(drawing, heading, facts, _ids(row), _sql(row, iou_threshold, whole), data))
+        made.append(card(drawing, heading, facts, _ids(row), _sql(row, called[row["model"]], iou_threshold, whole), data))
     return made
 
 
@@ -125,7 +125,11 @@ def _near(cards: pl.DataFrame, objects: pl.DataFrame) -> pl.DataFrame:
     is_detection = (pl.col("role").cast(pl.String) == pl.col("model")) & pl.col("detection_id").eq(pl.col("of_detection"))
     is_named = pl.any_horizontal(pl.col("annotation_id").eq(pl.col(name)) for name in ("of_annotation", "of_other"))
     is_annotation = (pl.col("role").cast(pl.String) == TRUTH) & is_named
-    rows = rows.with_columns(is_subject=(is_detection | is_annotation).fill_null(False))
+    # a duplicate has one label: the other annotation is at the same place
+    is_other = is_annotation & pl.col("annotation_id").ne(pl.col("of_annotation"))
+    rows = rows.with_columns(
+        is_subject=(is_detection | is_annotation).fill_null(False), label=pl.when(~is_other.fill_null(False)).then("label")
+    )
     strong = pl.col("score").is_null() | (pl.col("score") >= LEAST_SCORE)
     rows = rows.filter(pl.col("is_subject") | strong)
     middle = [pl.col(start) + pl.col(size) / 2 for start, size in (("x", "width"), ("y", "height"))]
@@ -154,12 +158,14 @@ def _words(row: Mapping[str, Any], called: Mapping[str, str]) -> tuple[str, str]
         "missing": f"{target} without an annotation",
         "wrong_class": f"{name} may be {target}",
         "misplaced": f"{name} may be in the wrong place",
-        "duplicate": f"{name} annotated twice",
+        "duplicate": f"{name} annotated twice" if target in (name, None) else f"{name} also annotated as {target}",
     }
     facts = [f"by {model}"]
     if row["score"] is not None:
         facts.append(f"score {row['score']:.2f}")
-    if "suspicion" in row:
+    if kind == "duplicate":
+        facts = [f"missed by {model}", f"similarity {row['suspicion']:.2f} to the other annotation"]
+    elif "suspicion" in row:
         facts[0] = f"suggested by {model}"
     if row["change"] is not None and len(called) > 1:
         facts.append(_CHANGES[row["change"]].format(**called))
@@ -172,11 +178,12 @@ def _ids(row: Mapping[str, Any]) -> str:
     return ", ".join(f"{name} {row[name]}" for name in ("image_id", *_OF_MATCHES) if row.get(name) is not None)
 
 
-def _sql(row: Mapping[str, Any], iou_threshold: float, whole: str) -> str:
-    """A query that gives the rows of what is in question."""
+def _sql(row: Mapping[str, Any], model: str, iou_threshold: float, whole: str) -> str:
+    """A query that gives the rows of what is in question. It is about one model, which its first line names."""
     ids = {name: row[name] for name in _OF_MATCHES if row.get(name) is not None}
     rows = " OR ".join(f"{name.removeprefix('other_')} = {_literal(value)}" for name, value in ids.items())
-    return f"SELECT * FROM matches WHERE ({rows}) AND iou_threshold = {iou_threshold:.10g} AND area_range = {_literal(whole)}"
+    where = f"({rows}) AND iou_threshold = {iou_threshold:.10g} AND area_range = {_literal(whole)}"
+    return f"-- {' '.join(model.split())}\nSELECT * FROM matches WHERE {where}"
 
 
 def _literal(value: Any) -> str:

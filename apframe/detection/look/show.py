@@ -164,8 +164,9 @@ def show_errors(
     -------
     A value that notebooks show as pictures. Its `table` has a row for each picture: model ("a" is this evaluation, "b" the
     next), kind, image_id, file_name, category_id, name, detection_id, score, annotation_id, target_name (the category of the
-    annotation), similarity, change and found_score (with which the other model found an object). Label errors have suspicion
-    too.
+    annotation), similarity, change and found_score (with which the other model found an object). Label errors have
+    other_annotation_id and suspicion too, and their target_name is the category that is proposed; of duplicates that of the
+    other annotation. Columns are in this order, other_annotation_id after annotation_id and suspicion after similarity.
 
     Raises
     ------

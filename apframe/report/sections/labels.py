@@ -32,9 +32,9 @@ def section(compared: Compared) -> Section:
     of_models = [table.with_columns(model=pl.lit(model)) for model, table in zip(MODELS, found, strict=False)]
     rows = pl.concat(of_models).with_columns(pl.col("kind").cast(pl.String))
     rows = rows.sort("suspicion", descending=True, maintain_order=True)
-    # both models may point at the same annotation
-    same = ["kind", "image_id", "annotation_id", "other_annotation_id"]
-    rows = rows.filter(pl.col("annotation_id").is_null() | pl.struct(same).is_first_distinct())
+    # both models may point at the same annotation, and at either one of a pair
+    same = pl.struct("kind", "image_id", pl.concat_list("annotation_id", "other_annotation_id").list.sort())
+    rows = rows.filter(pl.col("annotation_id").is_null() | same.is_first_distinct())
     if rows.is_empty():
         return Section("labels", HEADING, ("No detection contradicts an annotation with a score of 0.5 or more.",))
     counts = dict(rows["kind"].value_counts(sort=True).rows())
@@ -45,7 +45,7 @@ def section(compared: Compared) -> Section:
         "kind", "file_name", pl.col("name").alias("labelled"), pl.col("proposed_name").alias("proposed"),
         pl.col("model").replace_strict(called, return_dtype=pl.String), "suspicion",
     )  # fmt: skip
-    cards = label_cards(shown)
+    cards = label_cards(compared.first, shown)
     drawn = draw_cards(evaluations, names, cards, compared.pictures, compared.iou_threshold)
     kinds = {kind: f"{plural(noun)} {wrong}" for kind, (noun, wrong) in _KINDS.items() if kind in counts}
     filters = [

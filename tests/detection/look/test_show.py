@@ -12,7 +12,7 @@ from PIL import Image
 
 import apframe as apf
 from apframe.exceptions import FormatError, NotComparableError, ParameterError, SecondPassWarning
-from tests.rule_sets.test_protocol_values import TINY
+from tests.rule_sets.test_protocol_values import RANKED
 from tests.rule_sets.test_protocol_values import tiny as tiny_of
 
 STREET = Path(__file__).parents[3] / "data" / "street"
@@ -193,7 +193,7 @@ def test_cards_of_one_video_are_independent() -> None:
         "annotations": [video | {"id": n} | time for n, time in enumerate(times)],
     }
     shown = apf.evaluate(truth, [], "activitynet").show_errors("miss")
-    assert shown.html.count('viewBox="0 0 1000 192"') == 4, "a lane for each of the four objects"
+    assert shown.html.count('viewBox="0 0 1000 220"') == 4, "a lane for each of the four objects"
 
 
 def test_cuboids_are_seen_from_above() -> None:
@@ -208,7 +208,7 @@ def test_cuboids_are_seen_from_above() -> None:
     assert 'd="M72 651.5L678 651.5L678 954.5L72 954.5z"' in shown.html
 
 
-@pytest.mark.parametrize("name", TINY)
+@pytest.mark.parametrize("name", RANKED)
 def test_every_protocol_has_pictures(name: str) -> None:
     ev = tiny_of(name)
     image_id = ev.dataset.images["image_id"][0]

@@ -11,11 +11,22 @@ from apframe.report.sections import labels
 from tests.report.sections.test_kinds import of
 
 
+def once(rows: pl.DataFrame) -> pl.DataFrame:
+    """The candidates without those about the same annotations, whichever of a pair comes first."""
+    seen: set[object] = set()
+    kept = []
+    for kind, *ids in rows.select("kind", "annotation_id", "other_annotation_id", "detection_id").iter_rows():
+        key = (kind, frozenset(ids[:2])) if ids[0] is not None else (kind, ids[2])
+        kept.append(key not in seen or ids[0] is None)
+        seen.add(key)
+    return rows.filter(pl.Series(kept))
+
+
 def test_candidates_are_those_of_label_errors(one: Compared, models: list[apf.Evaluation]) -> None:
     section = labels.section(one)
     table, cards = section.blocks
     assert isinstance(table, Table) and isinstance(cards, Fragment)
-    wanted = models[0].label_errors(0.5).sort("suspicion", descending=True, maintain_order=True)
+    wanted = once(models[0].label_errors(0.5).sort("suspicion", descending=True, maintain_order=True))
     assert table.frame["suspicion"].equals(wanted["suspicion"])
     assert table.frame["file_name"].to_list() == wanted["file_name"].to_list()
     assert cards.markup.count("<article") == wanted.height
@@ -26,8 +37,7 @@ def test_what_both_models_suggest_is_listed_once(pair: Compared, models: list[ap
     table = labels.section(pair).blocks[0]
     assert isinstance(table, Table)
     each = [model.label_errors(0.5).filter(pl.col("annotation_id").is_not_null()) for model in models]
-    same = ["kind", "annotation_id", "other_annotation_id"]
-    n_distinct = pl.concat([rows.select(same) for rows in each]).unique().height
+    n_distinct = once(pl.concat(each)).height
     assert table.frame.filter(pl.col("labelled").is_not_null()).height == n_distinct
 
 
@@ -44,3 +54,21 @@ def test_candidates_of_pooled_categories_may_have_none() -> None:
     table = section.blocks[0]
     assert isinstance(table, Table)
     assert sorted(table.frame["labelled"].is_null()) == [False, True]
+
+
+def test_a_pair_of_annotations_is_one_candidate_with_one_label() -> None:
+    """Nobody finds either of them, so each is the duplicate of the other one; they have different categories."""
+    box = {"image_id": 1, "bbox": [10, 10, 50, 50]}
+    truth = {
+        "images": [{"id": 1, "width": 200, "height": 90}],
+        "categories": [{"id": 1, "name": "rider"}, {"id": 2, "name": "pedestrian"}],
+        "annotations": [{"id": number, "category_id": number} | box for number in (1, 2)],
+    }
+    models = [apf.evaluate(truth, []), apf.evaluate(truth, [])]
+    assert models[0].label_errors(0.5).height == 2
+    table, cards = labels.section(of(*models)).blocks
+    assert isinstance(table, Table) and isinstance(cards, Fragment)
+    assert table.frame.height == cards.markup.count("<article") == 1
+    assert "<strong>rider also annotated as pedestrian</strong>" in cards.markup
+    assert "missed by model_0, similarity 1.00 to the other annotation" in cards.markup
+    assert cards.markup.count("<g class=") == 2 and cards.markup.count("<text") == 1

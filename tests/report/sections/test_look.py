@@ -158,3 +158,13 @@ def test_of_several_models_the_first_two_are_shown(models: list[apf.Evaluation])
     three = of(models[0], models[1], models[0], max_images=10)
     for section in (look.section(three), labels.section(three)):
         assert "The cards are about the first two models, model_0 and model_1." in section.notes
+
+
+def test_queries_name_the_model_that_they_are_about() -> None:
+    """The second model misses what the first one finds, and the query gives the row of the second one."""
+    models = [apf.evaluate(ONE_OF_TWO, ONE_HIT[:1]), apf.evaluate(ONE_OF_TWO, [])]
+    cards = re.findall(r'data-model="([^"]+)" data-change="lost".*?class="sql">([^<]*)', markup(look.section(of(*models))))
+    assert [model for model, _ in cards] == ["model_1"]
+    query = unescape(cards[0][1])
+    assert query.startswith("-- model_1\nSELECT * FROM matches")
+    assert models[1].sql(query)["outcome"].to_list() == ["fn"]
