@@ -147,6 +147,18 @@ def test_cards_are_filtered_sorted_and_opened(street: Path) -> None:
         assert not dialog.is_visible()
 
 
+def test_labels_can_be_read_and_are_inside_their_pictures(street: Path) -> None:
+    cut = """() => [...document.querySelectorAll(".cards text.subject")].filter((each) => {
+      const text = each.getBoundingClientRect(), box = each.closest(".drawing").getBoundingClientRect();
+      return text.width && (text.left < box.left - 1 || text.right > box.right + 1); }).length"""
+    height = "document.querySelector('dialog text.subject').getBoundingClientRect().height"
+    for width in (1280, 400):
+        with opened(street, viewport={"width": width, "height": 800}) as page:
+            assert page.evaluate(cut) == 0
+            page.locator("#look .card").first.click()
+            assert page.evaluate(height) > 9
+
+
 def test_names_with_line_breaks_and_without_letters_are_filtered(tmp_path: Path) -> None:
     names = ["", "two\nlines", 'a "quote"']
     truth = {
