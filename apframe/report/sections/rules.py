@@ -2,10 +2,13 @@
 
 from __future__ import annotations
 
-from apframe.report.compared import Compared
+from apframe.detection.diagnose.cuts import BEST_F1
+from apframe.ranking.at_cut_offs import AtCutOffs
+from apframe.report.compared import Compared, in_words
 from apframe.report.section import MOST_ROWS, Fragment, Section
 from apframe.report.sections.mistaken import MOST_DRAWN
 from apframe.report.sections.thresholds import MOST_POINTS
+from apframe.rule_sets.protocol import Protocol
 from apframe.show.elements import element, joined
 
 ALONE = "This file needs no network and no other file"
@@ -44,7 +47,7 @@ def section(compared: Compared) -> Section:
     pictures = compared.pictures
     links = pictures.folder is not None and not pictures.held
     rules["File"] = f"{ALONE}{', except pictures that it links' * links}. {SAME_BYTES}"
-    rules["In Python"] = f"{_calls(compared)} give the same tables."
+    rules["In Python"] = _in_python(compared)
     return Section("rules", "How was it computed?", (), (described(rules),))
 
 
@@ -53,7 +56,38 @@ def described(rules: dict[str, str]) -> Fragment:
     return Fragment(element("dl", [joined(element("dt", name), element("dd", text)) for name, text in rules.items()]))
 
 
-def _calls(compared: Compared) -> str:
-    numbers = "a.compare(b)" if len(compared.names) > 1 else "a.intervals()"
-    names = ("errors", "error_impact", "confusion", "thresholds", "calibration", "label_errors")
-    return ", ".join([numbers, *(f"a.{name}({compared.iou_threshold:g})" for name in names)])
+def _in_python(compared: Compared) -> str:
+    """Which calls give the tables of the page; those that the protocol refuses are left out."""
+    options = [f"{name}={value}" for name, value, usual in _draws(compared) if value != usual]
+    others = ["[b, ...]" if compared.are_several else "b"] if len(compared.names) > 1 else []
+    numbers = f"a.{'compare' if others else 'intervals'}({', '.join([*others, *options])})"
+    calls = [numbers] if compared.has_intervals else []
+    calls += [f"a.{name}({compared.iou_threshold:.10g}{more})" for name, more in _tables(compared.first.protocol)]
+    if not calls:
+        return "a.summary and a.metrics have the same numbers."
+    who = f"a is the evaluation of {compared.names[0]}"
+    if compared.are_several:
+        who += ", and b, ... are those of the others"
+    elif compared.is_pair:
+        who += f", and b that of {compared.names[1]}"
+    gives = "gives" if len(calls) == 1 else "give"
+    return f"{in_words(calls)} {gives} the same {'numbers' if len(calls) == 1 else 'tables'}, where {who}."
+
+
+def _draws(compared: Compared) -> tuple[tuple[str, int, int], ...]:
+    return ("n_resamples", compared.n_resamples, 1_000), ("seed", compared.seed, 0)
+
+
+def _tables(protocol: Protocol) -> list[tuple[str, str]]:
+    """The methods behind the tables of errors and scores, with options of theirs, as far as the protocol has an answer."""
+    if not protocol.has_precision:
+        return []
+    has_answer = {
+        "errors": True,
+        "error_impact": not isinstance(protocol.definition, AtCutOffs),
+        "confusion": not protocol.agnostic,
+        "thresholds": True,
+        "calibration": True,
+        "label_errors": protocol.similarity.bounds[1] >= 1,  # similarities, not distances
+    }
+    return [(name, f', min_score="{BEST_F1}"' * (name == "confusion")) for name, has in has_answer.items() if has]

@@ -2,14 +2,19 @@
 
 from __future__ import annotations
 
+import warnings
 from dataclasses import replace
+from html import unescape
+
+import pytest
 
 import apframe as apf
+from apframe.exceptions import ApframeWarning, ParameterError
 from apframe.report.compared import Compared
 from apframe.report.section import Fragment
 from apframe.report.sections import rules
 from tests.report.sections.test_kinds import of
-from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO
+from tests.rule_sets.test_protocol_values import ONE_HIT, ONE_OF_TWO, TINY, tiny
 
 
 def text(compared: Compared) -> str:
@@ -32,3 +37,28 @@ def test_one_image_has_no_intervals() -> None:
     truth = ONE_OF_TWO | {"images": ONE_OF_TWO["images"][:1], "annotations": ONE_OF_TWO["annotations"][:1]}
     one_image = apf.evaluate(truth, ONE_HIT[:1])
     assert "intervals" not in text(of(one_image, one_image))
+
+
+def test_calls_in_python_are_those_of_the_page(pair: Compared, one: Compared) -> None:
+    said = unescape(text(pair))
+    assert 'a.compare(b, n_resamples=500), a.errors(0.5), a.error_impact(0.5), a.confusion(0.5, min_score="best_f1"), ' in said
+    assert "give the same tables, where a is the evaluation of model_a, and b that of model_b." in said
+    assert "a.intervals(), a.errors(0.5)" in text(replace(one, n_resamples=1_000))
+    assert "a.compare([b, ...], seed=3), " in text(of(*[tiny("coco")] * 3, n_resamples=1_000, seed=3))
+
+
+@pytest.mark.parametrize("name", TINY)
+def test_calls_in_python_have_an_answer(name: str) -> None:
+    """What is named works, and what is refused is not named."""
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", ApframeWarning)
+        compared = of(tiny(name))
+        said = unescape(text(compared))
+        for method in ("errors", "error_impact", "confusion", "thresholds", "calibration", "label_errors"):
+            options = {"min_score": "best_f1"} if method == "confusion" else {}
+            try:
+                getattr(compared.first, method)(compared.iou_threshold, **options)
+            except ParameterError:
+                assert f"a.{method}(" not in said
+            else:
+                assert f"a.{method}(" in said
