@@ -58,7 +58,7 @@ TESTED_IN = {
     "rule_sets/test_open_images_masks.py": "similarity/mask_or_box_iou",
     "rule_sets/test_visdrone.py": "detection/prepare/excluded rule_sets/combinations",
     "rule_sets/test_waymo.py": "detection/slices/waymo_breakdowns matching/largest_sum",
-    "rule_sets/test_kitti.py": "detection/prepare/classes matching/by_annotation ranking/changes ranking/cut_offs "
+    "rule_sets/test_kitti.py": "matching/by_annotation ranking/changes ranking/cut_offs "
     "rule_sets/classes rule_sets/orientation",
     "rule_sets/test_citypersons.py": "ranking/counted ranking/miss_rate_ranking rule_sets/report_lines",
     "rule_sets/test_crowdhuman.py": "detection/diagnose/jaccard detection/diagnose/jaccard_counts",

@@ -151,6 +151,12 @@ def test_k14_one_detection_without_alpha_leaves_no_orientation() -> None:
     assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev) == pytest.approx([17.5] * 3, abs=1e-8)
     without = apf.evaluate(dataset(cars()), pl.DataFrame(found()).drop("alpha"), protocol=apf.KITTI)
     assert numbers(without, metric="AOS") == [None] * 3
+    for category in ("Pedestrian", "Truck"):  # the latter is not evaluated
+        other = dt(category, 3000, 0, 3100, 100, 0.5, alpha=None)
+        ev = apf.evaluate(dataset(cars()), pl.DataFrame([*found(), other]), protocol=apf.KITTI)
+        assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev) == pytest.approx([17.5] * 3, abs=1e-8)
+        assert "no AOS: 1 detection of 9 without alpha (-10 in files)" in ev.notes
+        assert numbers(ev.where("name = 'Car'"), metric="AOS") == [None] * 3
 
 
 def street(*, shifted: bool) -> tuple[list[Row], list[Row]]:

@@ -69,7 +69,7 @@ def own_categories(
 
     `further` are names that detections have beside those of the categories. Classes that count without annotations too become
     categories, unless categories were chosen. The last result says what categories became, see
-    `apframe.schema.category_map.merge_categories`; None if the protocol renames none.
+    `apframe.schema.category_map.merge_categories`; None if all have the names of the protocol.
 
     Raises
     ------
@@ -99,13 +99,16 @@ def own_categories(
         remedy = f'rename them, as in category_map={{"{names[0] if len(names) else "auto"}": "{classes.names[0]}"}}'
         raise ParameterError(problem, remedy, option="protocol")
     _ask_about(names.filter(~is_ours & is_known(categories["category_id"], annotations["category_id"].unique())), protocol)
-    if classes.renamed or classes.crowds:
-        new = {name: became.get(name.lower(), name) for name in dict.fromkeys([*names, *further])}
+    became |= {name.lower(): name for name in (*(other for _, other in classes.neighbours), *classes.regions)}
+    new = {name: became.get(name.lower(), name) for name in dict.fromkeys([*names, *further])}
+    is_new = [*categories["name"], *further] != [new[name] for name in (*names, *further)]  # the names may be null
+    if is_new or classes.renamed or classes.crowds:
         merged = merge_categories(categories, new, "keep")
         of_crowds = categories["category_id"].filter(names.str.to_lowercase().is_in([name for name, _ in classes.crowds]))
         is_crowd = annotations["is_crowd"] | is_known(annotations["category_id"], of_crowds)
         flagged = dataset.annotations.with_columns(is_crowd=is_crowd)
-        dataset = dataset.part(dataset.images, flagged).merge(merged).with_categories(classes.names)
+        dataset = dataset.part(dataset.images, flagged).merge(merged)
+        dataset = dataset.with_categories(classes.names) if classes.renamed or classes.crowds else dataset
         asked = merged["new_category_id"].filter(is_known(merged["category_id"], category_ids)).unique()
         category_ids = asked if len(category_ids) < categories.height else dataset.core("categories")["category_id"]
     if classes.counts_absent and len(category_ids) == categories.height:  # not where some are chosen

@@ -91,6 +91,20 @@ def refuse_negative_scores(inputs: Inputs, protocol: Protocol) -> Inputs:
     return inputs
 
 
+def need_every_alpha(inputs: Inputs, protocol: Protocol) -> Inputs:
+    """No detection has an alpha if one of any category has none, with a note: KITTI, which then has no AOS.
+
+    Source: `evaluate_object.cpp`, where one alpha of -10 in any file of results turns orientations off.
+    """
+    found = inputs.detections
+    if protocol.orientation != "alpha" or "alpha" not in found.columns or found["alpha"].null_count() in (0, found.height):
+        return inputs
+    n = counted(found["alpha"].null_count(), "detection")
+    note = f"no AOS: {n} of {found.height:,} without alpha (-10 in files)"
+    found = found.with_columns(alpha=pl.lit(None, found.schema["alpha"]))
+    return replace(inputs, detections=found, said=(*inputs.said, note))
+
+
 def note_missing_errors(inputs: Inputs, protocol: Protocol) -> Inputs:
     """A note on errors that have no value, as a column is missing: NUSCENES, ARGOVERSE2."""
     tables = {"annotations": inputs.dataset.annotations, "detections": inputs.detections}
