@@ -102,7 +102,8 @@ def compare_models(
 
         board = ranks(evaluations, called, Sampling(metrics=chosen[:1], **draws))
         show_table(ranks_table(board, chosen[0]), style, digits=3)
-    _show(table, rows_of, style)
+    main = main_headline(rules).metric
+    _show(table, rows_of, style, main if main in chosen and not metrics else chosen[0])
     for failure in failures:
         say("gate", failure)
     raise click.exceptions.Exit(FAILED if failures else 0)
@@ -115,8 +116,8 @@ def _usual_metrics(rules: Protocol, style: str | None, *, is_long: bool) -> list
     return [line.metric for line in headlines(rules, with_parts=True)]
 
 
-def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> None:
-    """Print a comparison: all of it for programs, what tells most for people and papers."""
+def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None, metric: str) -> None:
+    """Print a comparison: all of it for programs, what tells most for people and papers; the sentence is about one metric."""
     if style in ("json", "csv"):
         show_table(table, style)
         return
@@ -127,4 +128,4 @@ def _show(table: pl.DataFrame, rows_of: Sequence[str], style: str | None) -> Non
         show_table(compact, style, digits=3)
         return
     show_table(compact, style, digits=3, least=["q"])
-    print_lines(comparison_sentences(table, rows_of))
+    print_lines(comparison_sentences(table, rows_of, metric=metric))

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING
 import polars as pl
 
 from apframe.exceptions import ParameterError, by_name
-from apframe.rule_sets.summary import main_headline
+from apframe.rule_sets.summary import headlines, main_headline
 
 if TYPE_CHECKING:
     from apframe.detection.evaluation import Evaluation
@@ -59,7 +59,7 @@ def _of_categories(evaluation: Evaluation) -> dict[str, float]:
     protocol = evaluation.protocol
     if protocol.agnostic:
         raise ParameterError("per_category: the categories are pooled", "leave per_category out")
-    first = main_headline(protocol)
+    first = next(line for line in (main_headline(protocol), *headlines(protocol)) if not line.is_of_others)
     metrics = evaluation.metrics.filter(
         pl.col("area_range") == first.area_range,
         pl.col("max_detections").eq_missing(first.max_detections),

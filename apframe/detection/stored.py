@@ -210,14 +210,18 @@ def read_evaluation(folder: str | Path) -> Evaluation:
     return stored_evaluation(folder, read_manifest(folder, DETECTION, NEEDED))
 
 
-def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
-    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
-    set_id = manifest.get("set_id")
+def stored_protocol(folder: str | Path, manifest: Mapping[str, Any]) -> Protocol:
+    """The protocol in a manifest; no other file is read."""
     try:
         with spelling(as_keyword):  # a manifest has keys, not flags
-            protocol = Protocol.from_dict(manifest["protocol"])
+            return Protocol.from_dict(manifest["protocol"])
     except (TypeError, AttributeError, LookupError, ValueError) as error:
         raise FormatError(f"the manifest's protocol cannot be read ({error})", "evaluate again", path=folder) from error
+
+
+def stored_evaluation(folder: str | Path, manifest: Mapping[str, Any]) -> Evaluation:
+    """The evaluation in the folder that has this manifest; see `read_evaluation`."""
+    set_id, protocol = manifest.get("set_id"), stored_protocol(folder, manifest)
     stored = {name: scan_table(folder, name, set_id) for name in manifest["tables"]}
     _refuse_changed_tables(folder, {name: table.collect_schema() for name, table in stored.items()}, protocol)
 

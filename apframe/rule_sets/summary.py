@@ -17,6 +17,7 @@ _COLUMNS = {"AP": "ap", "AR": "recall", "AOS": "oriented_ap", "APH": "oriented_a
 _COLUMNS |= {name: name.lower() for name in (*ERRORS, "CPM", "PQ", "SQ", "RQ")}
 _COLUMNS |= {"R@": "mean_recall", "mR@": "mean_recall", "Success@": "success"}
 _COLUMNS |= {"mIoU": "iou", "mACC": "accuracy", "fwIoU": "fwiou", "pACC": "pacc"}
+_RANKED = ("NDS", "CDS", "APH")  # what a protocol that has one of them is ranked by, and not by the AP that is in it
 _RATIOS = {"fwiou": ("weighted_iou", "pixels"), "pacc": ("correct_pixels", "pixels")}  # of two means
 
 
@@ -87,16 +88,19 @@ def headlines(protocol: Protocol, *, with_parts: bool = False) -> list[Headline]
 
 
 def main_headline(protocol: Protocol) -> Headline:
-    """The line that stands for all: the first one of all images and categories that is evaluated.
+    """The line that stands for all: the one that models are ranked by, of all images and categories.
 
-    Where the protocol has levels of difficulty, it is of the one that it ranks by.
+    It is NDS, CDS or APH where the protocol has one, otherwise the first line that is evaluated. Where the protocol has levels
+    of difficulty, it is of the one that it ranks by.
 
     >>> from apframe.rule_sets.kitti import KITTI
-    >>> main_headline(KITTI).metric
-    'AP_moderate'
+    >>> from apframe.rule_sets.nuscenes import NUSCENES
+    >>> main_headline(KITTI).metric, main_headline(NUSCENES).metric
+    ('AP_moderate', 'NDS')
     """
     lines = [line for line in headlines(protocol) if line.is_evaluated(protocol)]
-    return next((line for line in lines if line.area_range == protocol.whole), lines[0])
+    lines = [line for line in lines if line.area_range == protocol.whole] or lines
+    return next((line for line in lines if line.kind in _RANKED), lines[0])
 
 
 def _lines(template: str, protocol: Protocol) -> list[Headline]:

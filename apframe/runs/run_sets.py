@@ -13,7 +13,7 @@ import polars as pl
 import polars.selectors as cs
 
 from apframe.detection.evaluation import Evaluation
-from apframe.detection.stored import NEEDED, stored_evaluation
+from apframe.detection.stored import NEEDED, stored_evaluation, stored_protocol
 from apframe.exceptions import (
     FormatError,
     NotComparableError,
@@ -27,7 +27,7 @@ from apframe.exceptions import (
 )
 from apframe.lazily import cached_property
 from apframe.paths import names_of
-from apframe.rule_sets.summary import less_is_better
+from apframe.rule_sets.summary import less_is_better, main_headline
 from apframe.runs import comparing, label_errors
 from apframe.runs.folders import named_folders
 from apframe.runs.stored_run import StoredRun, differences
@@ -110,7 +110,7 @@ class RunSets(QueryableResult):
     SQL is answered over `tables` and `differences`, which is `compare()`, all runs in pairs, computed if a query names it.
     Only the files of tables that a query names are opened.
 
-    `len()` is the number of runs. `print` shows the leaderboard with the interval of the first metric, share_best and the range
+    `len()` is the number of runs. `print` shows the leaderboard with the interval of the main metric, share_best and the range
     of each rank, which takes a resampling of all runs; `repr` and notebooks show no more than is stored.
 
     Attributes
@@ -170,7 +170,7 @@ class RunSets(QueryableResult):
 
     def leaderboard(
         self,
-        sort_by: str = "AP",
+        sort_by: str | None = None,
         *,
         where: str | None = None,
         n_resamples: int = 0,
@@ -186,7 +186,7 @@ class RunSets(QueryableResult):
         Parameters
         ----------
         sort_by
-            a metric.
+            a metric; by default that which stands for the protocol of the first run, such as AP, or NDS of NUSCENES.
         where
             only these runs: a condition in SQL (DuckDB's dialect) over the columns of `runs`, such as "epoch > 5 AND lr < 0.1".
         n_resamples
@@ -207,6 +207,7 @@ class RunSets(QueryableResult):
         """
         table = self.summary.pivot("metric", index="run", values="value", maintain_order=True)
         metrics = table.columns[1:]
+        sort_by = self._main if sort_by is None else sort_by
         if sort_by not in metrics:
             raise ParameterError(f"no metric {sort_by!r}", did_you_mean(str(sort_by), metrics), option="sort_by")
         labelled = self.runs.select(pl.col(name).alias(_free(name, metrics)) for name in self._labels)
@@ -275,14 +276,19 @@ class RunSets(QueryableResult):
 
     @cached_property
     def _board(self) -> pl.DataFrame:
-        """The leaderboard by the first metric, and how sure it is where the runs can be compared."""
-        first = self.summary["metric"][0]
+        """The leaderboard by the main metric, and how sure it is where the runs can be compared."""
         if len(self) < 2:
-            return self.leaderboard(first)
+            return self.leaderboard()
         try:
-            return self.leaderboard(first, n_resamples=1_000)
+            return self.leaderboard(n_resamples=1_000)
         except (NotComparableError, ParameterError):  # of other data, or of a single image
-            return self.leaderboard(first)
+            return self.leaderboard()
+
+    @cached_property
+    def _main(self) -> str:
+        """The metric that stands for the protocol of the first run."""
+        run = next(iter(self._runs.values()))
+        return main_headline(stored_protocol(run.path, run.manifest)).metric
 
     def __str__(self) -> str:
         return table_lines(self._board, 3, width=shutil.get_terminal_size((100, 24)).columns)
@@ -291,7 +297,7 @@ class RunSets(QueryableResult):
         return f"RunSets({len(self)} run{'s' if len(self) > 1 else ''}: {listed(list(self._runs))})"
 
     def _repr_html_(self) -> str:
-        table = self._board if "_board" in self.__dict__ else self.leaderboard(self.summary["metric"][0])
+        table = self._board if "_board" in self.__dict__ else self.leaderboard()
         return html_table(table.columns, ([_shown(value) for value in row] for row in table.iter_rows()))
 
 

@@ -138,8 +138,9 @@ def join_arrow(
     n = whole.lists.height
     tables: dict[str, dict[str, np.ndarray]] = {}
     lengths: dict[str, np.ndarray] = {}  # of the lists of one part after the other
+    common = set(parts[0].column_names).intersection(*(part.column_names for part in parts))  # weights are of all or of none
     for kind in (*_ENDS, "hit"):
-        names = [name for name in parts[0].column_names if name.startswith(f"{kind}.")]
+        names = [name for name in parts[0].column_names if name.startswith(f"{kind}.") and name in common]
         tables[kind] = {name.split(".")[1]: np.concatenate([_numbers(part[name]) for part in parts]) for name in names}
         lengths[kind] = np.concatenate([np.diff(_bounds(part[names[0]])) for part in parts])
     number, code = np.tile(np.arange(n, dtype=np.uint32), len(parts)), np.concatenate(codes)

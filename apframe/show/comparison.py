@@ -51,10 +51,12 @@ def names_of_columns(table: pl.DataFrame, keys: Sequence[str] = ()) -> tuple[str
     return (names[0], names[1]) if fit else ("a", "b")
 
 
-def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), confidence: float = 0.95) -> list[str]:
-    """What the first metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
+def comparison_sentences(
+    table: pl.DataFrame, keys: Sequence[str] = (), confidence: float = 0.95, metric: str | None = None
+) -> list[str]:
+    """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
 
-    With keys, a sentence says how many slices or categories differ, before and after the correction for their number.
+    The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ, before and after the correction for their number.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
     ...        "detectable": .033}
@@ -64,7 +66,7 @@ def comparison_sentences(table: pl.DataFrame, keys: Sequence[str] = (), confiden
     """
     if table.is_empty():
         return []
-    rows = table.filter(pl.col("metric") == table["metric"][0])
+    rows = table.filter(pl.col("metric") == (metric or table["metric"][0]))
     if keys:
         pairs = rows.partition_by("run_a", "run_b", maintain_order=True)
         return [_of_rows(pair, keys, confidence, is_one=len(pairs) == 1) for pair in pairs]

@@ -22,7 +22,7 @@ from apframe.ranking.definitions import Interpolated, Voc2007
 from apframe.rule_sets.further_rules import FURTHER_RULES
 from apframe.rule_sets.named_choices import CROWDS, IGNORES, TIES
 from apframe.rule_sets.published import as_protocol, departures
-from apframe.rule_sets.summary import headlines, less_is_better
+from apframe.rule_sets.summary import headlines, less_is_better, main_headline
 from apframe.shapes.cuboids import CUBOID
 
 Json = dict[str, Any]
@@ -562,6 +562,15 @@ HEADLINES = {
         "AP_Cyclist_easy AP_Cyclist_moderate AP_Cyclist_hard AP_easy AP_moderate AP_hard",
     ),
 }
+
+
+def test_models_are_ranked_by_the_number_of_the_benchmark() -> None:
+    protocols = (apf.KITTI, apf.NUSCENES, apf.ARGOVERSE2, apf.WAYMO, apf.COCO)
+    main = {each.name: [main_headline(each.variant(kind)).metric for kind in each.iou_types] for each in protocols}
+    assert main.pop("COCO") == ["AP"] * 4
+    assert main == {
+        "KITTI": ["AP_moderate"] * 3, "NUSCENES": ["NDS"], "ARGOVERSE2": ["CDS"], "WAYMO": ["APH_L2", "APH_L2", "AP_L2"],
+    }  # fmt: skip
 
 
 def test_headlines() -> None:

@@ -110,6 +110,22 @@ def test_summary_and_leaderboard(written: Path) -> None:
     assert sets.leaderboard()["run"].to_list() == ["model_b", "model_a"] != sets.leaderboard("ARs")["run"].to_list()
 
 
+@pytest.mark.filterwarnings("ignore::apframe.exceptions.NoAnnotationsWarning")
+def test_runs_are_ranked_by_the_number_of_their_benchmark(tmp_path: Path) -> None:
+    driving = STREET.parent / "driving"
+    for truth, ending, protocol, metric in (
+        ("kitti/label_2", "", "kitti", "AP_moderate"),
+        ("scenes", ".json", "nuscenes", "NDS"),
+    ):
+        for model in ("model_a", "model_b"):
+            results = (driving / truth).parent / f"{model}{ending}"
+            apf.evaluate(driving / truth, results, protocol).write_parquet(tmp_path / protocol / model)
+        sets = scan_runs(tmp_path / protocol / "*")
+        board = sets.leaderboard()
+        assert board[metric].is_sorted(descending=True) and board.rows() == sets.leaderboard(metric).rows()
+        assert sets._board.columns[sets._board.columns.index(metric) + 1] == "low"
+
+
 def test_a_leaderboard_of_other_metrics_and_of_equal_runs(tmp_path: Path) -> None:
     write(tmp_path / "few", max_detections=[3])
     write(tmp_path / "none", 1)

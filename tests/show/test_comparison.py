@@ -47,6 +47,11 @@ def test_sentences_of_a_pair(columns: dict[str, Any], sentence: str) -> None:
     assert comparison_sentences(table(row(**columns), row(metric="AP50"))) == sentence.split("|")
 
 
+def test_the_sentence_may_be_about_another_metric() -> None:
+    (sentence,) = comparison_sentences(table(row(), row(metric="NDS", difference=-0.25, low=-0.5, high=-0.1)), metric="NDS")
+    assert sentence.startswith("new is worse than old by 0.250 NDS")
+
+
 def test_sentences_of_several_models() -> None:
     rows = table(row(), row(run_b="third", difference=-0.1, low=-0.2, high=-0.05))
     assert comparison_sentences(rows) == [

@@ -69,3 +69,15 @@ def test_shards_may_spell_names_differently(tmp_path: Path) -> None:
         pl.DataFrame({"category_id": [change(cars())[0]["category_id"]]}).write_parquet(folder / "categories.parquet")
     ev = apf.evaluate_shards(str(tmp_path / "*"), protocol=apf.KITTI)
     assert ev.metrics["n_positives"].to_list() == [16, 16, 16] and numbers(ev)[0] == pytest.approx(37.5)
+
+
+def test_a_shard_without_alpha_turns_orientations_off_for_all(tmp_path: Path) -> None:
+    for shard, further in enumerate(([], [dt("Car", 2000, 0, 2100, 100, 0.5, alpha=None)])):
+        folder = tmp_path / str(shard)
+        folder.mkdir()
+        for name, rows in {"annotations": cars(), "detections": [*found(), *further]}.items():
+            pl.DataFrame(rows).with_columns(image_id=pl.lit(str(shard))).write_parquet(folder / f"{name}.parquet")
+        pl.DataFrame({"image_id": [str(shard)]}).write_parquet(folder / "images.parquet")
+        pl.DataFrame({"category_id": ["Car"]}).write_parquet(folder / "categories.parquet")
+    ev = apf.evaluate_shards(str(tmp_path / "*"), protocol=apf.KITTI)
+    assert numbers(ev, metric="AOS") == [None] * 3 and numbers(ev)[0] == pytest.approx(37.5)
