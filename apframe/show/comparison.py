@@ -56,7 +56,8 @@ def comparison_sentences(
 ) -> list[str]:
     """What a metric of a table of `Evaluation.compare` says, in plain words, for each pair of evaluations.
 
-    The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ, before and after the correction for their number.
+    The metric is the first one of the table by default. With keys, a sentence says how many slices or categories differ,
+    before and after the correction for their number.
 
     >>> row = {"metric": "AP", "run_a": "old", "run_b": "new", "difference": .008, "low": -.015, "high": .032, "p": .49,
     ...        "detectable": .033}

@@ -13,7 +13,9 @@ from hypothesis import strategies as st
 
 import apframe as apf
 from apframe.exceptions import ParameterError
+from tests.parity.strategies import half_as_often
 from tests.rule_sets.driving_boxes import Row, cuboid, evaluate, generated, of_category
+from tests.rule_sets.many_sets import slices_of
 
 CAR = "REGULAR_VEHICLE"
 CATEGORIES = apf.ARGOVERSE2.classes.names
@@ -132,6 +134,25 @@ def test_pairs_are_claims() -> None:
     assert evaluation.pairs["similarity"].to_list() == exactly([-0.1])  # not that of .9 with 0, nor that of 9, too far away
 
 
+def same_on_sets(seeds: range) -> None:
+    sets = {seed: generated(np.random.default_rng(seed), [CAR, "BUS", "DOG"], 2, 6) for seed in seeds}
+    table = slices_of(sets, CATEGORIES, apf.ARGOVERSE2)
+    for row in table.rows(named=True):
+        expected = expected_of(*sets[row["set"]])
+        assert {name: row[name] for name in expected} == exactly(expected), row["set"]
+    assert table.height == len(sets) and (table["AP"] > 0).sum() > len(sets) / 2
+
+
+def test_as_plain_loops_on_fifty_sets() -> None:
+    same_on_sets(range(50))
+
+
+@pytest.mark.slow
+def test_as_plain_loops_on_five_hundred_sets() -> None:
+    same_on_sets(range(50, 550))
+
+
+@half_as_often
 @given(st.integers(0, 2**32 - 1))
 def test_as_plain_loops_do(seed: int) -> None:
     truth, found = generated(np.random.default_rng(seed), [CAR, "BUS", "DOG"])

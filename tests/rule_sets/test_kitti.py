@@ -16,6 +16,8 @@ from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarni
 from apframe.lists.expressions import average_precision
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import kitti_reference
+from tests.rule_sets.many_sets import slices_of
+from tests.rule_sets.turned_cuboids import OVERLAPS
 
 Row = dict[str, Any]
 LEVELS = ["easy", "moderate", "hard"]
@@ -239,14 +241,70 @@ def evaluated(annotations: list[Row], detections: list[Row], **options: Any) -> 
     return apf.evaluate(dataset(annotations, images), pl.DataFrame(detections), protocol=apf.KITTI, **options)
 
 
-def same_as_loops(ev: apf.Evaluation, annotations: list[Row], detections: list[Row], positions: int = 40) -> None:
+def with_cuboids(random: np.random.Generator, rows: list[Row]) -> list[Row]:
+    """The rows with cuboids that overlap about as much as their boxes; a few, and regions, have none."""
+
+    def near(value: float, by: float) -> float:
+        return float(value + random.normal(0, by))
+
+    names = ("x", "y", "z", "length", "width", "height", "yaw")
+    made = []
+    for row in rows:
+        width, height = row["width"] / 12, row["height"] / 15
+        places = (near(row["x"] / 12, 0.02), near(row["y"] / 12, 0.02), near(0.8, 0.05), width, height, near(1.5, 0.05))
+        has_none = row["category_id"] == "DontCare" or random.random() < 0.05
+        cuboid = [None] * 7 if has_none else [*places, near(0.4, 0.04)]
+        made.append(row | dict(zip([f"cuboid_{name}" for name in names], cuboid, strict=True)))
+    return made
+
+
+def same_as_loops(
+    ev: apf.Evaluation, annotations: list[Row], detections: list[Row], positions: int = 40, iou_type: str = "bbox"
+) -> None:
+    alike, is_boxes = OVERLAPS.get(iou_type, kitti_reference.overlap), iou_type == "bbox"
     for name in kitti_reference.NAMES:
-        loops = [kitti_reference.evaluate(annotations, detections, name, level, positions) for level in LEVELS]
-        for metric, expected in zip(("AP", "AOS"), zip(*loops, strict=True), strict=True):
+        loops = [
+            kitti_reference.evaluate(annotations, detections, name, level, positions, alike, regions=is_boxes)
+            for level in LEVELS
+        ]
+        for metric, expected in zip(("AP", "AOS") if is_boxes else ("AP",), zip(*loops, strict=True), strict=False):
             scaled = [None if value is None else 100 * value for value in expected]
             assert numbers(ev, name, metric) == pytest.approx(scaled, abs=1e-7), (name, metric)
 
 
+def same_on_sets(seeds: range, iou_type: str, positions: int) -> None:
+    sets, alike = {}, OVERLAPS.get(iou_type, kitti_reference.overlap)
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        sets[seed] = generated(random, 4 + seed % 5)
+        if iou_type != "bbox":
+            sets[seed] = with_cuboids(random, sets[seed][0]), with_cuboids(random, sets[seed][1])
+    table = slices_of(sets, TYPES, apf.KITTI, "category", iou_type=iou_type, recall_positions=positions)
+    by_set = {(row["set"], row["name"]): row for row in table.rows(named=True)}
+    n_found = 0
+    for seed, rows in sets.items():
+        for name in kitti_reference.NAMES:
+            for level in LEVELS:
+                ap, aos = kitti_reference.evaluate(*rows, name, level, positions, alike, regions=iou_type == "bbox")
+                row = by_set.get((seed, name), {})
+                assert row.get(f"AP_{level}") == pytest.approx(ap, abs=1e-9), (seed, name, level)
+                assert iou_type != "bbox" or row.get(f"AOS_{level}") == pytest.approx(aos, abs=1e-9), (seed, name, level)
+                n_found += bool(ap)
+    assert n_found > len(sets)
+
+
+@pytest.mark.parametrize("iou_type", ["bbox", "bev", "3d"])
+def test_as_plain_loops_on_fifty_sets(iou_type: str) -> None:
+    same_on_sets(range(50), iou_type, 40)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize(("iou_type", "positions"), [("bbox", 11), ("bbox", 40), ("bev", 40), ("3d", 40)])
+def test_as_plain_loops_on_five_hundred_sets(iou_type: str, positions: int) -> None:
+    same_on_sets(range(50, 550), iou_type, positions)
+
+
+@half_as_often
 @given(data, st.sampled_from([11, 40]))
 def test_as_plain_loops(sets: tuple[list[Row], list[Row]], positions: int) -> None:
     annotations, detections = sets

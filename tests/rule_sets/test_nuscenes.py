@@ -18,8 +18,10 @@ from apframe.exceptions import ColumnError, ParameterError, RowError
 from apframe.ranking.box_errors import BoxErrors
 from apframe.ranking.rules import rank_by
 from apframe.ranking.sampled_ranking import SampledRanking
+from tests.parity.strategies import half_as_often
 from tests.rule_sets import nuscenes_reference as reference
 from tests.rule_sets.driving_boxes import Row, cuboid, evaluate, generated, of_category
+from tests.rule_sets.many_sets import slices_of
 
 CLASSES = apf.NUSCENES.classes.names
 METRES = [0.5, 1, 2, 4]
@@ -115,6 +117,25 @@ def expected_of(truth: list[Row], found: list[Row], names: tuple[str, ...] = CLA
     return values | {"NDS": score / 10}
 
 
+def same_on_sets(seeds: range) -> None:
+    sets = {seed: generated(np.random.default_rng(seed), ["car", "barrier", "traffic_cone"], 2, 6) for seed in seeds}
+    table = slices_of(sets, CLASSES, apf.NUSCENES)
+    for row in table.rows(named=True):
+        expected = expected_of(*sets[row["set"]])
+        assert {name: row[name] for name in expected} == exactly(expected), row["set"]
+    assert table.height == len(sets) and (table["AP"] > 0).sum() > len(sets) / 2
+
+
+def test_as_plain_loops_on_fifty_sets() -> None:
+    same_on_sets(range(50))
+
+
+@pytest.mark.slow
+def test_as_plain_loops_on_five_hundred_sets() -> None:
+    same_on_sets(range(50, 550))
+
+
+@half_as_often
 @given(st.integers(0, 2**32 - 1))
 def test_as_plain_loops_do(seed: int) -> None:
     rng = np.random.default_rng(seed)

@@ -16,6 +16,8 @@ import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, RowError, UnitWarning
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import waymo_reference
+from tests.rule_sets.many_sets import slices_of
+from tests.rule_sets.turned_cuboids import OVERLAPS, remembered
 
 pytest.importorskip("scipy", reason="the largest sum is found by SciPy")
 
@@ -245,6 +247,40 @@ def same_as_loops(ev: apf.Evaluation, annotations: list[Row], detections: list[R
             assert numbers(ev, metric, short) == pytest.approx(expected, abs=1e-9), (name, metric)
 
 
+def same_on_sets(seeds: range, matching: str, iou_type: str) -> None:
+    """The plain loops on generated sets, whose cuboids are turned a little."""
+    sets, alike, n_found = {}, remembered(OVERLAPS[iou_type]), 0
+    for seed in seeds:
+        random = np.random.default_rng(seed)
+        sets[seed] = generated(random, 1 + seed % 2)
+        for row in (*sets[seed][0], *sets[seed][1]):
+            row["cuboid_yaw"] += float(random.uniform(-0.1, 0.1))
+    protocol = replace(apf.WAYMO.variant(iou_type), matching=matching, variants=())
+    by_set = {(row["set"], row["name"]): row for row in slices_of(sets, [*SHORT], protocol, "category").rows(named=True)}
+    for seed, rows in sets.items():
+        for name in SHORT:
+            for level in (1, 2):
+                ap, aph = waymo_reference.evaluate(*rows, name, level, first=matching == "score_first", alike=alike)
+                row = by_set.get((seed, name), {f"AP_L{level}": 0, f"APH_L{level}": 0})
+                assert (row[f"AP_L{level}"], row[f"APH_L{level}"]) == pytest.approx((ap, aph), abs=1e-9), (seed, name)
+                n_found += ap > 0
+    assert n_found > len(sets)
+
+
+@pytest.mark.parametrize("iou_type", ["3d", "bev"])
+@pytest.mark.parametrize("matching", ["largest_sum", "score_first"])
+def test_as_plain_loops_on_fifty_sets(matching: str, iou_type: str) -> None:
+    same_on_sets(range(50), matching, iou_type)
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("iou_type", ["3d", "bev"])
+@pytest.mark.parametrize("matching", ["largest_sum", "score_first"])
+def test_as_plain_loops_on_five_hundred_sets(matching: str, iou_type: str) -> None:
+    same_on_sets(range(50, 550), matching, iou_type)
+
+
+@half_as_often
 @given(data, st.booleans())
 def test_as_plain_loops(sets: tuple[list[Row], list[Row]], first: bool) -> None:
     protocol = replace(apf.WAYMO, matching="score_first") if first else apf.WAYMO
