@@ -52,6 +52,9 @@ class Files:
         list[str] | None,
         Option(metavar="1,10,100", help="detections to keep per image and category, or all; AP uses the largest"),
     ] = None
+    recall_positions: Annotated[int | None, Option(metavar="11", help="KITTI's recall positions: 40, or 11 as until 2019")] = (
+        None
+    )
     categories: Categories = None
     agnostic: Annotated[bool, Option("--agnostic", help="treat all categories as one")] = False
     drop_unknown_images: DropUnknownImages = False
@@ -71,6 +74,7 @@ class Files:
             .with_options(
                 max_detections=numbers("--max-detections", self.max_detections, _limit, "whole numbers, or all,"),
                 agnostic=self.agnostic or None,
+                recall_positions=self.recall_positions,
                 **changes,
             )
         )

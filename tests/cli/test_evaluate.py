@@ -209,7 +209,7 @@ def test_masks_of_a_file_that_are_not_compared_are_left_alone(run: Command) -> N
 def test_warnings_of_missing_columns_go_to_stderr(run: Command) -> None:
     code, out, err = run.evaluate(VERIFIED, ONE_HIT, "--protocol", "lvis", "--json")
     assert code == 0 and json.loads(out)["APr"] is None
-    assert err == "warning: LVIS: the categories have no column 'frequency', so that APr, APc, APf are null\n"
+    assert err == "warning: LVIS: the categories have no column 'frequency', so APr, APc, APf are null\n"
 
 
 def test_slices_with_all_detections(run: Command) -> None:

@@ -152,7 +152,7 @@ def test_categories_that_are_neither_things_nor_stuff(tmp_path: Path) -> None:
         truth["categories"] = [{"id": each["id"], "name": each["name"]} for each in truth["categories"]]
 
     evaluation = apf.evaluate(*write(tmp_path, change=forget), protocol="coco_panoptic")
-    with pytest.warns(MissingColumnWarning, match="no column 'isthing', so that PQ_things, PQ_stuff are null"):
+    with pytest.warns(MissingColumnWarning, match="no column 'isthing', so PQ_things, PQ_stuff are null"):
         assert evaluation.summary["value"].null_count() == 6
 
 

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import math
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -14,6 +16,7 @@ from hypothesis import strategies as st
 import apframe as apf
 from apframe.exceptions import ColumnError, ParameterError, UnknownCategoryWarning
 from apframe.lists.expressions import average_precision
+from tests.cli.test_command import command
 from tests.parity.strategies import half_as_often
 from tests.rule_sets import kitti_reference
 from tests.rule_sets.many_sets import slices_of
@@ -313,7 +316,7 @@ def test_as_plain_loops(sets: tuple[list[Row], list[Row]], positions: int) -> No
 
 @half_as_often
 @given(data)
-def test_classes_of_a_choice_have_the_numbers_of_all(sets: tuple[list[Row], list[Row]]) -> None:
+def test_classes_of_a_choice_have_the_sizesof_all(sets: tuple[list[Row], list[Row]]) -> None:
     if not any(row["category_id"] == "Car" for row in sets[0]):
         return
     every, alone = evaluated(*sets), evaluated(*sets, categories=["Car"])
@@ -471,3 +474,55 @@ def test_low_detections_do_not_stop_intervals_by_category() -> None:
 def test_the_number_that_stands_for_all_is_of_the_moderate_level() -> None:
     ev = apf.evaluate(dataset(cars()), pl.DataFrame(found()), protocol=apf.KITTI)
     assert ev.to_dict(per_category=True)["AP_moderate/Car"] == pytest.approx(0.175)
+
+
+def text_of(row: Row) -> str:
+    """A row as a line of KITTI's files, with six decimals."""
+    height, middle = row["cuboid_height"], row["cuboid_z"]
+    sizes = [
+        *(row["x"], row["y"], row["x"] + row["width"], row["y"] + row["height"]), height, row["cuboid_width"],
+        row["cuboid_length"], row["cuboid_x"], height / 2 - middle, row["cuboid_y"], -row["cuboid_yaw"],
+        *([row["score"]] if "score" in row else []),
+    ]  # fmt: skip
+    front = [row["category_id"], f"{row.get('truncated', -1):.6f}", str(row.get("occluded", -1)), f"{row['alpha']:.6f}"]
+    return " ".join([*front, *(f"{number:.6f}" for number in sizes)])
+
+
+def as_files(folder: Path, rows: list[Row]) -> str:
+    """A folder with a file for each image."""
+    folder.mkdir()
+    for image in sorted({row["image_id"] for row in rows}):
+        lines = [text_of(row) for row in rows if row["image_id"] == image]
+        (folder / f"{image}.txt").write_text("\n".join(lines) + "\n")
+    return str(folder)
+
+
+@pytest.mark.parametrize(("shifted", "iou_type", "metric", "r11", "r40"), STREET)
+def test_k21_and_k20_from_files_to_numbers_by_the_command(
+    shifted: bool, iou_type: str, metric: str, r11: tuple[float, ...], r40: tuple[float, ...],
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch,
+) -> None:  # fmt: skip
+    paths = [as_files(tmp_path / name, rows) for name, rows in zip(("label_2", "found"), street(shifted=shifted), strict=True)]
+    for further, expected in (((), r40), (("--recall-positions", "11"), r11)):
+        arguments = ("eval", *paths, "--protocol", "kitti", "--iou-type", iou_type, "--json", *further)
+        code, printed, _ = command(capsys, monkeypatch, *arguments)
+        values = json.loads(printed)
+        assert code == 0
+        assert [100 * values[f"{metric}_Car_{level}"] for level in LEVELS] == pytest.approx(expected, abs=1e-8)
+
+
+def test_two_results_are_compared_by_the_moderate_level(
+    tmp_path: Path, capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    annotations, better = street(shifted=True)
+    worse = [row for row in better if row["score"] > 0.3]
+    paths = [as_files(tmp_path / name, rows) for name, rows in (("label_2", annotations), ("a", better), ("b", worse))]
+    arguments = ("compare", *paths, "--protocol", "kitti", "--n-resamples", "50")
+    code, printed, _ = command(capsys, monkeypatch, *arguments)
+    a, b = (apf.evaluate(paths[0], path, apf.KITTI)["AP_moderate"] for path in paths[1:])
+    assert code == 0 and f"b is worse than a by {a - b:.3f} AP_moderate" in printed
+    code, printed, _ = command(capsys, monkeypatch, *arguments, "--json")
+    rows = {row["metric"]: row for row in json.loads(printed)}
+    assert 100 * rows["AP_Car_moderate"]["estimate_a"] == pytest.approx(STREET[0][4][1], abs=1e-8)
+    assert rows["AP_moderate"]["difference"] == pytest.approx(b - a) and a > b
+    assert rows["AP_moderate"]["low"] <= rows["AP_moderate"]["difference"] <= rows["AP_moderate"]["high"] < 0

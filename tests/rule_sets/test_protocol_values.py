@@ -937,7 +937,7 @@ def test_missing_columns_of_parts_are_told() -> None:
     with pytest.warns(MissingColumnWarning) as caught:
         values = dict(apf.evaluate(VERIFIED, ONE_HIT, "lvis").summary.rows())
     said = [str(warning.message) for warning in caught]
-    assert said == ["LVIS: the categories have no column 'frequency', so that APr, APc, APf are null"]
+    assert said == ["LVIS: the categories have no column 'frequency', so APr, APc, APf are null"]
     assert values["APr"] is values["APf"] is None and values["AP"] == pytest.approx(0.5)
 
 

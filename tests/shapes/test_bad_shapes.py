@@ -678,7 +678,7 @@ def test_lvis_with_other_frequencies(kind: str, tmp_path: Path) -> None:
     truth = copy.deepcopy(TRUTH)
     truth["images"][0]["neg_category_ids"] = []
     truth["categories"] = [{"id": 1, "frequency": "rare"}, {"id": 2, "frequency": "c"}]
-    message = "^LVIS: categories.frequency is 'r', 'c', 'f'; there is 'rare', so that APr, APf are null$"
+    message = "^LVIS: categories.frequency is 'r', 'c', 'f'; there is 'rare', so APr, APf are null$"
     with pytest.warns(UnknownValueWarning, match=message) as caught:
         assert summary(truth, RESULTS, kind, tmp_path, protocol="lvis")["APr"] is None
     assert [Path(str(warning.filename)).name for warning in caught] == ["test_bad_shapes.py"]

@@ -29,8 +29,8 @@ def conditions_of_parts(protocol: Protocol, tables: Mapping[str, pl.DataFrame]) 
     parts = [part for part in protocol.parts if not (part.table == "categories" and protocol.agnostic)]
     missing = [part for part in parts if part.column not in tables[part.table].columns]
     for table, column in dict.fromkeys((part.table, part.column) for part in missing):
-        names = ", ".join(_metric(protocol, part) for part in missing if (part.table, part.column) == (table, column))
-        message = f"{protocol.name}: the {table} have no column {column!r}, so that {names} are null"
+        names = [_metric(protocol, part) for part in missing if (part.table, part.column) == (table, column)]
+        message = f"{protocol.name}: the {table} have no column {column!r}, so {_are_null(names)}"
         warn(message, MissingColumnWarning)
     _warn_of_other_values(protocol, [part for part in parts if part not in missing], tables)
     return {
@@ -49,7 +49,11 @@ def _warn_of_other_values(protocol: Protocol, parts: list[Part], tables: Mapping
         others = [value for value in values if value not in known]
         if empty and others:
             message = f"{protocol.name}: {table}.{column} is {', '.join(map(repr, known))}; there is {listed(others)}, "
-            warn(f"{message}so that {', '.join(empty)} are null", UnknownValueWarning)
+            warn(f"{message}so {_are_null(empty)}", UnknownValueWarning)
+
+
+def _are_null(names: list[str]) -> str:
+    return f"{', '.join(names)} {'is' if len(names) == 1 else 'are'} null"
 
 
 def _holds_any(part: Part, values: pl.Series, protocol: Protocol) -> bool:
